@@ -1,0 +1,111 @@
+"""Every error discreet raises, in four parts: what was asked, what was found, why it matters, what to do.
+
+An error never carries a private value. All of them are decided from public inputs (parameters, the
+schema, the ledger), before data is opened and before anything is debited; what data may hold is
+handled by the total rules in `schema.py` instead.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class DiscreetError(Exception):
+    """Root of all errors of this library; `asked`, `found`, `why` and `remedy` are its four parts."""
+
+    def __init__(self, asked: str, found: str, why: str, remedy: str) -> None:
+        self.asked, self.found, self.why, self.remedy = asked, found, why, remedy
+        super().__init__(f"{asked}: {found}.\n  Why it matters: {why}.\n  What to do: {remedy}.")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild, (type(self), self.asked, self.found, self.why, self.remedy))
+
+
+def _rebuild(kind: type[DiscreetError], asked: str, found: str, why: str, remedy: str) -> DiscreetError:
+    error = kind.__new__(kind)
+    DiscreetError.__init__(error, asked, found, why, remedy)
+    return error
+
+
+class InvalidParameter(DiscreetError, ValueError):
+    """A parameter is outside its documented domain."""
+
+
+class UndeclaredColumn(DiscreetError, LookupError):
+    """A column is not in the schema."""
+
+    def __init__(self, name: object, declared: Iterable[str]) -> None:
+        names = sorted(declared)
+        near = difflib.get_close_matches(str(name), names, n=1)
+        super().__init__(
+            f"column {name!r}",
+            f"not in the schema (declared: {', '.join(names) or 'nothing'})",
+            "bounds and levels must be declared because they set the noise",
+            f"did you mean {near[0]!r}?" if near else f"add {name!r} to the schema",
+        )
+
+
+class WrongColumnKind(DiscreetError, TypeError):
+    """A declared column does not have the kind that the question needs."""
+
+    def __init__(self, name: str, kind: str, needed: str, asked: str) -> None:
+        super().__init__(
+            f"{asked} of column {name!r}",
+            f"it is declared as {kind}, and {asked} needs {needed}",
+            "the declaration decides how a value is encoded and bounded",
+            f"declare {name!r} as {needed}, or ask about another column",
+        )
+
+
+class NeighborsMissing(DiscreetError, TypeError):
+    """No neighbour relation was given."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "neighbors=",
+            "no neighbour relation was given",
+            "a privacy guarantee means nothing until it says what is protected",
+            "pass neighbors=dp.Replace() (the number of rows is public) or "
+            "neighbors=dp.AddRemove() (it is not), with unit= and max_rows= if one person has several rows",
+        )
+
+
+class BudgetExceeded(DiscreetError):
+    """The ledger's box has no room for this price; nothing was debited and no data was read."""
+
+    def __init__(self, *, price: str, left: str, remedy: str) -> None:
+        super().__init__(
+            "a debit",
+            f"the price is {price} and what is left is {left}",
+            "going on would break the guarantee that the budget promises",
+            remedy,
+        )
+
+
+class LedgerRefused(DiscreetError):
+    """The ledger cannot do this safely (forked, pickled, tampered with, another request under a key, …)."""
+
+
+class DataShapeRefused(DiscreetError, ValueError):
+    """The data's outer shape does not fit (columns of different lengths, a declared column is absent)."""
+
+
+class MissingExtra(DiscreetError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            purpose,
+            f"the package {package!r} is not installed",
+            "it is not part of the lean core",
+            f"pip install 'discreet[{extra}]'",
+        )
+
+
+class NoTheorem(DiscreetError, TypeError):
+    """A conversion was asked for that no theorem gives."""
+
+
+class InsecureNoise(DiscreetError):
+    """Seeded noise was about to be used where real privacy is promised."""

@@ -1,0 +1,81 @@
+"""Exact numbers: how a number a person writes is read, and how a result is rounded against us.
+
+A float is read by its shortest decimal (``Fraction(repr(x))``), so that ten spends of 0.1 make exactly 1.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from decimal import Decimal
+from fractions import Fraction
+
+from discreet.errors import InvalidParameter
+
+type_error_why = "privacy parameters are exact numbers; anything else could be read in more than one way"
+
+
+def rational(value: object, name: str) -> Fraction:
+    """The exact rational number a person meant by `value`; refuses bool, text, None, NaN and infinity."""
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        raise InvalidParameter(name, f"a {type(value).__name__} is not a number", type_error_why, "pass an int, a float or a Fraction")
+    if isinstance(value, numbers.Rational):
+        return Fraction(value.numerator, value.denominator)
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise InvalidParameter(name, "it is not finite", type_error_why, "pass a finite number")
+        return Fraction(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise InvalidParameter(name, "it is not finite", type_error_why, "pass a finite number")
+    return Fraction(repr(number))
+
+
+def float_up(value: Fraction) -> float:
+    """The least float ≥ value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def float_down(value: Fraction) -> float:
+    """The greatest float ≤ value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def sqrt_up(value: Fraction) -> Fraction:
+    """A float (as a Fraction) whose square is ≥ value, at most one step above the least such float."""
+    if value < 0:
+        raise ValueError("square root of a negative number")
+    root = math.sqrt(float_up(value))
+    while Fraction(root) ** 2 < value:
+        root = math.nextafter(root, math.inf)
+    return Fraction(root)
+
+
+def sqrt_down(value: Fraction) -> Fraction:
+    """A float (as a Fraction) whose square is ≤ value, at most one step below the greatest such float."""
+    if value < 0:
+        raise ValueError("square root of a negative number")
+    root = math.sqrt(float_down(value))
+    while Fraction(root) ** 2 > value:
+        root = math.nextafter(root, 0.0)
+    return Fraction(root)
+
+
+def is_float(value: Fraction) -> bool:
+    """Whether `value` is a float64 exactly."""
+    try:
+        return Fraction(float(value)) == value
+    except OverflowError:
+        return False
+
+
+def decimal_text(value: Fraction | float, digits: int = 4) -> str:
+    """`value` with significant digits, never rounded to a bare 0."""
+    return f"{float(value):.{digits}g}"
+
+
+def fraction_text(value: Fraction) -> str:
+    """A Fraction as JSON text, ``"3/7"`` or ``"2"``; read back by ``Fraction(text)``."""
+    return str(value)

@@ -1,0 +1,101 @@
+"""What is protected: the two neighbour relations, at the level of rows or of units.
+
+`Replace`    one row (or one unit's rows) is exchanged for another. At row level the number of rows is
+             public; with ``unit=`` only the number of *units* is: a unit may have 0 … max_rows rows
+             before and after.
+`AddRemove`  one row (or one unit with all its rows) is added or taken away. No count is public.
+
+There is no default: a guarantee says nothing until it names its relation (math.md A1, A2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from discreet.errors import InvalidParameter, NeighborsMissing
+
+LARGEST_MAX_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """Common part of the two relations; use `Replace` or `AddRemove`."""
+
+    unit: str | None = None
+    max_rows: int | None = None
+    name: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        if type(self) is Relation:
+            raise NeighborsMissing()
+        if self.unit is None:
+            if self.max_rows is not None:
+                raise InvalidParameter(
+                    "max_rows=", "given without unit=", "it bounds how many rows one unit may contribute",
+                    "name the column that identifies a unit, unit=..., or leave max_rows out")
+            return
+        if not isinstance(self.unit, str) or not self.unit:
+            raise InvalidParameter("unit=", "not a column name", "a unit is identified by one column", "pass the column's name")
+        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or not 1 <= self.max_rows <= LARGEST_MAX_ROWS:
+            raise InvalidParameter(
+                "max_rows=", f"it must be a whole number from 1 to {LARGEST_MAX_ROWS} when unit= is given",
+                "noise is proportional to the number of rows that one unit may contribute",
+                "pass the largest number of rows of one unit that should count, for example max_rows=3")
+
+    @property
+    def rows(self) -> int:
+        """How many rows one protected unit can contribute."""
+        return self.max_rows or 1
+
+    @property
+    def row_count_is_public(self) -> bool:
+        return False
+
+    @property
+    def unit_count_is_public(self) -> bool:
+        return False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"relation": self.name, "unit": self.unit, "max_rows": self.max_rows}
+
+    def __str__(self) -> str:
+        inner = f"unit={self.unit!r}, max_rows={self.max_rows}" if self.unit else ""
+        return f"{type(self).__name__}({inner})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replace(Relation):
+    """One row, or one unit's rows, exchanged for another."""
+
+    name: ClassVar[str] = "replace"
+
+    @property
+    def row_count_is_public(self) -> bool:
+        return self.unit is None
+
+    @property
+    def unit_count_is_public(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddRemove(Relation):
+    """One row, or one unit with all its rows, added or taken away."""
+
+    name: ClassVar[str] = "add_remove"
+
+
+Neighbors = Replace | AddRemove
+
+
+def require_neighbors(value: object) -> Neighbors:
+    """`value` if it is a neighbour relation, else the error that says how to give one."""
+    if isinstance(value, (Replace, AddRemove)):
+        return value
+    raise NeighborsMissing()
+
+
+def neighbors_from_dict(record: dict[str, Any]) -> Neighbors:
+    kinds = {"replace": Replace, "add_remove": AddRemove}
+    return kinds[record["relation"]](unit=record["unit"], max_rows=record["max_rows"])

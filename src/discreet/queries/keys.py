@@ -1,0 +1,95 @@
+"""Which cell a row falls in: declared levels, declared bins, or the single cell of a filter.
+
+A key maps a row to a cell 0 … size−1 or to no cell (−1), from that row's own values alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from discreet.errors import InvalidParameter
+
+LARGEST_CELLS = 1 << 22
+LARGEST_BINS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """One cell for each of the first `size` codes of a Category (or Boolean: False, True) column."""
+
+    column: str
+    size: int
+    kind: ClassVar[str] = "levels"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "column": self.column, "size": self.size}
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Cells [edge_j, edge_{j+1}) of a number column's clamped value, the last one closed; outside: no cell."""
+
+    column: str
+    edges: tuple[float, ...]
+    kind: ClassVar[str] = "bins"
+
+    def __post_init__(self) -> None:
+        edges = self.edges
+        if not 2 <= len(edges) <= LARGEST_BINS + 1 or not all(math.isfinite(edge) for edge in edges):
+            raise InvalidParameter("bins", f"there must be 2 to {LARGEST_BINS + 1} finite edges", "each bin is one noisy count", "pass increasing edges, or a number of bins")
+        if any(left >= right for left, right in zip(edges, edges[1:], strict=False)):
+            raise InvalidParameter("bins", "the edges do not increase", "a value must fall in one bin", "sort the edges and leave out repeats")
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) - 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "column": self.column, "edges": list(self.edges)}
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """One cell: the rows whose Category (or Boolean) code is among `codes`."""
+
+    column: str
+    codes: tuple[int, ...]
+    kind: ClassVar[str] = "subset"
+    size: ClassVar[int] = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "column": self.column, "codes": list(self.codes)}
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """One cell: the rows whose clamped number lies in [low, high]."""
+
+    column: str
+    low: float
+    high: float
+    kind: ClassVar[str] = "between"
+    size: ClassVar[int] = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "column": self.column, "low": self.low, "high": self.high}
+
+
+Key = Levels | Bins | Subset | Between
+
+
+def key_from_dict(record: dict[str, Any]) -> Key:
+    kinds: dict[str, type[Key]] = {"levels": Levels, "bins": Bins, "subset": Subset, "between": Between}
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name != "kind"}
+    return kinds[record["kind"]](**fields)
+
+
+def cell_count(keys: Sequence[Key]) -> int:
+    """Number of cells of the cross product; refused when too many to release."""
+    cells = math.prod(key.size for key in keys)
+    if cells > LARGEST_CELLS:
+        raise InvalidParameter("by=", f"{cells} cells", f"at most {LARGEST_CELLS} noisy cells fit in one release", "cross fewer columns or use fewer bins")
+    return cells

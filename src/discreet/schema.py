@@ -1,0 +1,282 @@
+"""Declared columns: what is public about them, and the total rule for every value that does not fit.
+
+No exception, warning or row count may depend on what a cell holds, so each kind of column has a fixed rule:
+
+| what the cell holds               | Real, Integer                          | Boolean              | Category              |
+|-----------------------------------|----------------------------------------|----------------------|-----------------------|
+| None, NaN, a missing value        | ``missing`` (default: the midpoint)    | ``missing`` (False)  | ``missing``, or no level |
+| below or above the range, ±inf    | the nearest bound                      | ``missing``          | ``missing``, or no level |
+| text                              | read as a decimal number, else ``missing`` | true/false/1/0, else ``missing`` | compared as text |
+| a wrong type (date, list, …)      | ``missing``                            | ``missing``          | ``missing``, or no level |
+| a level that was not declared     | –                                      | –                    | ``missing``, or no level |
+| an integer beyond 64 bits         | the nearest bound                      | ``missing``          | ``missing``, or no level |
+| −0.0, subnormal                   | 0 (encoded like any number)            | False                | equal to 0            |
+
+Rows are never dropped. A Category row with no level stays in the data and falls in no cell.
+Numbers are encoded as fixed-point integers (`Encoding`): code = clip(⌊(x − center)·per_unit + ½⌋, low, high),
+one float subtraction, one multiplication, one addition and one floor, which every engine computes alike.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from discreet.errors import InvalidParameter, UndeclaredColumn
+from discreet.exact import fraction_text, rational
+
+LARGEST_EXACT_FLOAT = 2**53
+LARGEST_LEVELS = 1 << 20
+NUMBER_PATTERN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"  # the decimal grammar of text cells, on every engine
+TRUE_TEXT, FALSE_TEXT = ("true", "1"), ("false", "0")
+_NUMBER = re.compile(NUMBER_PATTERN)
+_BOUNDS_WHY = "bounds set the noise and are never read from the data"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """The fixed-point grid of a number column: value = center + code / per_unit, low ≤ code ≤ high."""
+
+    center: float
+    per_unit: float
+    low: int
+    high: int
+
+    @property
+    def step(self) -> Fraction:
+        """What one code is worth, exactly."""
+        return 1 / Fraction(self.per_unit)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every admissible value is a grid point (whole-number columns)."""
+        return self.per_unit == 1.0
+
+    def value(self, code: int) -> Fraction:
+        return Fraction(self.center) + code * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A real column on the declared range [low, high], encoded with 16 bits (or 32 where asked)."""
+
+    low: float
+    high: float
+    missing: float | None = None
+    bits: int = 16
+    kind: ClassVar[str] = "real"
+
+    def __post_init__(self) -> None:
+        low, high = _bounds("Real", self.low, self.high)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        _bits(self.bits)
+        width = high - low
+        if not math.isfinite(width) or not math.isfinite(_codes(self.bits) / (width / 2)):
+            raise InvalidParameter("Real bounds", "their range overflows the grid", "values are encoded as fixed-point integers on it", "rescale the column to a range of ordinary size")
+        if width / (2 * _codes(self.bits)) < 4 * math.ulp(max(abs(low), abs(high))):
+            raise InvalidParameter("Real bounds", "the floats between them are coarser than the column's grid", "values could not be told apart", "subtract a public offset from the column first")
+        object.__setattr__(self, "missing", _missing(self.missing, low, high, (low / 2 + high / 2)))
+
+    def encoding(self, bits: int | None = None) -> Encoding:
+        codes = _codes(min(bits or self.bits, self.bits))
+        return Encoding(self.low / 2 + self.high / 2, codes / ((self.high - self.low) / 2), -codes, codes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "low": self.low, "high": self.high, "missing": self.missing, "bits": self.bits}
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """A whole-number column on the declared range [low, high]; exact, every whole number is a grid point."""
+
+    low: int
+    high: int
+    missing: float | None = None
+    kind: ClassVar[str] = "integer"
+
+    def __post_init__(self) -> None:
+        low, high = _bounds("Integer", self.low, self.high)
+        if low != int(low) or high != int(high):
+            raise InvalidParameter("Integer bounds", "they are not whole numbers", _BOUNDS_WHY, "use whole numbers, or declare the column as Real")
+        if high - low > 2 * _codes(32) or max(abs(low), abs(high)) > LARGEST_EXACT_FLOAT / 2:
+            raise InvalidParameter("Integer bounds", "their range overflows the 32-bit grid", "values are encoded as fixed-point integers on it", "declare the column as Real, or narrow the range")
+        object.__setattr__(self, "low", int(low))
+        object.__setattr__(self, "high", int(high))
+        object.__setattr__(self, "missing", _missing(self.missing, low, high, float((int(low) + int(high)) // 2)))
+
+    def encoding(self, bits: int | None = None) -> Encoding:
+        center = (self.low + self.high) // 2
+        if bits == 16 and max(self.high - center, center - self.low) > _codes(16):
+            return Encoding(float(center), _codes(16) / ((self.high - self.low) / 2), -_codes(16), _codes(16))
+        return Encoding(float(center), 1.0, self.low - center, self.high - center)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "low": self.low, "high": self.high, "missing": self.missing}
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """A yes/no column; True counts as 1. A value that is neither becomes `missing`."""
+
+    missing: bool = False
+    kind: ClassVar[str] = "boolean"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.missing, bool):
+            raise InvalidParameter("Boolean(missing=)", "neither True nor False", "every cell must become one of the two", "pass missing=False or missing=True")
+
+    def encoding(self, bits: int | None = None) -> Encoding:
+        return Encoding(0.0, 1.0, 0, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "missing": self.missing}
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A column of declared levels (text, whole numbers or booleans).
+
+    Text cells are compared as text, number cells by value with the levels that read as numbers. A cell that
+    matches no level becomes `missing` if one was named (it must be a declared level), else it has no level.
+    """
+
+    levels: tuple[str | int | bool, ...]
+    missing: str | int | bool | None = None
+    kind: ClassVar[str] = "category"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.levels, str) or not hasattr(self.levels, "__iter__"):
+            raise _bad_levels("they are not a list")
+        levels = tuple(self.levels)
+        if not 1 <= len(levels) <= LARGEST_LEVELS:
+            raise _bad_levels(f"there must be 1 to {LARGEST_LEVELS} of them")
+        if not all(isinstance(level, (str, int)) for level in levels):
+            raise _bad_levels("each must be text, a whole number or a boolean")
+        if len({level_text(level) for level in levels}) != len(levels):
+            raise _bad_levels("two of them are the same")
+        object.__setattr__(self, "levels", levels)
+        if self.missing is not None and level_text(self.missing) not in {level_text(level) for level in levels}:
+            raise InvalidParameter("Category(missing=)", "it is not one of the declared levels", "every cell must become a declared level or none", "name a declared level, or leave it out")
+
+    def index(self, level: object) -> int:
+        """The code of a declared level."""
+        wanted = level_text(level) if isinstance(level, (str, int)) else None
+        for code, known in enumerate(self.levels):
+            if level_text(known) == wanted:
+                return code
+        raise InvalidParameter(f"level {level!r}", f"not declared ({len(self.levels)} levels are)", "only declared levels have cells", "add it to the column's levels")
+
+    @property
+    def missing_code(self) -> int:
+        return -1 if self.missing is None else self.index(self.missing)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "levels": list(self.levels), "missing": self.missing}
+
+
+Column = Real | Integer | Boolean | Category
+Number = Real | Integer | Boolean
+_KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (Real, Integer, Boolean, Category)}
+
+
+class Schema(Mapping[str, Column]):
+    """The declared columns by name; immutable."""
+
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        if not isinstance(columns, Mapping) or not columns:
+            raise InvalidParameter("schema=", "not a mapping from column names to declarations", _BOUNDS_WHY, "pass for example {'age': dp.Integer(18, 90)}")
+        for name, column in columns.items():
+            if not isinstance(name, str) or not name:
+                raise InvalidParameter("schema=", "a column name is not text", "columns are found by name", "use the column names of the data")
+            if not isinstance(column, (Real, Integer, Boolean, Category)):
+                raise InvalidParameter(f"schema[{name!r}]", f"a {type(column).__name__} is not a declaration", _BOUNDS_WHY, "use dp.Real(low, high), dp.Integer(low, high), dp.Category(levels) or dp.Boolean()")
+        self._columns = dict(columns)
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._columns:
+            raise UndeclaredColumn(name, self._columns)
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __repr__(self) -> str:
+        return f"Schema({self._columns!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: column.to_dict() for name, column in self._columns.items()}
+
+
+def column_from_dict(record: dict[str, Any]) -> Column:
+    fields = dict(record)
+    kind = _KINDS[fields.pop("kind")]
+    if "levels" in fields:
+        fields["levels"] = tuple(fields["levels"])
+    return kind(**fields)
+
+
+def level_text(level: str | int | bool) -> str:
+    """How a level is written where cells are text."""
+    if isinstance(level, bool):
+        return "true" if level else "false"
+    return str(level)
+
+
+def level_number(level: str | int | bool) -> float | None:
+    """The number a level stands for where cells are numbers, if it reads as one."""
+    if isinstance(level, str):
+        return text_number(level)
+    return float(level) if abs(int(level)) <= LARGEST_EXACT_FLOAT else None
+
+
+def text_number(text: str) -> float | None:
+    """A text cell read as a decimal number (surrounding blanks allowed), else None."""
+    stripped = text.strip(" ")
+    return float(stripped) if _NUMBER.fullmatch(stripped) else None
+
+
+def _codes(bits: int) -> int:
+    return (1 << (bits - 1)) - 1
+
+
+def _bits(bits: object) -> None:
+    if bits not in (16, 32) or isinstance(bits, bool):
+        raise InvalidParameter("bits=", "neither 16 nor 32", "columns are encoded as int16 or int32", "pass bits=16 (default) or bits=32 for a finer grid")
+
+
+def _bounds(what: str, low: object, high: object) -> tuple[float, float]:
+    asked = f"{what} bounds"
+    bounds = (rational(low, asked), rational(high, asked))
+    if bounds[0] >= bounds[1]:
+        raise InvalidParameter(asked, f"low={fraction_text(bounds[0])} is not below high={fraction_text(bounds[1])}", _BOUNDS_WHY, "give the smallest admissible value first")
+    try:
+        low_float, high_float = float(bounds[0]), float(bounds[1])
+    except OverflowError:
+        low_float = high_float = math.inf
+    if not low_float < high_float:
+        raise InvalidParameter(asked, "their range overflows the grid", _BOUNDS_WHY, "rescale the column to a range of ordinary size")
+    return low_float, high_float
+
+
+def _missing(value: object, low: float, high: float, default: float) -> float:
+    if value is None:
+        return default
+    number = float(rational(value, "missing="))
+    if not low <= number <= high:
+        raise InvalidParameter("missing=", "outside the declared range", "it stands for values that cannot be used and is bounded like them", "choose a value between the bounds")
+    return number
+
+
+def _bad_levels(found: str) -> InvalidParameter:
+    return InvalidParameter("Category levels", found, "levels are declared, never learnt from the data", "pass a list such as ['N', 'S', 'E', 'W']")
