@@ -1,0 +1,43 @@
+"""The least noise for a target: every spread is rounded up, so the guarantee holds exactly."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from discreet.errors import InvalidParameter
+from discreet.exact import float_up, sqrt_up
+from discreet.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise
+from discreet.mechanisms.additive import LARGEST_STEPS, SMALLEST_STEPS
+from discreet.sensitivity import L1, L2
+
+
+def gaussian_noise(sensitivity: L2, mu_squared: Fraction) -> GaussianNoise:
+    """Gaussian noise that is μ-GDP: σ = Δ/μ, rounded up (math.md B5)."""
+    sigma = sqrt_up(sensitivity.squared / mu_squared)
+    return GaussianNoise(sensitivity, sigma, _refinement(sigma))
+
+
+def laplace_noise(sensitivity: L1, epsilon: Fraction) -> LaplaceNoise:
+    """Laplace noise that is ε-DP: b = Δ/ε, rounded up (math.md B2)."""
+    scale = Fraction(float_up(sensitivity.value / epsilon))
+    return LaplaceNoise(sensitivity, scale, _refinement(scale))
+
+
+def geometric_noise(sensitivity: L1, epsilon: Fraction) -> GeometricNoise:
+    """Two-sided geometric noise on the integers that is ε-DP: P(k) ∝ e^(−|k|ε/Δ), the scale rounded up."""
+    scale = Fraction(float_up(sensitivity.value / epsilon))
+    if scale > LARGEST_STEPS:
+        raise _too_much()
+    return GeometricNoise(sensitivity, scale, 0)
+
+
+def _refinement(spread: Fraction) -> int:
+    """The least refinement whose grid is at most a 1024th of the spread."""
+    if spread > LARGEST_STEPS:
+        raise _too_much()
+    return max(0, math.ceil(math.log2(SMALLEST_STEPS / spread))) if spread < SMALLEST_STEPS else 0
+
+
+def _too_much() -> InvalidParameter:
+    return InvalidParameter("spend=", "it is so small that the noise would span more than 2**50 grid steps", "such an answer would be noise alone", "spend more, or declare a column with 16 bits")

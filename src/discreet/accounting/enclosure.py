@@ -1,0 +1,73 @@
+"""Certified real numbers: ball arithmetic (Arb, through python-flint), and floats rounded to a stated side.
+
+Every number that a guarantee depends on and that is not rational goes through here, so that its rounding
+direction is proven rather than hoped for. flint is imported on first use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from discreet.exact import float_down, float_up
+
+_PRECISIONS = (160, 640, 2560, 20480)  # bits tried in turn until the ball is tight enough
+_WANTED_BITS = 64
+
+
+def enclose(formula: Callable[[Any], Any]) -> tuple[Fraction, Fraction]:
+    """Rational bounds (lower, upper) of `formula(ball)`, where ``ball(q)`` makes a ball of a rational or an int.
+
+    The working precision grows until the relative error is below 2**-64, so cancellation costs time, not truth.
+    """
+    from flint import arb, ctx, fmpq
+
+    def ball(value: Fraction | int) -> Any:
+        number = Fraction(value)
+        return arb(fmpq(number.numerator, number.denominator))
+
+    for bits in _PRECISIONS:
+        with ctx.workprec(bits):
+            result = formula(ball)
+            if result.rel_accuracy_bits() >= _WANTED_BITS or bits == _PRECISIONS[-1]:
+                return _fraction(result.lower()), _fraction(result.upper())
+    raise AssertionError("unreachable")
+
+
+def _fraction(point: Any) -> Fraction:
+    mantissa, exponent = point.man_exp()
+    mantissa, exponent = int(mantissa), int(exponent)
+    if abs(exponent) > 1 << 16:  # far outside the floats: a crude bound on the right side is enough
+        return Fraction(0) if exponent < 0 and mantissa < 0 else Fraction(1, 1 << 1100) if exponent < 0 else Fraction(mantissa << (1 << 16))
+    return Fraction(mantissa) * Fraction(2) ** exponent
+
+
+def upper_float(bounds: tuple[Fraction, Fraction]) -> float:
+    """The least float that is certainly not below the enclosed number."""
+    return float_up(bounds[1])
+
+
+def lower_float(bounds: tuple[Fraction, Fraction]) -> float:
+    """The greatest float that is certainly not above the enclosed number."""
+    return float_down(bounds[0])
+
+
+def normal_tail(ball: Callable[[Fraction | int], Any], x: Any) -> Any:
+    """P(Z > x) of a standard normal Z, as a ball."""
+    return (x / ball(2).sqrt()).erfc() / 2
+
+
+def least_float(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The least float in (low, high] at which the monotone condition holds; it must hold at high and not at low."""
+    while True:
+        middle = low + (high - low) / 2
+        if not low < middle < high:
+            return high
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
+        if high - low <= 4 * math.ulp(high):
+            return high

@@ -1,0 +1,239 @@
+"""Privacy guarantees as numbers one can read, compare and compose.
+
+    PureDP(epsilon)           P(M(x)∈E) ≤ e^ε P(M(x')∈E)
+    ApproxDP(epsilon, delta)  … + δ
+    GDP(mu)                   telling x from x' is at least as hard as telling N(0,1) from N(μ,1)
+
+for neighbours x, x' under the relation that the data set declares. Every result is rounded against us.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from discreet.accounting.enclosure import enclose, lower_float, upper_float
+from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, mu_for_approx, mu_for_pure, tradeoff_gdp
+from discreet.errors import InvalidParameter, NoTheorem
+from discreet.exact import decimal_text, float_up, rational, sqrt_up
+
+EPSILON_FLOOR, EPSILON_CEILING = Fraction(1, 10**9), Fraction(10**6)
+MU_FLOOR, MU_CEILING = Fraction(1, 10**6), Fraction(10**3)
+DELTA_FLOOR = Fraction(1, 10**17)
+_WHY = "noise is computed from it; a value outside this range would mean no noise or no answer"
+
+
+def _checked(value: object, name: str, floor: Fraction, ceiling: Fraction) -> float:
+    number = rational(value, name)
+    if not floor <= number <= ceiling:
+        raise InvalidParameter(name, f"{decimal_text(number)} is outside {decimal_text(floor)} … {decimal_text(ceiling)}", _WHY, f"typical values of {name} are between 0.01 and 10")
+    return float(value) if isinstance(value, float) else float(number)
+
+
+def _checked_delta(value: object, name: str = "delta") -> float:
+    number = rational(value, name)
+    if not DELTA_FLOOR <= number < 1:
+        raise InvalidParameter(name, f"{decimal_text(number)} is outside {decimal_text(DELTA_FLOOR)} … 1", "delta is a probability of failure; at 0 use dp.PureDP, at 1 nothing is private", "use a delta far below one over the number of people, for example 1e-6")
+    return float(number)
+
+
+def _epsilon_argument(value: object) -> Fraction:
+    number = rational(value, "epsilon")
+    if number < 0:
+        raise InvalidParameter("epsilon", "it is negative", _WHY, "ask at an epsilon of 0 or more")
+    return number
+
+
+def _alpha(value: float) -> float:
+    if not 0 <= rational(value, "alpha") <= 1:
+        raise InvalidParameter("alpha", "it is not in [0, 1]", "it is a probability of false alarm", "pass a number from 0 to 1")
+    return float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class PureDP:
+    """ε-differential privacy."""
+
+    epsilon: float
+    kind: ClassVar[str] = "pure"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _checked(self.epsilon, "epsilon", EPSILON_FLOOR, EPSILON_CEILING))
+
+    def epsilon_at(self, delta: float) -> float:
+        """The least ε of an (ε, δ) statement that follows: ln(e^ε − δ(1+e^ε)), rounded up (math.md A5 inverted)."""
+        if rational(delta, "delta") == 0:
+            return self.epsilon
+        exact, delta_exact = rational(self.epsilon, "epsilon"), rational(_checked_delta(delta), "delta")
+        if self.delta_at(0.0) <= delta_exact:
+            return 0.0
+        return max(0.0, upper_float(enclose(lambda ball: (ball(exact).exp() * (1 - ball(delta_exact)) - ball(delta_exact)).log())))
+
+    def delta_at(self, epsilon: float) -> float:
+        """δ(ε′) = max(0, (e^ε − e^ε′)/(1+e^ε)), rounded up: randomised response is the worst case."""
+        mine, asked = rational(self.epsilon, "epsilon"), _epsilon_argument(epsilon)
+        if asked >= mine:
+            return 0.0
+        return upper_float(enclose(lambda ball: (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp())))
+
+    def tradeoff(self, alpha: float) -> float:
+        """The least probability of missing a person at false-alarm rate α, rounded down (math.md A5)."""
+        return _tradeoff_approx(self.epsilon, 0.0, _alpha(alpha))
+
+    def covers(self, other: Guarantee) -> bool:
+        """Whether everything that satisfies `other` satisfies this too."""
+        return isinstance(other, PureDP) and self.epsilon >= other.epsilon
+
+    def group(self, size: int) -> PureDP:
+        return PureDP(float_up(rational(self.epsilon, "epsilon") * _group(size)))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "epsilon": self.epsilon}
+
+    def __str__(self) -> str:
+        return f"ε = {decimal_text(self.epsilon)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ApproxDP:
+    """(ε, δ)-differential privacy."""
+
+    epsilon: float
+    delta: float
+    kind: ClassVar[str] = "approx"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _checked(self.epsilon, "epsilon", EPSILON_FLOOR, EPSILON_CEILING))
+        object.__setattr__(self, "delta", _checked_delta(self.delta))
+
+    def epsilon_at(self, delta: float) -> float:
+        """The least ε at a δ at or above this guarantee's own; below it nothing follows (infinity)."""
+        asked = _checked_delta(delta)
+        if asked < self.delta:
+            return math.inf
+        mine, own, wanted = (rational(x, "a parameter") for x in (self.epsilon, self.delta, asked))
+        if self.delta_at(0.0) <= wanted:
+            return 0.0
+        # δ(ε′) = δ + (1−δ)(e^ε − e^ε′)/(1+e^ε), solved for ε′
+        return max(0.0, upper_float(enclose(lambda ball: (ball(mine).exp() - (ball(wanted) - ball(own)) / (1 - ball(own)) * (1 + ball(mine).exp())).log())))
+
+    def delta_at(self, epsilon: float) -> float:
+        mine, own, asked = rational(self.epsilon, "epsilon"), rational(self.delta, "delta"), _epsilon_argument(epsilon)
+        if asked >= mine:
+            return self.delta
+        return upper_float(enclose(lambda ball: ball(own) + (1 - ball(own)) * (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp())))
+
+    def tradeoff(self, alpha: float) -> float:
+        return _tradeoff_approx(self.epsilon, self.delta, _alpha(alpha))
+
+    def covers(self, other: Guarantee) -> bool:
+        return other.delta_at(self.epsilon) <= self.delta
+
+    def group(self, size: int) -> ApproxDP:
+        """(kε, δ(e^{kε}−1)/(e^ε−1)) (math.md A3)."""
+        k, epsilon, delta = _group(size), rational(self.epsilon, "epsilon"), rational(self.delta, "delta")
+        grown = upper_float(enclose(lambda ball: ball(delta) * (ball(k * epsilon).exp() - 1) / (ball(epsilon).exp() - 1)))
+        return ApproxDP(float_up(k * epsilon), grown)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "epsilon": self.epsilon, "delta": self.delta}
+
+    def __str__(self) -> str:
+        return f"ε = {decimal_text(self.epsilon)}, δ = {decimal_text(self.delta)}"
+
+
+@dataclass(frozen=True, slots=True)
+class GDP:
+    """μ-Gaussian differential privacy."""
+
+    mu: float
+    kind: ClassVar[str] = "gdp"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", _checked(self.mu, "mu", MU_FLOOR, MU_CEILING))
+
+    def epsilon_at(self, delta: float) -> float:
+        """The least ε with (ε, δ)-DP, rounded up (math.md A7)."""
+        return gdp_epsilon(rational(self.mu, "mu"), rational(_checked_delta(delta), "delta"))
+
+    def delta_at(self, epsilon: float) -> float:
+        """δ_μ(ε), rounded up (math.md A7)."""
+        return gdp_delta(rational(self.mu, "mu"), _epsilon_argument(epsilon))
+
+    def tradeoff(self, alpha: float) -> float:
+        return tradeoff_gdp(self.mu, _alpha(alpha))
+
+    def covers(self, other: Guarantee) -> bool:
+        if isinstance(other, GDP):
+            return self.mu >= other.mu
+        return isinstance(other, PureDP) and self.mu >= mu_for_pure(rational(other.epsilon, "epsilon"))
+
+    def group(self, size: int) -> GDP:
+        return GDP(float_up(rational(self.mu, "mu") * _group(size)))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "mu": self.mu}
+
+    def __str__(self) -> str:
+        return f"μ = {decimal_text(self.mu)} (Gaussian DP)"
+
+
+Guarantee = PureDP | ApproxDP | GDP
+
+
+def compose(*parts: Guarantee) -> Guarantee:
+    """The guarantee of releasing everything together, adaptively (math.md C1, C4), rounded up.
+
+    Pure parts add ε; Gaussian parts add μ²; pure and Gaussian parts add μ² with the pure part's μ; once an
+    (ε, δ) part is in, only pure and (ε, δ) parts can join it here (ε and δ add).
+    """
+    if not parts or not all(isinstance(part, (PureDP, ApproxDP, GDP)) for part in parts):
+        raise InvalidParameter("compose", "it needs at least one guarantee", "an empty release has no price", "pass the guarantees of what was released")
+    if len(parts) == 1:
+        return parts[0]
+    if all(isinstance(part, PureDP) for part in parts):
+        return PureDP(float_up(sum((rational(part.epsilon, "epsilon") for part in parts if isinstance(part, PureDP)), Fraction(0))))
+    if not any(isinstance(part, ApproxDP) for part in parts):
+        return GDP(float_up(sqrt_up(sum((mu_squared(part) for part in parts), Fraction(0)))))
+    if any(isinstance(part, GDP) for part in parts):
+        raise NoTheorem("composing GDP with an (ε, δ) guarantee", "no single (ε, δ) or μ follows", "μ-GDP is a whole curve of (ε, δ) pairs", "choose a delta and compose ApproxDP(part.epsilon_at(delta), delta)")
+    epsilon = sum((rational(part.epsilon, "epsilon") for part in parts if not isinstance(part, GDP)), Fraction(0))
+    delta = sum((rational(part.delta, "delta") for part in parts if isinstance(part, ApproxDP)), Fraction(0))
+    return ApproxDP(float_up(epsilon), float_up(delta))
+
+
+def mu_squared(guarantee: Guarantee) -> Fraction:
+    """The μ² that this guarantee costs in Gaussian accounting; NoTheorem for (ε, δ), which is no μ-GDP."""
+    if isinstance(guarantee, GDP):
+        return rational(guarantee.mu, "mu") ** 2
+    if isinstance(guarantee, PureDP):
+        return Fraction(mu_for_pure(rational(guarantee.epsilon, "epsilon"))) ** 2
+    raise NoTheorem("the μ of an (ε, δ) guarantee", "a mechanism may fail outright with probability δ, which no μ-GDP mechanism does", "its trade-off curve starts at 1−δ, every G_μ at 1", "spend dp.GDP(mu) or dp.PureDP(epsilon)")
+
+
+def spend_mu_squared(spend: Guarantee) -> Fraction:
+    """How much μ² a Gaussian mechanism may use so that it satisfies `spend` (analytic Gaussian for (ε, δ), math.md B5)."""
+    if isinstance(spend, ApproxDP):
+        return Fraction(mu_for_approx(rational(spend.epsilon, "epsilon"), rational(spend.delta, "delta"))) ** 2
+    return mu_squared(spend)
+
+
+def guarantee_from_dict(record: dict[str, Any]) -> Guarantee:
+    kinds: dict[str, type[Guarantee]] = {"pure": PureDP, "approx": ApproxDP, "gdp": GDP}
+    return kinds[record["kind"]](**{name: value for name, value in record.items() if name != "kind"})
+
+
+def _group(size: int) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise InvalidParameter("group size", "not a whole number of 1 or more", "it counts protected units", "pass for example 4 for a household of four")
+    return size
+
+
+def _tradeoff_approx(epsilon: float, delta: float, alpha: float) -> float:
+    """f_(ε,δ)(α) = max(0, 1−δ−e^ε α, e^−ε(1−δ−α)), rounded down (math.md A5)."""
+    e, d, a = rational(epsilon, "epsilon"), rational(delta, "delta"), Fraction(alpha)
+    steep = lower_float(enclose(lambda ball: 1 - ball(d) - ball(e).exp() * ball(a)))
+    flat = lower_float(enclose(lambda ball: (-ball(e)).exp() * (1 - ball(d) - ball(a))))
+    return max(0.0, steep, flat)

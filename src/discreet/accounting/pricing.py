@@ -1,0 +1,104 @@
+"""What a mechanism costs in a ledger's box (ε_p, μ², δ₀), and the box that a budget opens.
+
+A box is fixed when it is opened. Each coordinate is additive; whatever is charged within it, adaptively,
+the total is (ε_p + ε′, δ₀ + δ_μ(ε′))-DP for every ε′ ≥ 0 (docs/theory/ledger.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting.gaussian import mu_for_approx, mu_for_pure
+from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP
+from discreet.errors import InvalidParameter, NoTheorem
+from discreet.exact import decimal_text, rational
+from discreet.mechanisms import AdditiveNoise, GaussianNoise
+from discreet.sensitivity import L1, L2
+
+_SPLIT_WHY = "the box is fixed when the ledger is opened and never re-split: moving budget after seeing answers breaks the guarantee"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """An exact amount in the three coordinates of a box."""
+
+    epsilon: Fraction = Fraction(0)
+    mu_squared: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+
+    def __add__(self, other: Price) -> Price:
+        return Price(self.epsilon + other.epsilon, self.mu_squared + other.mu_squared, self.delta + other.delta)
+
+    def __str__(self) -> str:
+        parts = [f"{name} = {decimal_text(amount)}" for name, amount in (("ε", self.epsilon), ("μ²", self.mu_squared), ("δ₀", self.delta)) if amount]
+        return ", ".join(parts) or "nothing"
+
+
+def guarantee_of(mechanism: AdditiveNoise) -> Guarantee:
+    """The guarantee of one mechanism.
+
+    Theorem.  Gaussian noise of standard deviation σ on a statistic of ℓ₂ sensitivity Δ is (Δ/σ)-GDP (math.md B5).
+              Laplace, two-sided geometric and Tulap noise of scale b on ℓ₁ sensitivity Δ is (Δ/b)-DP (B2, M3);
+              for the integer laws Δ counts integer units. Rounding to a grid that the statistic lies on keeps both.
+    Checked.  tests/claims/test_mechanism_guarantees.py
+    """
+    from discreet.exact import float_up, sqrt_up
+
+    if isinstance(mechanism, GaussianNoise):
+        return GDP(float_up(sqrt_up(gaussian_mu_squared(mechanism))))
+    return PureDP(float_up(pure_epsilon(mechanism)))
+
+
+def gaussian_mu_squared(mechanism: AdditiveNoise) -> Fraction:
+    """μ² = Δ²/σ², exactly."""
+    assert isinstance(mechanism.sensitivity, L2)
+    return mechanism.sensitivity.squared / mechanism.spread**2
+
+
+def pure_epsilon(mechanism: AdditiveNoise) -> Fraction:
+    """ε = Δ/b, exactly."""
+    assert isinstance(mechanism.sensitivity, L1)
+    return mechanism.sensitivity.value / mechanism.spread
+
+
+def price_of(mechanisms: Iterable[AdditiveNoise], *, box: Price) -> Price:
+    """The exact price of releasing all of them, in a given box.
+
+    A pure mechanism is charged to ε_p where the box opened one, else at μ = −2Φ⁻¹(1/(1+e^ε)), rounded up.
+    """
+    total = Price()
+    for mechanism in mechanisms:
+        if isinstance(mechanism, GaussianNoise):
+            total += Price(mu_squared=gaussian_mu_squared(mechanism))
+        elif box.epsilon > 0:
+            total += Price(epsilon=pure_epsilon(mechanism))
+        else:
+            total += Price(mu_squared=Fraction(mu_for_pure(pure_epsilon(mechanism))) ** 2)
+    return total
+
+
+def open_box(budget: Guarantee, *, pure: float | None = None, delta0: float | None = None) -> Price:
+    """The fixed box of a budget.
+
+    PureDP(ε) opens (ε, 0, 0). GDP(μ) opens (0, μ², 0). ApproxDP(ε, δ) opens ε_p = `pure` (default 0),
+    δ₀ = `delta0` (default δ/10) and the μ with δ_μ(ε − ε_p) = δ − δ₀, rounded down.
+    """
+    if isinstance(budget, ApproxDP):
+        epsilon, delta = rational(budget.epsilon, "epsilon"), rational(budget.delta, "delta")
+        first = rational(pure, "pure") if pure is not None else Fraction(0)
+        second = rational(delta0, "delta0") if delta0 is not None else delta / 10
+        if not 0 <= first < epsilon:
+            raise InvalidParameter("pure=", f"it must be at least 0 and below epsilon = {decimal_text(epsilon)}", _SPLIT_WHY, "leave it out to keep all of the budget for Gaussian noise")
+        if not 0 <= second < delta:
+            raise InvalidParameter("delta0=", f"it must be at least 0 and below delta = {decimal_text(delta)}", _SPLIT_WHY, "leave it out for delta / 10")
+        mu = Fraction(mu_for_approx(epsilon - first, delta - second))
+        return Price(first, mu**2, second)
+    if pure is not None or delta0 is not None:
+        raise InvalidParameter("pure=, delta0=", f"a budget of {budget} has nothing to split", _SPLIT_WHY, "open the ledger with dp.ApproxDP(epsilon, delta) to split it")
+    if isinstance(budget, GDP):
+        return Price(mu_squared=rational(budget.mu, "mu") ** 2)
+    if isinstance(budget, PureDP):
+        return Price(epsilon=rational(budget.epsilon, "epsilon"))
+    raise NoTheorem("budget=", f"a {type(budget).__name__} is not a guarantee", "a ledger promises one", "pass dp.ApproxDP(epsilon, delta), dp.GDP(mu) or dp.PureDP(epsilon)")
