@@ -20,7 +20,7 @@ def rational(value: object, name: str) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
         raise InvalidParameter(name, f"a {type(value).__name__} is not a number", type_error_why, "pass an int, a float or a Fraction")
     if isinstance(value, numbers.Rational):
-        return Fraction(value.numerator, value.denominator)
+        return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise InvalidParameter(name, "it is not finite", type_error_why, "pass a finite number")

@@ -97,5 +97,5 @@ def require_neighbors(value: object) -> Neighbors:
 
 
 def neighbors_from_dict(record: dict[str, Any]) -> Neighbors:
-    kinds = {"replace": Replace, "add_remove": AddRemove}
+    kinds: dict[str, type[Replace] | type[AddRemove]] = {"replace": Replace, "add_remove": AddRemove}
     return kinds[record["relation"]](unit=record["unit"], max_rows=record["max_rows"])

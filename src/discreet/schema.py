@@ -39,7 +39,7 @@ _BOUNDS_WHY = "bounds set the noise and are never read from the data"
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """The fixed-point grid of a number column: value = center + code / per_unit, low ≤ code ≤ high."""
+    """The fixed-point grid of a number column: value = center + code / per_unit, low ≤ code ≤ high (low = −high)."""
 
     center: float
     per_unit: float
@@ -54,7 +54,7 @@ class Encoding:
     @property
     def is_exact(self) -> bool:
         """Whether every admissible value is a grid point (whole-number columns)."""
-        return self.per_unit == 1.0
+        return self.per_unit == 2.0
 
     def value(self, code: int) -> Fraction:
         return Fraction(self.center) + code * self.step
@@ -83,6 +83,7 @@ class Real:
         object.__setattr__(self, "missing", _missing(self.missing, low, high, (low / 2 + high / 2)))
 
     def encoding(self, bits: int | None = None) -> Encoding:
+        """The column's own grid, or a coarser one of `bits` bits."""
         codes = _codes(min(bits or self.bits, self.bits))
         return Encoding(self.low / 2 + self.high / 2, codes / ((self.high - self.low) / 2), -codes, codes)
 
@@ -103,17 +104,18 @@ class Integer:
         low, high = _bounds("Integer", self.low, self.high)
         if low != int(low) or high != int(high):
             raise InvalidParameter("Integer bounds", "they are not whole numbers", _BOUNDS_WHY, "use whole numbers, or declare the column as Real")
-        if high - low > 2 * _codes(32) or max(abs(low), abs(high)) > LARGEST_EXACT_FLOAT / 2:
+        if high - low > _codes(32) or max(abs(low), abs(high)) > LARGEST_EXACT_FLOAT / 2:
             raise InvalidParameter("Integer bounds", "their range overflows the 32-bit grid", "values are encoded as fixed-point integers on it", "declare the column as Real, or narrow the range")
         object.__setattr__(self, "low", int(low))
         object.__setattr__(self, "high", int(high))
         object.__setattr__(self, "missing", _missing(self.missing, low, high, float((int(low) + int(high)) // 2)))
 
     def encoding(self, bits: int | None = None) -> Encoding:
-        center = (self.low + self.high) // 2
-        if bits == 16 and max(self.high - center, center - self.low) > _codes(16):
-            return Encoding(float(center), _codes(16) / ((self.high - self.low) / 2), -_codes(16), _codes(16))
-        return Encoding(float(center), 1.0, self.low - center, self.high - center)
+        """Half-unit codes about the midpoint, so that the range is symmetric; a coarser grid if `bits` asks for one."""
+        width, center = self.high - self.low, (self.low + self.high) / 2
+        if bits is not None and width > _codes(bits):
+            return Encoding(center, _codes(bits) / (width / 2), -_codes(bits), _codes(bits))
+        return Encoding(center, 2.0, -width, width)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "low": self.low, "high": self.high, "missing": self.missing}
@@ -131,7 +133,7 @@ class Boolean:
             raise InvalidParameter("Boolean(missing=)", "neither True nor False", "every cell must become one of the two", "pass missing=False or missing=True")
 
     def encoding(self, bits: int | None = None) -> Encoding:
-        return Encoding(0.0, 1.0, 0, 1)
+        return Encoding(0.5, 2.0, -1, 1)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "missing": self.missing}

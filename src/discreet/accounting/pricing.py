@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.accounting.gaussian import mu_for_approx, mu_for_pure
-from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP
+from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP, spend_mu_squared
 from discreet.errors import InvalidParameter, NoTheorem
-from discreet.exact import decimal_text, rational
+from discreet.exact import decimal_text, float_up, rational, sqrt_up
 from discreet.mechanisms import AdditiveNoise, GaussianNoise
 from discreet.sensitivity import L1, L2
 
@@ -44,8 +44,6 @@ def guarantee_of(mechanism: AdditiveNoise) -> Guarantee:
               for the integer laws Δ counts integer units. Rounding to a grid that the statistic lies on keeps both.
     Checked.  tests/claims/test_mechanism_guarantees.py
     """
-    from discreet.exact import float_up, sqrt_up
-
     if isinstance(mechanism, GaussianNoise):
         return GDP(float_up(sqrt_up(gaussian_mu_squared(mechanism))))
     return PureDP(float_up(pure_epsilon(mechanism)))
@@ -77,6 +75,13 @@ def price_of(mechanisms: Iterable[AdditiveNoise], *, box: Price) -> Price:
         else:
             total += Price(mu_squared=Fraction(mu_for_pure(pure_epsilon(mechanism))) ** 2)
     return total
+
+
+def price_of_spend(spend: Guarantee, *, box: Price) -> Price:
+    """What may be set aside for a procedure that will spend `spend` in all, in a given box."""
+    if isinstance(spend, PureDP) and box.epsilon > 0:
+        return Price(epsilon=rational(spend.epsilon, "epsilon"))
+    return Price(mu_squared=spend_mu_squared(spend))
 
 
 def open_box(budget: Guarantee, *, pure: float | None = None, delta0: float | None = None) -> Price:

@@ -1,1 +1,1 @@
-
+"""Post-processing: from noisy integers to estimates, standard errors and intervals. Nothing here can reach data or noise."""

@@ -5,6 +5,7 @@ A key maps a row to a cell 0 … size−1 or to no cell (−1), from that row's 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class Bins:
         edges = self.edges
         if not 2 <= len(edges) <= LARGEST_BINS + 1 or not all(math.isfinite(edge) for edge in edges):
             raise InvalidParameter("bins", f"there must be 2 to {LARGEST_BINS + 1} finite edges", "each bin is one noisy count", "pass increasing edges, or a number of bins")
-        if any(left >= right for left, right in zip(edges, edges[1:], strict=False)):
+        if any(left >= right for left, right in itertools.pairwise(edges)):
             raise InvalidParameter("bins", "the edges do not increase", "a value must fall in one bin", "sort the edges and leave out repeats")
 
     @property
@@ -82,9 +83,10 @@ Key = Levels | Bins | Subset | Between
 
 
 def key_from_dict(record: dict[str, Any]) -> Key:
-    kinds: dict[str, type[Key]] = {"levels": Levels, "bins": Bins, "subset": Subset, "between": Between}
+    kinds: dict[str, Any] = {"levels": Levels, "bins": Bins, "subset": Subset, "between": Between}
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name != "kind"}
-    return kinds[record["kind"]](**fields)
+    key: Key = kinds[record["kind"]](**fields)
+    return key
 
 
 def cell_count(keys: Sequence[Key]) -> int:

@@ -7,8 +7,8 @@ The bit budget is checked here, from public facts, before data is touched: every
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.queries.keys import Key, cell_count
@@ -30,6 +30,14 @@ class Factor:
     def largest(self) -> int:
         return max(abs(self.encoding.low), abs(self.encoding.high))
 
+    def to_dict(self) -> dict[str, Any]:
+        grid = self.encoding
+        return {"column": self.column, "center": grid.center, "per_unit": grid.per_unit, "low": grid.low, "high": grid.high}
+
+
+def factor_from_dict(record: dict[str, Any]) -> Factor:
+    return Factor(record["column"], Encoding(record["center"], record["per_unit"], record["low"], record["high"]))
+
 
 Term = tuple[Factor, ...]  # a product of codes; the empty product counts rows
 
@@ -38,9 +46,9 @@ def term_bounds(term: Term) -> tuple[int, int]:
     """The least and greatest value of a product of codes (equal factors are the same number)."""
     if not term:
         return 1, 1
-    if len(term) == 2 and term[0] == term[1]:
-        low, high = term[0].encoding.low, term[0].encoding.high
-        return (0 if low <= 0 <= high else min(low * low, high * high)), max(low * low, high * high)
+    if len(term) % 2 == 0 and all(factor == term[0] for factor in term):
+        ends = (abs(term[0].encoding.low) ** len(term), abs(term[0].encoding.high) ** len(term))
+        return (0 if term[0].encoding.low <= 0 <= term[0].encoding.high else min(ends)), max(ends)
     bounds = (term[0].encoding.low, term[0].encoding.high)
     for factor in term[1:]:
         corners = [bound * code for bound in bounds for code in (factor.encoding.low, factor.encoding.high)]
@@ -97,7 +105,3 @@ def columns_read(plan: SumsPlan | GramPlan) -> tuple[str, ...]:
     keys = () if isinstance(plan, GramPlan) else plan.keys
     return tuple(sorted({factor.column for factor in factors} | {key.column for key in keys}))
 
-
-def largest_block(bits: int) -> int:
-    """Rows in a block whose int64 sum of terms of `bits` bits cannot overflow."""
-    return 1 << min(int(math.log2(BLOCK_ROWS)), 63 - bits)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy.typing as npt
+
 from discreet.errors import WrongColumnKind
-from discreet.exact import fraction_text
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import Key, cell_count, key_from_dict
-from discreet.queries.plans import Factor, GramPlan, SumsPlan, Term, term_bounds
-from discreet.schema import Category, Column, Encoding
+from discreet.queries.moments import Moments, moments_from_dict
+from discreet.queries.plans import Factor, GramPlan, SumsPlan, Term, factor_from_dict, term_bounds
+from discreet.schema import Category, Column
 from discreet.sensitivity import L1, L2, gram_sensitivity, sum_sensitivity
 
 
@@ -56,8 +58,12 @@ class Sum:
     def plan(self) -> SumsPlan:
         return SumsPlan(self.keys, (self.term,))
 
+    def assemble(self, sums: npt.NDArray[Any]) -> list[int]:
+        """The integer statistic from the engine's answer (shape cells × 1)."""
+        return [int(value) for value in sums[:, 0]]
+
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "keys": [key.to_dict() for key in self.keys], "term": [_factor_to_dict(factor) for factor in self.term], "optional": self.optional}
+        return {"kind": self.kind, "keys": [key.to_dict() for key in self.keys], "term": [factor.to_dict() for factor in self.term], "optional": self.optional}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +83,15 @@ class GramMatrix:
     def plan(self) -> GramPlan:
         return GramPlan(self.factors)
 
+    def assemble(self, gram: npt.NDArray[Any]) -> list[int]:
+        """The upper triangle, row by row."""
+        return [int(gram[i, j]) for i in range(len(self.factors)) for j in range(i, len(self.factors))]
+
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "factors": [_factor_to_dict(factor) for factor in self.factors]}
+        return {"kind": self.kind, "factors": [factor.to_dict() for factor in self.factors]}
 
 
-Query = Sum | GramMatrix
+Query = Sum | GramMatrix | Moments
 
 
 def number_factor(schema: Mapping[str, Column], name: str, asked: str, bits: int | None = None) -> Factor:
@@ -92,20 +102,9 @@ def number_factor(schema: Mapping[str, Column], name: str, asked: str, bits: int
     return Factor(name, column.encoding(bits))
 
 
-def _factor_to_dict(factor: Factor) -> dict[str, Any]:
-    grid = factor.encoding
-    return {"column": factor.column, "center": grid.center, "per_unit": grid.per_unit, "low": grid.low, "high": grid.high}
-
-
-def _factor_from_dict(record: dict[str, Any]) -> Factor:
-    return Factor(record["column"], Encoding(record["center"], record["per_unit"], record["low"], record["high"]))
-
-
 def query_from_dict(record: dict[str, Any]) -> Query:
     if record["kind"] == "gram":
-        return GramMatrix(tuple(_factor_from_dict(factor) for factor in record["factors"]))
-    return Sum(tuple(key_from_dict(key) for key in record["keys"]), tuple(_factor_from_dict(factor) for factor in record["term"]), record["optional"])
-
-
-def unit_text(query: Sum) -> str:
-    return fraction_text(query.unit)
+        return GramMatrix(tuple(factor_from_dict(factor) for factor in record["factors"]))
+    if record["kind"] == "moments":
+        return moments_from_dict(record)
+    return Sum(tuple(key_from_dict(key) for key in record["keys"]), tuple(factor_from_dict(factor) for factor in record["term"]), record["optional"])

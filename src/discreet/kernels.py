@@ -1,0 +1,204 @@
+"""Exact block arithmetic: clamp, encode, sum by cell, and Gram matrices, always as exact integers.
+
+Every result is an array of Python integers (dtype object): sums have no bound that is public under
+`AddRemove`, so no fixed width is right for all data. Inside, blocks are added as float64 below 2**52 or
+as int64 below 2**62, both exact, and moved to Python integers before they could leave that range.
+
+Theorem.  A float64 sum of integers is exact, in any order and with or without fused multiply-add, while the
+          sum of their absolute values stays below 2**52.
+Proof.    Every partial sum is then an integer of magnitude below 2**52, which float64 represents exactly.
+Checked.  tests/claims/test_exact_sums.py::test_sums_and_gram_do_not_depend_on_the_order_of_rows
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.queries.plans import BLOCK_ROWS, FLOAT_BITS
+from discreet.schema import Boolean, Encoding, Number
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.signedinteger[Any]]
+ObjectIntegers = npt.NDArray[np.object_]
+
+SUM_ROWS = 1 << 20  # rows of a block in `cell_sums`
+NARROW_BITS = 31  # terms below 2**31: a block of SUM_ROWS sums below 2**51
+SPLIT_BITS = 24  # wider terms are added in two parts: the low 24 bits and the rest
+ACCUMULATOR_LIMIT = 1 << 62
+NUMBA_ROWS = 1 << 20  # from this many rows on, compiling pays
+
+
+def clamp(numbers: Floats, column: Number) -> Floats:
+    """Numbers with NaN for missing → `missing`, then clamped to the declared range (±inf → the nearest bound)."""
+    if isinstance(column, Boolean):
+        return numbers
+    with np.errstate(invalid="ignore"):
+        filled = np.where(np.isnan(numbers), float(column.missing or 0.0), numbers)
+        return np.minimum(np.maximum(filled, float(column.low)), float(column.high))
+
+
+def encode(values: Floats, encoding: Encoding) -> Integers:
+    """clip(⌊(x − center)·per_unit + ½⌋, low, high) of clamped values, as int16 where it fits, else int32."""
+    codes = values - encoding.center
+    codes *= encoding.per_unit
+    codes += 0.5
+    np.floor(codes, out=codes)
+    np.clip(codes, encoding.low, encoding.high, out=codes)
+    return codes.astype(code_dtype(encoding))
+
+
+def code_dtype(encoding: Encoding) -> type[np.int16] | type[np.int32]:
+    """int16 for codes that fit in it, else int32 (the schema bounds every code by 2**31)."""
+    return np.int16 if max(abs(encoding.low), abs(encoding.high)) < 1 << 15 else np.int32
+
+
+def bin_index(values: Floats, edges: Sequence[float]) -> npt.NDArray[np.int32]:
+    """j where edges[j] ≤ x < edges[j+1] (the last bin is closed), −1 outside; exact float comparisons."""
+    limits = np.asarray(edges, dtype=np.float64)
+    index = np.searchsorted(limits, values, side="right").astype(np.int32) - np.int32(1)
+    index[values == limits[-1]] = len(limits) - 2
+    index[index == len(limits) - 1] = -1
+    return index
+
+
+class Totals:
+    """Running totals: int64 while the public bound on the partial sums allows it, Python integers beyond."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.running = np.zeros(shape, dtype=np.int64)
+        self.bound = 0
+        self.settled: ObjectIntegers | None = None
+
+    def reserve(self, bound: int) -> npt.NDArray[np.int64]:
+        """The int64 array to add a block to, whose entries change by at most `bound`."""
+        if self.bound + bound >= ACCUMULATOR_LIMIT:
+            self.settled = self.total()
+            self.running[...] = 0
+            self.bound = 0
+        self.bound += bound
+        return self.running
+
+    def total(self) -> ObjectIntegers:
+        running = self.running.astype(object)
+        return running if self.settled is None else self.settled + running
+
+
+Scatter = Callable[[npt.NDArray[np.int64], Integers, npt.NDArray[np.int64]], None]
+Factors = tuple[Integers, ...]
+
+
+def scatter_numpy(running: npt.NDArray[np.int64], cells: Integers, part: npt.NDArray[np.int64]) -> None:
+    """running[c] += Σ part over the rows of cell c; the caller keeps Σ|part| below 2**52."""
+    sums = np.bincount(cells + 1, weights=part, minlength=len(running) + 1)
+    running += sums[1:].astype(np.int64)
+
+
+@functools.cache
+def numba_scatter() -> Scatter | None:
+    """The same sums as a compiled loop over int64, or None where numba is not installed."""
+    try:
+        numba = importlib.import_module("numba")
+    except ImportError:
+        return None
+
+    def scatter(running: Any, cells: Any, part: Any) -> None:
+        for row in range(cells.size):
+            if cells[row] >= 0:
+                running[cells[row]] += part[row]
+
+    try:
+        compiled: Scatter = numba.njit(nogil=True, cache=True)(scatter)
+    except RuntimeError:  # no writable place for the compiled code
+        compiled = numba.njit(nogil=True)(scatter)
+    return compiled
+
+
+def cell_sums(cells: Integers, size: int, terms: Sequence[tuple[Factors, int]], scatter: Scatter | None = None) -> ObjectIntegers:
+    """Σ of each term over the rows of each cell: exact Python integers of shape (size, len(terms)).
+
+    `cells` holds 0 … size−1 or −1 (no cell); a term is its factors' codes and the bits of its largest magnitude.
+    """
+    if scatter is None:
+        scatter = (numba_scatter() if cells.size >= NUMBA_ROWS else None) or scatter_numpy
+    result = np.empty((size, len(terms)), dtype=object)
+    for position, (factors, bits) in enumerate(terms):
+        result[:, position] = _one_term(cells, size, factors, bits, scatter)
+    return result
+
+
+def _one_term(cells: Integers, size: int, factors: Factors, bits: int, scatter: Scatter) -> ObjectIntegers:
+    if not factors:
+        return np.bincount(cells.astype(np.int64) + 1, minlength=size + 1)[1:].astype(object)
+    low, high = Totals((size,)), Totals((size,))
+    for start in range(0, cells.size, SUM_ROWS):
+        block = slice(start, start + SUM_ROWS)
+        here = cells[block].astype(np.int64)
+        term = _product(factors, block)
+        if bits <= NARROW_BITS:
+            scatter(low.reserve(here.size << bits), here, term)
+        else:
+            scatter(low.reserve(here.size << SPLIT_BITS), here, term & ((1 << SPLIT_BITS) - 1))
+            scatter(high.reserve(here.size << (bits - SPLIT_BITS)), here, term >> SPLIT_BITS)
+    if bits <= NARROW_BITS:
+        return low.total()
+    total: ObjectIntegers = high.total() * (1 << SPLIT_BITS) + low.total()
+    return total
+
+
+def _product(factors: Factors, block: slice) -> npt.NDArray[np.int64]:
+    term = factors[0][block].astype(np.int64)
+    for factor in factors[1:]:
+        term *= factor[block]
+    return term
+
+
+def gram(blocks: Iterable[Factors], width: int, block_rows: int, bits: int) -> ObjectIntegers:
+    """Σ v vᵀ over the rows of all blocks: exact Python integers of shape (width, width).
+
+    `block_rows` rows of products of `bits` bits stay below 2**52, so float64 BLAS is exact inside a block.
+    """
+    assert block_rows << bits <= 1 << FLOAT_BITS
+    totals = Totals((width, width))
+    multiply = _blas_product if blas_is_exact() else integer_product
+    for columns in blocks:
+        for start in range(0, len(columns[0]), block_rows):
+            rows = np.stack([column[start : start + block_rows] for column in columns], axis=0)
+            running = totals.reserve(rows.shape[1] << bits)
+            running += multiply(rows)
+    return totals.total()
+
+
+def _blas_product(rows: Integers) -> npt.NDArray[np.int64]:
+    matrix = rows.astype(np.float64)
+    return (matrix @ matrix.T).astype(np.int64)
+
+
+def integer_product(rows: Integers) -> npt.NDArray[np.int64]:
+    """The same product in int64, for a BLAS that is not exact (slower)."""
+    matrix = rows.astype(np.int64)
+    return np.asarray(matrix @ matrix.T, dtype=np.int64)
+
+
+@functools.cache
+def blas_is_exact() -> bool:
+    """Self-test of this machine's BLAS, once a process: extreme alternating codes against integers.
+
+    Σ|terms| is just below 2**52 and the low bits are set, so a library that accumulates in a shorter
+    type, or splits factors into shorter parts, cannot pass.
+    """
+    for bits in (15, 20, 22):
+        rows = min(BLOCK_ROWS, 1 << (FLOAT_BITS - 2 * bits))
+        largest = (1 << bits) - 1
+        index = np.arange(rows)
+        matrix = np.stack([largest - (index * (column + 3)) % 2 for column in range(24)]).astype(np.int32)
+        matrix[::3] *= np.where(index % 2 == 0, 1, -1).astype(np.int32)
+        matrix[1::3] *= np.where(index % 3 == 0, -1, 1).astype(np.int32)
+        if not np.array_equal(_blas_product(matrix), integer_product(matrix)):
+            return False
+    return True

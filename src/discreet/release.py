@@ -1,0 +1,98 @@
+"""What leaves the trusted side: noisy integers with everything needed to read them, and nothing else.
+
+A `Release` is frozen, holds no data, pickles and round-trips through JSON; every estimate, interval and plot is
+a function of it alone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.accounting import Guarantee, guarantee_from_dict
+from discreet.errors import InvalidParameter
+from discreet.mechanisms import AdditiveNoise, mechanism_from_dict
+from discreet.neighbors import Neighbors, neighbors_from_dict
+from discreet.queries import Query, query_from_dict
+
+FORMAT = "discreet-release"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The question in public words: which estimator, of what, in which cells."""
+
+    estimator: str
+    column: str | None = None
+    by: tuple[str, ...] = ()
+    labels: tuple[tuple[str, ...], ...] = ()  # the labels of each key's cells, in order
+    where: str = ""
+    edges: tuple[float, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"estimator": self.estimator, "column": self.column, "by": list(self.by), "labels": [list(labels) for labels in self.labels], "where": self.where, "edges": list(self.edges)}
+
+
+def asked_from_dict(record: dict[str, Any]) -> Asked:
+    labels = tuple(tuple(labels) for labels in record["labels"])
+    return Asked(record["estimator"], record["column"], tuple(record["by"]), labels, record["where"], tuple(record["edges"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its statistic, its noise and what the caller agreed to spend."""
+
+    asked: Asked
+    query: Query
+    mechanism: AdditiveNoise
+    spend: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A noisy statistic: `integers` counts steps of the mechanism's grid.
+
+    `public_count` is the number of rows (row-level Replace) or of units (Replace with a unit), else None.
+    """
+
+    asked: Asked
+    query: Query
+    mechanism: AdditiveNoise
+    integers: tuple[int, ...] = field(repr=False)
+    neighbors: Neighbors
+    spend: Guarantee
+    guarantee: Guarantee
+    public_count: int | None
+    key: str
+    entry: int
+    entry_hash: str
+    secure: bool = True
+
+    @property
+    def public_rows(self) -> int | None:
+        """The number of rows, where the relation makes it public."""
+        return self.public_count if self.neighbors.row_count_is_public else None
+
+    def to_json(self) -> str:
+        record = {
+            "format": FORMAT, "version": VERSION, "asked": self.asked.to_dict(), "query": self.query.to_dict(), "mechanism": self.mechanism.to_dict(),
+            "integers": [str(value) for value in self.integers], "neighbors": self.neighbors.to_dict(), "spend": self.spend.to_dict(),
+            "guarantee": self.guarantee.to_dict(), "public_count": self.public_count, "key": self.key, "entry": self.entry,
+            "entry_hash": self.entry_hash, "secure": self.secure,
+        }
+        return json.dumps(record, ensure_ascii=False)
+
+
+def release_from_json(text: str) -> Release:
+    """The release that `Release.to_json` wrote."""
+    record = json.loads(text)
+    if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
+        raise InvalidParameter("from_json", f"this is not a {FORMAT} of version {VERSION}", "another layout could be read wrongly", "pass what to_json() of this version wrote")
+    return Release(
+        asked=asked_from_dict(record["asked"]), query=query_from_dict(record["query"]), mechanism=mechanism_from_dict(record["mechanism"]),
+        integers=tuple(int(value) for value in record["integers"]), neighbors=neighbors_from_dict(record["neighbors"]),
+        spend=guarantee_from_dict(record["spend"]), guarantee=guarantee_from_dict(record["guarantee"]), public_count=record["public_count"],
+        key=record["key"], entry=record["entry"], entry_hash=record["entry_hash"], secure=record["secure"],
+    )

@@ -1,0 +1,152 @@
+"""The one meeting point of data, budget and noise.
+
+`Session.release` is the only function that sees a private statistic, and it does four things in this order:
+debit (durable) → aggregate → draw and store the answer (one transaction) → hand out the Release.
+
+Theorem.  Everything a session hands out satisfies its ledger's guarantee, for any adaptive choice of questions.
+Proof.    A question's mechanism satisfies the price that was debited (accounting.pricing); the ledger is a filter,
+          valid under full adaptivity (docs/theory/ledger.md); an answer is drawn once for a key and then repeated;
+          all else that leaves is computed from public facts, from releases, or from the ledger.
+Checked.  tests/test_session.py, tests/ledger/
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from discreet.accounting import Guarantee, Price, guarantee_of, price_of, price_of_spend
+from discreet.engines import Engine
+from discreet.errors import DiscreetError, InvalidParameter, LedgerRefused
+from discreet.ledger import Ledger, Reservation
+from discreet.neighbors import Neighbors
+from discreet.noise import Source, draw, secure_source
+from discreet.queries import GramPlan
+from discreet.release import Question, Release
+from discreet.schema import Schema
+
+
+class ReleaseFailed(DiscreetError):
+    """The statistic could not be computed after the debit; the text does not depend on the data."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__("a release", "the engine failed after the debit", "the debit stands, so that a failure can never be used to learn for free", f"look at the data source (is the file still there?), then retry with key={key!r}: it will not be charged again")
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFacts:
+    """All that may be known about a data set without spending: schema, relation, and the public count if there is one."""
+
+    schema: Schema
+    neighbors: Neighbors
+    count: int | None
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows where it is public (row-level Replace)."""
+        return self.count if self.neighbors.row_count_is_public else None
+
+
+class Dataset:
+    """Declared data that nobody can look at: open a session on it to ask questions."""
+
+    def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors) -> None:
+        self._engine, self.schema, self.neighbors = engine, schema, neighbors
+
+    def open(self, *, budget: Guarantee | None = None, ledger: Ledger | str | Path | None = None, pure: float | None = None, delta0: float | None = None, expected_head: str | None = None) -> Session:
+        """A session that can spend `budget`.
+
+        `ledger` is a file that keeps the account across sessions and processes (made if new), a Ledger, or None for
+        an account in memory that ends with this process. `pure` and `delta0` split an (ε, δ) budget (accounting.open_box).
+        """
+        if isinstance(ledger, Ledger):
+            if budget is not None or pure is not None or delta0 is not None or expected_head is not None:
+                raise InvalidParameter("budget=", "given beside an open ledger", "a ledger has its budget already", "pass one or the other")
+            account = ledger
+        else:
+            if budget is None and (ledger is None or not Path(ledger).exists()):
+                raise InvalidParameter("budget=", "no budget was given", "a session stops when its budget is spent", "pass for example budget=dp.ApproxDP(epsilon=1, delta=1e-6)")
+            account = Ledger.open(budget, path=ledger, pure=pure, delta0=delta0, expected_head=expected_head)
+        return Session(self._engine, self.schema, self.neighbors, account, secure_source())
+
+    def __reduce__(self) -> NoReturn:
+        raise _not_copied("data set")
+
+    def __repr__(self) -> str:
+        return f"Dataset({', '.join(self.schema)}; {self.neighbors})"
+
+
+class Session:
+    """An open account on a data set. Made by `Dataset.open`; public functions take it first."""
+
+    def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors, ledger: Ledger, source: Source) -> None:
+        self._engine, self._source, self.ledger = engine, source, ledger
+        self.public = PublicFacts(schema, neighbors, engine.public_count())
+
+    def release(self, question: Question, *, key: str | None = None, reservation: Reservation | None = None) -> Release:
+        """Answer a question: debit, aggregate, draw, store, release.
+
+        With a `key`, asking the same question again returns the stored answer; a question that was debited but not
+        answered (a crash) is finished without a second debit; another question under the same key is refused.
+        """
+        price = self.price(question)
+        name = uuid.uuid4().hex if key is None else _checked_key(key)
+        debit = self.ledger.debit(key=name, request=self._request(question), price=price, reservation=None if reservation is None else reservation.id, secure=self._source.secure)
+        answer = debit.answer
+        if answer is None:
+            statistic = self._aggregate(question, name)
+            answer = self.ledger.store(name, lambda: self._draw(question, statistic))
+        record = json.loads(answer)
+        return Release(
+            asked=question.asked, query=question.query, mechanism=question.mechanism, integers=tuple(int(value) for value in record["integers"]),
+            neighbors=self.public.neighbors, spend=question.spend, guarantee=guarantee_of(question.mechanism), public_count=self.public.count,
+            key=name, entry=debit.number, entry_hash=debit.hash, secure=record["secure"],
+        )
+
+    def price(self, question: Question) -> Price:
+        """What a question would cost in this session's ledger."""
+        return price_of((question.mechanism,), box=self.ledger.box)
+
+    def reserve(self, spend: Guarantee, *, key: str | None = None) -> Reservation:
+        """Set budget aside for a procedure of several steps; closing it gives back what no step used."""
+        return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box), key=key)
+
+    def _request(self, question: Question) -> dict[str, Any]:
+        return {
+            "asked": question.asked.to_dict(), "query": question.query.to_dict(), "mechanism": question.mechanism.to_dict(),
+            "spend": question.spend.to_dict(), "neighbors": self.public.neighbors.to_dict(), "data": self._engine.data_id(),
+        }
+
+    def _aggregate(self, question: Question, key: str) -> list[int]:
+        plan = question.query.plan()
+        try:
+            sums = self._engine.gram(plan) if isinstance(plan, GramPlan) else self._engine.sums(plan)
+            return question.query.assemble(sums)
+        except Exception:
+            raise ReleaseFailed(key) from None
+
+    def _draw(self, question: Question, statistic: list[int]) -> str:
+        """Statistic plus noise on the mechanism's grid, as the JSON text that the ledger keeps."""
+        mechanism = question.mechanism
+        noise = draw(mechanism, len(statistic), self._source)
+        cut = 1 << mechanism.refinement
+        return json.dumps({"integers": [str(value * cut + int(step)) for value, step in zip(statistic, noise, strict=True)], "secure": self._source.secure})
+
+    def __reduce__(self) -> NoReturn:
+        raise _not_copied("session")
+
+    def __repr__(self) -> str:
+        return f"Session({', '.join(self.public.schema)}; {self.public.neighbors}; {self.ledger})"
+
+
+def _checked_key(key: object) -> str:
+    if not isinstance(key, str) or not 1 <= len(key) <= 200:
+        raise InvalidParameter("key=", "not a text of 1 to 200 characters", "a key names one question and its one answer", "pass for example key='income-mean-2026'")
+    return key
+
+
+def _not_copied(what: str) -> LedgerRefused:
+    return LedgerRefused(f"copying a {what}", "it cannot be pickled or copied", "a copy could spend the same budget twice or carry private data", "copy the results instead; they are safe to share")
