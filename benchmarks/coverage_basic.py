@@ -11,6 +11,7 @@ oracle that knows the true sampling variance and spends nothing on finding it.
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -22,12 +23,12 @@ from scipy import stats
 import discreet as dp
 from discreet.estimators.noise_choice import count_noise, moments_noise, norm_of
 from discreet.inference.decode import decode_means, decode_shares, decode_variance, noise_of
-from discreet.inference.laws import Noise, half_width
+from discreet.inference.laws import half_width
 from discreet.inference.means import mean_interval
 from discreet.inference.shares import share_interval
 from discreet.inference.variances import variance_interval
 from discreet.noise import draw, secure_source
-from discreet.queries import Bins, Factor, Levels, Moments, Sum, mean_design, variance_design
+from discreet.queries import Factor, Levels, Moments, Sum, mean_design, variance_design
 from discreet.schema import Column, Encoding, Integer, Real
 
 REPETITIONS = 10_000
@@ -225,7 +226,7 @@ def simulate(law: Law, size: int, repetitions: int, rng: np.random.Generator) ->
             draws.coarse.append(power_sums(encode(values, small), 4))
         if law.name == "normal":
             inside = np.clip(values, 0, 100)
-            draws.bins.append(np.stack([((inside >= low) & ((inside < high) | (high == 100.0))).sum(axis=1) for low, high in zip(EDGES, EDGES[1:], strict=False)], axis=1))
+            draws.bins.append(np.stack([((inside >= low) & ((inside < high) | (high == 100.0))).sum(axis=1) for low, high in itertools.pairwise(EDGES)], axis=1))
         if law.name in ("uniform", "skewed"):
             sums, hits = by_group(codes, values, law, rng)
             draws.cells.append(sums)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
@@ -31,16 +32,32 @@ def rational(value: object, name: str) -> Fraction:
     return Fraction(repr(number))
 
 
+def readings(value: float) -> tuple[Fraction, Fraction]:
+    """(lower, upper) of the two ways a float can be read: its binary value and its shortest decimal."""
+    binary, decimal = Fraction(value), Fraction(repr(value))
+    return min(binary, decimal), max(binary, decimal)
+
+
 def float_up(value: Fraction) -> float:
-    """The least float ≥ value."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+    """The least float that is ≥ value however it is read (infinity beyond the largest)."""
+    candidate = _nearest(value)
+    if candidate == -math.inf:
+        candidate = -sys.float_info.max
+    while candidate != math.inf and readings(candidate)[0] < value:
+        candidate = math.nextafter(candidate, math.inf)
+    return candidate
 
 
 def float_down(value: Fraction) -> float:
-    """The greatest float ≤ value."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+    """The greatest float that is ≤ value however it is read (minus infinity beyond the largest)."""
+    return -float_up(-value)
+
+
+def _nearest(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def sqrt_up(value: Fraction) -> Fraction:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -147,7 +147,7 @@ class Category:
     matches no level becomes `missing` if one was named (it must be a declared level), else it has no level.
     """
 
-    levels: tuple[str | int | bool, ...]
+    levels: Sequence[str | int | bool]
     missing: str | int | bool | None = None
     kind: ClassVar[str] = "category"
 
@@ -236,10 +236,11 @@ def level_text(level: str | int | bool) -> str:
 
 
 def level_number(level: str | int | bool) -> float | None:
-    """The number a level stands for where cells are numbers, if it reads as one."""
+    """The number a level stands for where cells are numbers, if it reads as one below 2**53 (beyond, floats merge whole numbers)."""
     if isinstance(level, str):
-        return text_number(level)
-    return float(level) if abs(int(level)) <= LARGEST_EXACT_FLOAT else None
+        number = text_number(level)
+        return number if number is not None and abs(number) < LARGEST_EXACT_FLOAT else None
+    return float(level) if abs(int(level)) < LARGEST_EXACT_FLOAT else None
 
 
 def text_number(text: str) -> float | None:

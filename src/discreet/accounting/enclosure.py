@@ -32,16 +32,16 @@ def enclose(formula: Callable[[Any], Any]) -> tuple[Fraction, Fraction]:
         with ctx.workprec(bits):
             result = formula(ball)
             if result.rel_accuracy_bits() >= _WANTED_BITS or bits == _PRECISIONS[-1]:
-                return _fraction(result.lower()), _fraction(result.upper())
+                return _fraction(result.lower(), -1), _fraction(result.upper(), +1)
     raise AssertionError("unreachable")
 
 
-def _fraction(point: Any) -> Fraction:
-    mantissa, exponent = point.man_exp()
-    mantissa, exponent = int(mantissa), int(exponent)
-    if abs(exponent) > 1 << 16:  # far outside the floats: a crude bound on the right side is enough
-        return Fraction(0) if exponent < 0 and mantissa < 0 else Fraction(1, 1 << 1100) if exponent < 0 else Fraction(mantissa << (1 << 16))
-    return Fraction(mantissa) * Fraction(2) ** exponent
+def _fraction(point: Any, side: int) -> Fraction:
+    """An endpoint as a Fraction; where it is far below the floats, 0 or a tiny number on its outer side."""
+    mantissa, exponent = (int(part) for part in point.man_exp())
+    if exponent >= -(1 << 16):
+        return Fraction(mantissa) * Fraction(2) ** exponent
+    return Fraction(0) if mantissa * side <= 0 else side * Fraction(1, 1 << 1100)
 
 
 def upper_float(bounds: tuple[Fraction, Fraction]) -> float:

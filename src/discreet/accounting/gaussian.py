@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from discreet.accounting.enclosure import enclose, least_float, lower_float, normal_tail, upper_float
+from discreet.exact import readings
 
 
 def delta_bounds(mu: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
@@ -35,7 +36,7 @@ def gdp_epsilon(mu: Fraction, delta: Fraction) -> float:
     """The least ε with δ_μ(ε) ≤ δ, rounded up."""
 
     def enough(epsilon: float) -> bool:
-        return delta_bounds(mu, Fraction(epsilon))[1] <= delta
+        return delta_bounds(mu, readings(epsilon)[0])[1] <= delta
 
     if enough(0.0):
         return 0.0
@@ -50,7 +51,7 @@ def mu_for_approx(epsilon: Fraction, delta: Fraction) -> float:
     """The greatest μ with δ_μ(ε) ≤ δ, rounded down: the analytic Gaussian's μ (math.md B5)."""
 
     def too_much(mu: float) -> bool:
-        return delta_bounds(Fraction(mu), epsilon)[1] > delta
+        return delta_bounds(readings(mu)[1], epsilon)[1] > delta
 
     low = high = 1.0
     while not too_much(high):

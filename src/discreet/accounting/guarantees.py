@@ -76,7 +76,7 @@ class PureDP:
         mine, asked = rational(self.epsilon, "epsilon"), _epsilon_argument(epsilon)
         if asked >= mine:
             return 0.0
-        return upper_float(enclose(lambda ball: (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp())))
+        return min(1.0, upper_float(enclose(lambda ball: (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp()))))
 
     def tradeoff(self, alpha: float) -> float:
         """The least probability of missing a person at false-alarm rate α, rounded down (math.md A5)."""
@@ -123,7 +123,7 @@ class ApproxDP:
         mine, own, asked = rational(self.epsilon, "epsilon"), rational(self.delta, "delta"), _epsilon_argument(epsilon)
         if asked >= mine:
             return self.delta
-        return upper_float(enclose(lambda ball: ball(own) + (1 - ball(own)) * (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp())))
+        return min(1.0, upper_float(enclose(lambda ball: ball(own) + (1 - ball(own)) * (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp()))))
 
     def tradeoff(self, alpha: float) -> float:
         return _tradeoff_approx(self.epsilon, self.delta, _alpha(alpha))

@@ -12,8 +12,7 @@ from discreet.inference.means import MeanStatistics, mean_interval, total_interv
 from discreet.inference.results import Quantity, Result
 from discreet.inference.shares import ShareStatistics, poisson_interval, share_interval
 from discreet.inference.variances import variance_interval
-
-CLUSTER_NOTE = "Rows of one unit may be fully alike in these intervals (sampling variance × max_rows)."
+from discreet.release import Release
 
 
 def _integers(result: Result, cells: int) -> Any:
@@ -117,7 +116,12 @@ def _share_quantities(statistics: ShareStatistics, level: float, target: str) ->
 def _share_statistics(result: Result) -> ShareStatistics:
     release = result.release
     integers = np.array(release.integers, dtype=object)
-    return decode_shares(release.mechanism, integers, public_rows=release.public_rows, cluster=release.neighbors.rows)
+    return decode_shares(release.mechanism, integers, public_rows=_public_total(release), cluster=release.neighbors.rows)
+
+
+def _public_total(release: Release) -> int | None:
+    """What shares are shares of: all rows where their number is public and none is filtered out, else the cells' sum."""
+    return None if release.asked.where else release.public_rows
 
 
 class CountResult(Result):
@@ -136,7 +140,7 @@ class CountResult(Result):
             half = half_width(level, 0.0 * count, noise)
             return (Quantity("count", count, np.maximum(count - half, 0.0), np.maximum(count + half, 0.0), 0.0 * count, privacy),)
         if release.public_rows is not None:
-            statistics = _share_statistics(self)
+            statistics = decode_shares(release.mechanism, np.array(release.integers, dtype=object), public_rows=release.public_rows, cluster=release.neighbors.rows)
             low, high = share_interval(statistics, level)
             sampling = statistics.sampling_variance(np.clip(statistics.share, 0.0, 1.0))
             return (Quantity("count", count, low * release.public_rows, high * release.public_rows, sampling, privacy),)
@@ -186,8 +190,9 @@ class TableResult(Result):
         row = statistics.count.reshape(cells)
         release = self.release
         noise = statistics.count_noise
-        if release.public_rows is not None:
-            shares = ShareStatistics(row, np.full(cells, float(release.public_rows)), noise, noise.scaled(0.0), release.neighbors.rows, True)
+        total = _public_total(release)
+        if total is not None:
+            shares = ShareStatistics(row, np.full(cells, float(total)), noise, noise.scaled(0.0), release.neighbors.rows, True)
         else:
             others = type(noise)(noise.variance * (cells - 1), noise.fourth * (cells - 1))
             shares = ShareStatistics(row, np.full(cells, row.sum()), noise, others, release.neighbors.rows, False)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.inference.laws import Array, Noise, allow_for_noisy_variance, half_width, student_factor
 
@@ -63,7 +64,7 @@ class MeanStatistics:
         """Sampling variance of T(m), never negative; rows of one unit are allowed to be perfectly correlated."""
         return np.asarray(self.cluster * np.maximum(self.squares(), 0.0))
 
-    def covers(self, m: Array, level: float, target: str) -> Array:
+    def covers(self, m: Array, level: float, target: str) -> npt.NDArray[np.bool_]:
         """Whether the interval contains the candidate mean m."""
         deviation = self.first - m * self.count
         noise = self.first_noise + self.count_noise.scaled(m)

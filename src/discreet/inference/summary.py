@@ -7,8 +7,10 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from discreet.queries import Moments
+
 if TYPE_CHECKING:
-    from discreet.inference.results import Result
+    from discreet.inference.results import Quantity, Result
 
 SHOWN_CELLS = 60
 
@@ -57,7 +59,7 @@ def summarise(result: Result, level: float, target: str) -> Summary:
     single = len(quantities) == 1
     header = list(asked.by if result.labels != [()] else ())
     for quantity in quantities:
-        header += [quantity.name, "std. error", f"{percent} interval", "noise %"] if single else [quantity.name, f"{percent} interval", "noise %"]
+        header += [quantity.name, *(["std. error"] if single else []), f"{percent} interval", *(["noise %"] if _mixed(quantity, single) else [])]
     rows = []
     for cell, label in enumerate(result.labels[:SHOWN_CELLS]):
         row = list(label)
@@ -67,11 +69,17 @@ def summarise(result: Result, level: float, target: str) -> Summary:
             if single:
                 row.append(number_text(error, error))
             row.append(f"{number_text(float(quantity.low[cell]), error)} … {number_text(float(quantity.high[cell]), error)}")
-            row.append(f"{100 * float(quantity.noise_share[cell]):.0f}")
+            if _mixed(quantity, single):
+                row.append(f"{100 * float(quantity.noise_share[cell]):.0f}")
         rows.append(tuple(row))
     what = f" of {asked.column}" if asked.column else ""
     by = f" by {', '.join(asked.by)}" if asked.by and asked.by != (asked.column,) else ""
     return Summary(f"{result.title}{what}{by}", tuple(header), tuple(rows), _notes(result, target))
+
+
+def _mixed(quantity: Quantity, single: bool) -> bool:
+    """Whether a quantity's noise share is worth a column: not where its error is privacy alone by definition."""
+    return single or quantity.name != "count"
 
 
 def _notes(result: Result, target: str) -> tuple[str, ...]:
@@ -81,6 +89,9 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
         notes.append(f"Only rows where {release.asked.where}.")
     if release.public_count is not None:
         notes.append(f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} (public).")
+    if isinstance(release.query, Moments):
+        grid = release.query.factor.encoding
+        notes.append(f"Values outside {float(grid.value(grid.low)):.6g} … {float(grid.value(grid.high)):.6g} count as the nearest bound.")
     notes.append(result.about if target == "population" else "Intervals are for this data set itself: privacy error alone.")
     if release.neighbors.rows > 1:
         notes.append("Rows of one unit may be fully alike in these intervals (sampling variance × max_rows).")

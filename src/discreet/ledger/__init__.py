@@ -1,1 +1,10 @@
+"""The ledger: a fixed budget, spent once, with a history that can be checked."""
 
+from discreet.ledger.core import Ledger
+from discreet.ledger.entries import Entry
+from discreet.ledger.opening import verify_file
+from discreet.ledger.requests import Debit, Reservation
+from discreet.ledger.units import Amounts, capacity, charge
+from discreet.ledger.verification import Verification
+
+__all__ = ["Amounts", "Debit", "Entry", "Ledger", "Reservation", "Verification", "capacity", "charge", "verify_file"]

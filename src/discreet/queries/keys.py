@@ -66,6 +66,19 @@ class Subset:
 
 
 @dataclass(frozen=True, slots=True)
+class Split:
+    """Two cells: the rows whose Category (or Boolean) code is among `codes`, then all other rows; none is left out."""
+
+    column: str
+    codes: tuple[int, ...]
+    kind: ClassVar[str] = "split"
+    size: ClassVar[int] = 2
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "column": self.column, "codes": list(self.codes)}
+
+
+@dataclass(frozen=True, slots=True)
 class Between:
     """One cell: the rows whose clamped number lies in [low, high]."""
 
@@ -79,11 +92,11 @@ class Between:
         return {"kind": self.kind, "column": self.column, "low": self.low, "high": self.high}
 
 
-Key = Levels | Bins | Subset | Between
+Key = Levels | Bins | Subset | Split | Between
 
 
 def key_from_dict(record: dict[str, Any]) -> Key:
-    kinds: dict[str, Any] = {"levels": Levels, "bins": Bins, "subset": Subset, "between": Between}
+    kinds: dict[str, Any] = {"levels": Levels, "bins": Bins, "subset": Subset, "split": Split, "between": Between}
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name != "kind"}
     key: Key = kinds[record["kind"]](**fields)
     return key

@@ -1,0 +1,68 @@
+"""The `discreet` command: a thin mirror of the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Differentially private statistical inference.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+ledger_app = typer.Typer(help="Look at a ledger file and check it.", no_args_is_help=True)
+app.add_typer(ledger_app, name="ledger")
+
+
+@app.command()
+def demo(folder: Annotated[Path, typer.Option("--output", help="Where the picture and the ledger go.")] = Path("demo-output")) -> None:
+    """Release a mean, a table and a histogram of real census incomes under one budget, and draw them."""
+    from discreet.demo import run_demo
+
+    run_demo(folder)
+
+
+@ledger_app.command("show")
+def ledger_show(file: Annotated[Path, typer.Argument(help="The ledger file.")], entries: Annotated[int, typer.Option(help="How many of the last entries to list.")] = 20) -> None:
+    """What was promised, what was spent on what, and what is left."""
+    from rich.console import Console
+
+    from discreet.ledger_view import ledger_table
+
+    console = Console()
+    for part in ledger_table(_open(file), entries):
+        console.print(part)
+
+
+@ledger_app.command("verify")
+def ledger_verify(file: Annotated[Path, typer.Argument(help="The ledger file.")], expected_head: Annotated[str | None, typer.Option(help="A head hash noted earlier; the file must contain it.")] = None) -> None:
+    """Check the hash chain, the sums and the limits; exits with 1 if anything is wrong."""
+    from discreet.errors import DiscreetError
+    from discreet.ledger import verify_file
+
+    try:
+        report = verify_file(file)
+        if report.ok and expected_head is not None:
+            _open(file, expected_head)
+    except DiscreetError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    typer.echo(str(report))
+    raise typer.Exit(0 if report.ok else 1)
+
+
+def _open(file: Path, expected_head: str | None = None):  # type: ignore[no-untyped-def]
+    from discreet.errors import DiscreetError
+    from discreet.ledger import Ledger
+
+    if not file.exists():
+        typer.echo(f"there is no file {file}", err=True)
+        raise typer.Exit(1)
+    try:
+        return Ledger.open(None, path=file, expected_head=expected_head)
+    except DiscreetError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+
+
+def main() -> None:
+    """Entry point of ``python -m discreet``."""
+    app()

@@ -1,0 +1,44 @@
+"""Ways to declare data: files (DuckDB), frames (narwhals) and arrays.
+
+Only names, types and lengths are looked at here; no cell is read before a debit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from discreet.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
+from discreet.neighbors import Neighbors, require_neighbors
+from discreet.schema import Column, Schema
+from discreet.session import Dataset
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def read_parquet(path: Paths, *, schema: Mapping[str, Column], neighbors: Neighbors | None = None) -> Dataset:
+    """A data set in one or several Parquet files; sums and group-bys run inside DuckDB and never load the file."""
+    return _read(path, "parquet", schema, neighbors)
+
+
+def read_csv(path: Paths, *, schema: Mapping[str, Column], neighbors: Neighbors | None = None) -> Dataset:
+    """A data set in one or several CSV files with a header; every cell is read as text first, so no cell can fail."""
+    return _read(path, "csv", schema, neighbors)
+
+
+def from_frame(frame: Any, *, schema: Mapping[str, Column], neighbors: Neighbors | None = None) -> Dataset:
+    """A data set in a pandas, polars or Arrow table."""
+    declared, relation = Schema(schema), require_neighbors(neighbors)
+    return Dataset(memory_engine_from_frame(frame, declared, relation), declared, relation)
+
+
+def from_arrays(arrays: Mapping[str, Any], *, schema: Mapping[str, Column], neighbors: Neighbors | None = None) -> Dataset:
+    """A data set in a mapping from column names to arrays or lists of one length."""
+    declared, relation = Schema(schema), require_neighbors(neighbors)
+    return Dataset(memory_engine_from_arrays(arrays, declared, relation), declared, relation)
+
+
+def _read(path: Paths, kind: str, schema: Mapping[str, Column], neighbors: Neighbors | None) -> Dataset:
+    declared, relation = Schema(schema), require_neighbors(neighbors)
+    return Dataset(FileEngine(path, kind, declared, relation), declared, relation)

@@ -1,0 +1,56 @@
+"""Public functions: the session first, what is asked second, the rest by keyword; `spend` is always explicit.
+
+*Method*: one joint, exact integer statistic with exact noise; `PureDP` spends use Laplace or two-sided geometric
+noise, all others Gaussian. Intervals contain sampling and privacy error both, and nothing is clamped before them.
+*Validity* is stated by each result class in `discreet.inference.basic`. With a `key`, asking again returns the stored
+answer at no cost.
+"""
+
+from __future__ import annotations
+
+from discreet.accounting import Guarantee
+from discreet.estimators import questions
+from discreet.estimators.cells import By, Where
+from discreet.inference.basic import CountResult, HistogramResult, MeanResult, ProportionResult, SumResult, TableResult, VarianceResult
+from discreet.session import Session
+
+
+def count(session: Session, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> CountResult:
+    """The number of rows, or of rows in a subset (``where={"region": "N", "age": (18, 30)}``)."""
+    return CountResult(session.release(questions.count_question(session.public, spend=spend, where=where), key=key))
+
+
+def sum(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> SumResult:
+    """The total of a number column."""
+    return SumResult(session.release(questions.sum_question(session.public, column, spend=spend, where=where), key=key))
+
+
+def mean(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> MeanResult:
+    """The mean of a number column (math.md F1, F4)."""
+    return MeanResult(session.release(questions.mean_question(session.public, column, spend=spend, where=where), key=key))
+
+
+def variance(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> VarianceResult:
+    """The variance of a number column (math.md F2)."""
+    return VarianceResult(session.release(questions.variance_question(session.public, column, spend=spend, where=where), key=key))
+
+
+def proportion(session: Session, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None, key: str | None = None) -> ProportionResult:
+    """The share of rows that are True (Boolean) or have `level` (Category) (math.md M1, M2)."""
+    return ProportionResult(session.release(questions.proportion_question(session.public, column, spend=spend, level=level, where=where), key=key))
+
+
+def histogram(session: Session, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None, key: str | None = None) -> HistogramResult:
+    """Counts and shares of a column's levels, or of bins of a number column (math.md F3).
+
+    `bins` is a number of equal bins over the declared range (20 by default) or increasing edges.
+    """
+    return HistogramResult(session.release(questions.histogram_question(session.public, column, spend=spend, bins=bins, where=where), key=key))
+
+
+def table(session: Session, column: str | None = None, *, by: By, spend: Guarantee, where: Where | None = None, key: str | None = None) -> TableResult:
+    """Counts and shares, and the means of a column if one is named, by declared categories or bins.
+
+    `by` is a column, a list of columns, or a mapping from columns to bins: ``by={"region": None, "age": [18, 40, 65, 90]}``.
+    """
+    return TableResult(session.release(questions.table_question(session.public, column, by=by, spend=spend, where=where), key=key))

@@ -1,0 +1,150 @@
+"""What a question would give, before anything is spent: noise, expected widths, price, how many more like it.
+
+Computed from public facts and the caller's stated assumptions, never from data: the expected statistic is put
+through the same inference as a real release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.accounting import Guarantee, guarantee_of
+from discreet.errors import InvalidParameter
+from discreet.estimators import basic, questions
+from discreet.exact import rational
+from discreet.inference.basic import RESULTS
+from discreet.inference.results import checked_level
+from discreet.inference.summary import Summary, number_text
+from discreet.queries import Moments
+from discreet.release import Question, Release
+from discreet.session import PublicFacts, Session
+
+_BUILDERS: dict[Callable[..., Any], Callable[..., Question]] = {
+    basic.count: questions.count_question, basic.sum: questions.sum_question, basic.mean: questions.mean_question,
+    basic.variance: questions.variance_question, basic.proportion: questions.proportion_question,
+    basic.histogram: questions.histogram_question, basic.table: questions.table_question,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What the caller believes about the data; used for the forecast alone."""
+
+    rows: float | None = None
+    mean: float | None = None
+    standard_deviation: float | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rows", "mean", "standard_deviation", "share"):
+            value = getattr(self, name)
+            if value is not None:
+                number = float(rational(value, name))
+                if (name == "rows" and number < 1) or (name == "standard_deviation" and number <= 0) or (name == "share" and not 0 <= number <= 1):
+                    raise InvalidParameter(f"{name}=", "outside its domain", "it is an assumption about the data", "rows ≥ 1, standard_deviation > 0, share between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """One quantity's forecast in a typical cell, in the units of the data."""
+
+    quantity: str
+    noise: float
+    std_error: float
+    width: float
+    noise_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A forecast: free, and made without data."""
+
+    question: Question
+    forecasts: tuple[Forecast, ...]
+    price: str
+    how_many: int
+    assumed: str
+    level: float
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the privacy noise in the main quantity."""
+        return self.forecasts[-1].noise
+
+    @property
+    def width(self) -> float:
+        """Expected width of the main quantity's interval."""
+        return self.forecasts[-1].width
+
+    def summary(self) -> Summary:
+        header = ("quantity", "noise s.d.", "std. error", f"{100 * self.level:g}% interval width", "noise %")
+        rows = tuple((item.quantity, *(number_text(value, value) for value in (item.noise, item.std_error, item.width)), f"{100 * item.noise_share:.0f}") for item in self.forecasts)
+        return Summary(f"Preview of {self.question.asked.estimator}" + (f" of {self.question.asked.column}" if self.question.asked.column else ""), header, rows, (
+            f"Noise: {self.question.mechanism.kind}, {guarantee_of(self.question.mechanism)}. Price: {self.price}. About {self.how_many} like this fit in what is left.",
+            f"Assumed: {self.assumed}. Nothing was spent and no data was read."))
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+
+def preview(session: Session, estimator: Callable[..., Any], *asked: Any, spend: Guarantee, assume: Assumptions | None = None, level: float = 0.95, **options: Any) -> Preview:
+    """Forecast an estimator: ``dp.preview(session, dp.mean, "income", spend=dp.GDP(0.1), assume=dp.Assumptions(standard_deviation=20_000))``.
+
+    What is not assumed is taken from public facts: the mean at the middle of the range, a standard deviation of a
+    quarter of the range, equal shares. Where the number of rows is private, `Assumptions(rows=…)` is needed.
+    """
+    if estimator not in _BUILDERS:
+        raise InvalidParameter("preview", "this is not an estimator that can be previewed", "a forecast needs its noise", "pass one of " + ", ".join(f"dp.{known.__name__}" for known in _BUILDERS))
+    options.pop("key", None)
+    question = _BUILDERS[estimator](session.public, *asked, spend=spend, **options)
+    believed = assume or Assumptions()
+    release, text = expected_release(session.public, question, believed)
+    quantities = RESULTS[question.asked.estimator](release).quantities(checked_level(level))
+    forecasts = tuple(
+        Forecast(quantity.name, float(np.sqrt(np.median(quantity.privacy_variance))), float(np.median(quantity.std_error)), float(np.median(quantity.high - quantity.low)), float(np.median(quantity.noise_share)))
+        for quantity in quantities)
+    price = session.price(question)
+    return Preview(question, forecasts, str(price), session.ledger.how_many(price), text, level)
+
+
+def expected_release(public: PublicFacts, question: Question, assume: Assumptions) -> tuple[Release, str]:
+    """The release that data as assumed would give without noise, and the assumptions in words."""
+    rows = public.rows if public.rows is not None else assume.rows
+    if rows is None:
+        raise InvalidParameter("preview", "the number of rows is private here", "the forecast needs one", "pass assume=dp.Assumptions(rows=…) with your own guess")
+    query = question.query
+    texts = [f"{int(rows)} rows"]
+    if isinstance(query, Moments):
+        sums, words = _expected_moments(query, float(rows), assume)
+        statistic = query.assemble(sums)
+        texts.append(words)
+    else:
+        cells = query.size
+        first = assume.share if assume.share is not None else (0.5 if cells <= 2 and question.asked.estimator in ("count", "proportion") else 1 / cells)
+        shares = np.full(cells, (1 - first) / max(cells - 1, 1))
+        shares[0] = first
+        statistic = [round(float(rows) * float(share)) for share in shares]
+        texts.append(f"a share of {first:.3g}" + (" in the first cell" if cells > 1 else ""))
+    cut = 1 << question.mechanism.refinement
+    count = public.count if public.count is not None else None
+    return Release(question.asked, query, question.mechanism, tuple(value * cut for value in statistic), public.neighbors, question.spend, guarantee_of(question.mechanism), count, "preview", 0, ""), ", ".join(texts)
+
+
+def _expected_moments(query: Moments, rows: float, assume: Assumptions) -> tuple[Any, str]:
+    """Expected power sums of codes by cell, of a normal law with the assumed mean and standard deviation."""
+    encoding = query.factor.encoding
+    half_range = encoding.high * float(encoding.step)
+    deviation = float(assume.standard_deviation if assume.standard_deviation is not None else half_range / 2)
+    mean = float(assume.mean if assume.mean is not None else encoding.center)
+    m, s = (mean - encoding.center) * encoding.per_unit, deviation * encoding.per_unit
+    share = float(assume.share) if assume.share is not None else (1 / query.cells if query.cells > 1 or not query.optional else 0.5)
+    powers = (1.0, m, m**2 + s**2, m**3 + 3 * m * s**2, m**4 + 6 * m**2 * s**2 + 3 * s**4)[: query.design.degree + 1]
+    sums = np.array([[round(rows * share * power) for power in powers] for _ in range(query.cells)], dtype=object)
+    return sums, f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (f", a share of {share:.3g} in a cell" if query.cells > 1 or query.optional else "")

@@ -1,0 +1,92 @@
+"""How each basic estimator turns what is asked into a statistic and its noise, from public facts alone."""
+
+from __future__ import annotations
+
+from discreet.accounting import Guarantee
+from discreet.errors import InvalidParameter, WrongColumnKind
+from discreet.estimators.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
+from discreet.estimators.noise_choice import count_noise, moments_noise, norm_of, require_spend
+from discreet.queries import Moments, Split, Subset, Sum, mean_design, number_factor, total_design, variance_design
+from discreet.queries.moments import Design
+from discreet.release import Asked, Question
+from discreet.schema import Boolean, Category
+from discreet.session import PublicFacts
+
+VARIANCE_BITS = 10  # fourth powers of codes must stay exact and the noise grid small
+
+
+def count_question(public: PublicFacts, *, spend: Guarantee, where: Where | None = None) -> Question:
+    cells = cells_where(public.schema, where)
+    if public.rows is not None and where is None:
+        raise InvalidParameter("count", "under row-level Replace the number of rows is public", "it would cost budget and add noise to a known number", "read session.public.rows, or count a subset with where=")
+    return _counts(public, Asked("count", where=cells.where), cells, spend)
+
+
+def proportion_question(public: PublicFacts, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None) -> Question:
+    """A proportion of rows: its own cell where the number of rows is public, else that cell and all other rows."""
+    declared = public.schema[column]
+    if not isinstance(declared, (Boolean, Category)):
+        raise WrongColumnKind(column, type(declared).__name__, "Boolean or Category", "a proportion")
+    if isinstance(declared, Category) and level is None:
+        raise InvalidParameter("proportion", f"{column!r} has {len(declared.levels)} levels", "a proportion is of one level", "pass level=, or use histogram for all of them")
+    if isinstance(declared, Boolean) and level not in (None, True, False):
+        raise InvalidParameter("level=", "neither True nor False", f"{column!r} is Boolean", "leave it out for True")
+    code = declared.index(level) if isinstance(declared, Category) else int(level is not False)
+    label = f"{column} = {True if level is None else level}"
+    if public.rows is not None and where is None:
+        return _counts(public, Asked("proportion", column, (column,), ((label,),)), Cells((Subset(column, (code,)),), optional=True), spend)
+    subset = cells_where(public.schema, where)
+    cells = Cells((Split(column, (code,)),)).joined(subset)
+    return _counts(public, Asked("proportion", column, (column,), ((label, "other"),), subset.where), cells, spend)
+
+
+def histogram_question(public: PublicFacts, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None) -> Question:
+    declared = public.schema[column]
+    levels = isinstance(declared, (Category, Boolean))
+    if levels and bins is not None:
+        bin_cells(public.schema, column, bins)  # refuses, with the reason
+    cells = level_cells(public.schema, column) if levels else bin_cells(public.schema, column, 20 if bins is None else bins)
+    edges = () if levels else cells.keys[0].edges  # type: ignore[union-attr]
+    subset = cells_where(public.schema, where)
+    asked = Asked("histogram", column, (column,), cells.labels, subset.where, edges)
+    return _counts(public, asked, cells.joined(subset), spend)
+
+
+def mean_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
+    cells = cells_where(public.schema, where)
+    design = mean_design(public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend)))
+    return _moments(public, Asked("mean", column, where=cells.where), cells, design, spend)
+
+
+def sum_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
+    cells = cells_where(public.schema, where)
+    design = total_design(public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend)))
+    return _moments(public, Asked("sum", column, where=cells.where), cells, design, spend)
+
+
+def variance_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
+    cells = cells_where(public.schema, where)
+    design = variance_design(public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend)))
+    return _moments(public, Asked("variance", column, where=cells.where), cells, design, spend, bits=VARIANCE_BITS)
+
+
+def table_question(public: PublicFacts, column: str | None = None, *, by: By, spend: Guarantee, where: Where | None = None) -> Question:
+    groups, subset = cells_by(public.schema, by), cells_where(public.schema, where)
+    cells = groups.joined(subset)
+    asked = Asked("table", column, groups.by, groups.labels, subset.where)
+    if column is None:
+        return _counts(public, asked, cells, spend)
+    design = mean_design(public.neighbors, cells=cells.count, optional=True, norm=norm_of(require_spend(spend)))
+    return _moments(public, asked, cells, design, spend)
+
+
+def _counts(public: PublicFacts, asked: Asked, cells: Cells, spend: Guarantee) -> Question:
+    query = Sum(cells.keys, (), cells.optional)
+    return Question(asked, query, count_noise(query, public.neighbors, require_spend(spend)), spend)
+
+
+def _moments(public: PublicFacts, asked: Asked, cells: Cells, design: Design, spend: Guarantee, *, bits: int = 16) -> Question:
+    assert asked.column is not None
+    factor = number_factor(public.schema, asked.column, f"the {asked.estimator}", bits)
+    query = Moments(cells.keys, factor, design, cells.optional)
+    return Question(asked, query, moments_noise(query, public.neighbors, require_spend(spend)), spend)

@@ -1,0 +1,106 @@
+"""Pictures of results: estimates with their intervals, drawn from releases alone (post-processing).
+
+Two shades tell the parts of an interval: the dark bar is privacy error alone (this data set), the light one adds
+sampling error (the population).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discreet.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from discreet.inference.results import Result
+
+INK, ACCENT, LIGHT = "#1f2933", "#0b6e99", "#9cc9dd"
+MOST_BARS = 60
+
+
+def figure(width: float, height: float) -> Any:
+    """An empty matplotlib figure that belongs to no global state."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "plots", "a plot") from None
+    canvas = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(canvas)
+    return canvas
+
+
+def plot_result(result: Result, level: float = 0.95, *, path: str | Path | None = None) -> Any:
+    """One panel: bars for histograms, points with intervals for everything else."""
+    cells = min(len(result.labels), MOST_BARS)
+    canvas = figure(max(4.5, min(12.0, 2.5 + 0.42 * cells)), 4.0)
+    draw_result(canvas.add_subplot(), result, level)
+    return save(canvas, path)
+
+
+def save(canvas: Any, path: str | Path | None) -> Any:
+    """Write the figure where a path is given; return it either way."""
+    if path is not None:
+        canvas.savefig(path, dpi=150)
+    return canvas
+
+
+def draw_result(axes: Any, result: Result, level: float = 0.95) -> None:
+    """Draw a result on given axes."""
+    asked = result.release.asked
+    if asked.estimator == "histogram":
+        _draw_histogram(axes, result, level)
+    else:
+        _draw_points(axes, result, level)
+    what = f" of {asked.column}" if asked.column else ""
+    by = f" by {', '.join(asked.by)}" if asked.by and asked.by != (asked.column,) else ""
+    axes.set_title(f"{result.title}{what}{by}", loc="left", fontsize=10, color=INK)
+    axes.text(1.0, 1.01, str(result.release.guarantee), transform=axes.transAxes, ha="right", va="bottom", fontsize=7, color="#616e7c")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(labelsize=8, colors=INK)
+    axes.grid(axis="y", color="#e4e7eb", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _draw_histogram(axes: Any, result: Result, level: float) -> None:
+    share = result.quantities(level)[-1]
+    edges = np.array(result.release.asked.edges)
+    if edges.size:
+        middle, width = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+        height, scale = share.estimate / width, 1 / width
+        axes.bar(middle, np.maximum(height, 0), width=width * 0.98, color=LIGHT, edgecolor="white", linewidth=0.5)
+        axes.set_xlabel(result.release.asked.column, fontsize=8)
+        axes.set_ylabel("density", fontsize=8)
+    else:
+        middle, height, scale = np.arange(share.estimate.size), share.estimate, np.ones(share.estimate.size)
+        axes.bar(middle, np.maximum(height, 0), width=0.8, color=LIGHT)
+        _label_cells(axes, result)
+        axes.set_ylabel("share", fontsize=8)
+    _bars(axes, middle, share.low * scale, share.high * scale, INK, 1.0)
+
+
+def _draw_points(axes: Any, result: Result, level: float) -> None:
+    both, private = result.quantities(level)[-1], result.quantities(level, target="data")[-1]
+    shown = min(both.estimate.size, MOST_BARS)
+    places = np.arange(shown)
+    _bars(axes, places, both.low[:shown], both.high[:shown], LIGHT, 5.0, "with sampling error")
+    _bars(axes, places, private.low[:shown], private.high[:shown], ACCENT, 2.0, "privacy error alone")
+    axes.plot(places, both.estimate[:shown], "o", color=INK, markersize=4)
+    axes.set_ylabel(both.name, fontsize=8)
+    axes.set_xlim(-0.6, shown - 0.4)
+    axes.set_xlabel(", ".join(result.release.asked.by), fontsize=8)
+    _label_cells(axes, result)
+    axes.legend(fontsize=7, frameon=False, title=f"{100 * level:g}% interval", title_fontsize=7)
+
+
+def _bars(axes: Any, places: Any, low: Any, high: Any, color: str, width: float, label: str | None = None) -> None:
+    axes.vlines(places, low, high, color=color, linewidth=width, label=label)
+
+
+def _label_cells(axes: Any, result: Result) -> None:
+    names = [" / ".join(label) for label in result.labels[:MOST_BARS]]
+    long = sum(len(name) for name in names) > 60
+    axes.set_xticks(range(len(names)), names, rotation=45 if long else 0, ha="right" if long else "center")
