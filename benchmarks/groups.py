@@ -1,0 +1,84 @@
+"""Counts and means in 1000 declared groups of a Parquet file, against DuckDB's own plain group-by.
+
+    python benchmarks/groups.py [rows]
+
+The headline figure groups by a text column ('g0042'); the same with a whole-number column is printed above it.
+Ours reads the file, clamps, encodes, and gives exact integers (count, sum and sum of squares for each group);
+DuckDB's is `SELECT g, count(*), avg(x) ... GROUP BY g`. Both run in this process with the same number of
+threads, interleaved, and the best of several repeats counts. Peak memory is that of the whole process, which
+also wrote the file and ran the plain queries.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+import duckdb
+
+from discreet.engines import FileEngine
+from discreet.neighbors import Replace
+from discreet.queries import Levels, SumsPlan
+from discreet.queries.sums import number_factor
+from discreet.schema import Category, Real, Schema
+
+ROWS, GROUPS, REPEATS = 10_000_000, 1000, 7
+
+
+def make_file(path: str, rows: int) -> None:
+    """A text group, the same group as a number, and a double; the same bytes on every run (one thread writes)."""
+    print(f"writing {rows} rows ...", flush=True)
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute(
+            f"COPY (SELECT 'g' || lpad(CAST(g AS VARCHAR), 4, '0') AS g, g AS number, x FROM (SELECT CAST((i * 48271) % 2147483647 % {GROUPS} AS INTEGER) AS g,"
+            f" ((i * 69621 + 7) % 2147483647 % 1000003) / 10000e0 AS x FROM range({rows}) AS source(i))) TO '{path}' (FORMAT parquet)")
+
+
+def ours(path: str, schema: Schema, group: str) -> Callable[[], object]:
+    """What is timed on our side; the full private release will take this place."""
+    engine = FileEngine(path, "parquet", schema, Replace())
+    factor = number_factor(schema, "x", "a mean")
+    plan = SumsPlan((Levels(group, GROUPS),), ((), (factor,), (factor, factor)))
+    return lambda: engine.sums(plan)
+
+
+def plain(path: str, group: str) -> Callable[[], object]:
+    def query() -> object:
+        with duckdb.connect(":memory:") as connection:
+            return connection.execute(f"SELECT {group}, count(*), avg(x) FROM read_parquet('{path}') GROUP BY {group}").fetchall()
+
+    return query
+
+
+def best_interleaved(first: Callable[[], object], second: Callable[[], object]) -> tuple[float, float]:
+    """Best seconds of each, taking turns."""
+    best = [float("inf"), float("inf")]
+    for _ in range(REPEATS):
+        for place, work in enumerate((first, second)):
+            start = time.perf_counter()
+            work()
+            best[place] = min(best[place], time.perf_counter() - start)
+    return best[0], best[1]
+
+
+def main() -> None:
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
+    schema = Schema({"g": Category([f"g{level:04d}" for level in range(GROUPS)]), "number": Category(range(GROUPS)), "x": Real(0, 100)})
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "groups.parquet")
+        make_file(path, rows)
+        ratios = {}
+        for group in ("number", "g"):
+            private, public = best_interleaved(ours(path, schema, group), plain(path, group))
+            ratios[group] = private / public
+            print(f"group by {group}: ours {private:.3f} s, plain DuckDB {public:.3f} s, ratio {ratios[group]:.2f}", flush=True)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"groups_vs_duckdb={ratios['g']:.2f} peak_mb={peak:.0f}")
+
+
+if __name__ == "__main__":
+    main()

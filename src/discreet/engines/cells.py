@@ -1,0 +1,260 @@
+"""The cells of one column in memory, read by the total rules of `schema.py`.
+
+A column arrives as numbers, booleans or Python objects. Whatever a cell holds, reading it gives a number,
+a code or "missing"; no cell can raise, warn or drop a row.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from discreet.schema import FALSE_TEXT, TRUE_TEXT, Boolean, Category, level_number, level_text, text_number
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
+NAN = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """One column as read: numbers or booleans with a mask of missing cells, text or missing, Python objects, or nothing usable."""
+
+    kind: Literal["number", "boolean", "text", "objects", "nothing"]
+    values: Any
+    missing: npt.NDArray[np.bool_] | None
+    length: int
+
+
+def cells_from_array(array: npt.NDArray[Any]) -> Cells:
+    """Cells of a one-dimensional numpy array (masked cells are missing)."""
+    missing = np.ma.getmaskarray(array).copy() if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array) else None
+    plain = np.asarray(array)
+    if plain.dtype.kind in "iuf":
+        return Cells("number", plain, missing, len(plain))
+    if plain.dtype.kind == "b":
+        return Cells("boolean", plain, missing, len(plain))
+    if plain.dtype.kind in "OU":
+        cells = [None if gone else cell for cell, gone in zip(plain.tolist(), missing, strict=True)] if missing is not None else plain.tolist()
+        return Cells("objects", cells, None, len(plain))
+    return Cells("nothing", None, None, len(plain))
+
+
+def cells_from_sequence(cells: Sequence[Any]) -> Cells:
+    """Cells of a list or tuple: each is read by its own type."""
+    return Cells("objects", cells, None, len(cells))
+
+
+def cells_from_series(series: nw.Series[Any]) -> Cells:
+    """Cells of a pandas, polars or pyarrow column."""
+    dtype, length = series.dtype, len(series)
+    if isinstance(dtype, NOT_NUMBERS):
+        return Cells("nothing", None, None, length)
+    if dtype in (nw.Float32, nw.Float64):
+        gone = series.is_null().to_numpy()
+        values = series.fill_null(0.0).to_numpy() if gone.any() else series.to_numpy()
+        return Cells("number", np.asarray(values, dtype=np.float64), _mask(gone), length)
+    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
+        gone = series.is_null().to_numpy()
+        values = series.fill_null(0).to_numpy() if gone.any() else series.to_numpy()
+        return Cells("number", np.asarray(values), _mask(gone), length)
+    if dtype == nw.Boolean:
+        gone = series.is_null().to_numpy()
+        values = series.fill_null(False).to_numpy() if gone.any() else series.to_numpy()
+        return Cells("boolean", np.asarray(values, dtype=bool), _mask(gone), length)
+    return Cells("text" if dtype == nw.String else "objects", _python_cells(series), None, length)
+
+
+def _mask(gone: Any) -> npt.NDArray[np.bool_] | None:
+    mask = np.asarray(gone, dtype=bool)
+    return mask if mask.any() else None
+
+
+def _python_cells(series: nw.Series[Any]) -> list[Any]:
+    try:
+        return list(series.to_list())
+    except UnicodeDecodeError:  # text that is not UTF-8: such cells match nothing
+        return [_scalar(scalar) for scalar in series.to_native()]
+
+
+def _scalar(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return None
+
+
+def numbers(cells: Cells) -> Floats:
+    """Every cell as a float64, NaN where it is missing or not a number."""
+    if cells.kind == "nothing":
+        return np.full(cells.length, NAN)
+    if cells.kind in ("text", "objects"):
+        return np.fromiter(map(cell_number, cells.values), dtype=np.float64, count=cells.length)
+    with np.errstate(all="ignore"):
+        values: Floats = cells.values.astype(np.float64)
+    if cells.missing is not None:
+        values[cells.missing] = NAN
+    return values
+
+
+def cell_number(cell: Any) -> float:
+    """One Python cell as a float: numbers by value (too large: ±inf), text by the decimal grammar, else NaN."""
+    if type(cell) is float:
+        return cell
+    if isinstance(cell, str):
+        parsed = text_number(str.__str__(cell))
+        return NAN if parsed is None else parsed
+    if isinstance(cell, (bool, np.bool_)):
+        return 1.0 if cell else 0.0
+    if isinstance(cell, (int, np.integer)):
+        whole = int.__index__(cell) if isinstance(cell, int) else int(cell)
+        try:
+            return float(whole)
+        except OverflowError:
+            return math.inf if whole > 0 else -math.inf
+    if isinstance(cell, float):
+        return float.__float__(cell)
+    if isinstance(cell, np.floating):
+        with np.errstate(all="ignore"):
+            return float(cell)
+    if isinstance(cell, Decimal):
+        return NAN if Decimal.is_nan(cell) else Decimal.__float__(cell)
+    return NAN
+
+
+def boolean_codes(cells: Cells, column: Boolean) -> Codes:
+    """0 or 1 for every cell."""
+    if cells.kind == "boolean":
+        codes: Codes = cells.values.astype(np.int32)
+        if cells.missing is not None:
+            codes[cells.missing] = int(column.missing)
+        return codes
+    if cells.kind in ("text", "objects"):
+        otherwise = int(column.missing)
+        return np.fromiter((_boolean_cell(cell, otherwise) for cell in cells.values), dtype=np.int32, count=cells.length)
+    values = numbers(cells)
+    return np.where(values == 1.0, 1, np.where(values == 0.0, 0, int(column.missing))).astype(np.int32)
+
+
+def _boolean_cell(cell: Any, otherwise: int) -> int:
+    if isinstance(cell, str):
+        text = str.strip(str.__str__(cell), " ").lower()
+        return 1 if text in TRUE_TEXT else 0 if text in FALSE_TEXT else otherwise
+    number = cell_number(cell)
+    return 1 if number == 1.0 else 0 if number == 0.0 else otherwise
+
+
+def numeric_levels(column: Category) -> dict[float, int]:
+    """Number → code of the first level that reads as it."""
+    found: dict[float, int] = {}
+    for code, level in enumerate(column.levels):
+        number = level_number(level)
+        if number is not None:
+            found.setdefault(number + 0.0, code)
+    return found
+
+
+def category_codes(cells: Cells, column: Category) -> Codes:
+    """The code of each cell's level, `missing`'s code, or −1."""
+    texts = {level_text(level): code for code, level in enumerate(column.levels)}
+    otherwise = column.missing_code
+    if cells.kind == "boolean":
+        codes = np.where(cells.values, texts.get("true", otherwise), texts.get("false", otherwise)).astype(np.int32)
+        if cells.missing is not None:
+            codes[cells.missing] = otherwise
+        return codes
+    if cells.kind == "text":  # a missing cell is no key of `texts` either
+        find = texts.get
+        return np.fromiter([find(cell, otherwise) for cell in cells.values], dtype=np.int32, count=cells.length)
+    if cells.kind == "objects":
+        read = _category_reader(texts, numeric_levels(column), otherwise)
+        return np.fromiter(map(read, cells.values), dtype=np.int32, count=cells.length)
+    return _levels_of_numbers(numbers(cells), numeric_levels(column), otherwise)
+
+
+def _category_reader(texts: dict[str, int], by_number: dict[float, int], otherwise: int) -> Callable[[Any], int]:
+    def read(cell: Any) -> int:
+        if isinstance(cell, str):
+            return texts.get(str.__str__(cell), otherwise)
+        if isinstance(cell, (bool, np.bool_)):
+            return texts.get("true" if cell else "false", otherwise)
+        return by_number.get(cell_number(cell), otherwise)
+
+    return read
+
+
+def _levels_of_numbers(values: Floats, by_number: dict[float, int], otherwise: int) -> Codes:
+    if not by_number:
+        return np.full(len(values), otherwise, dtype=np.int32)
+    known = np.array(sorted(by_number))
+    codes = np.array([by_number[number] for number in known], dtype=np.int32)
+    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    return np.where(known[place] == values, codes[place], np.int32(otherwise)).astype(np.int32)
+
+
+def unit_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """A label 0, 1, … for each row's unit, and the seed text of each label.
+
+    Ids are compared by value: text by code points, numbers by value; every missing id is the same one unit.
+    """
+    if cells.kind in ("text", "objects"):
+        return _label_objects(map(unit_key, cells.values), cells.length)
+    if cells.kind == "boolean":
+        return _label_objects((("true" if cell else "false") if known else None for cell, known in zip(cells.values, _known(cells), strict=True)), cells.length)
+    if cells.kind == "nothing":
+        return np.zeros(cells.length, dtype=np.int64), [""] if cells.length else []
+    known = _known(cells)
+    if cells.values.dtype.kind == "f":
+        known = known & ~np.isnan(cells.values)
+    distinct, inverse = np.unique(cells.values[known], return_inverse=True)
+    labels = np.full(cells.length, len(distinct), dtype=np.int64)
+    labels[known] = inverse
+    return labels, [seed_text(number) for number in distinct.tolist()] + ([] if known.all() else [""])
+
+
+def _known(cells: Cells) -> npt.NDArray[np.bool_]:
+    return np.ones(cells.length, dtype=bool) if cells.missing is None else ~cells.missing
+
+
+def _label_objects(keys: Iterable[Any], length: int) -> tuple[npt.NDArray[np.int64], list[str]]:
+    found: dict[Any, int] = {}
+    labels = np.fromiter((found.setdefault(key, len(found)) for key in keys), dtype=np.int64, count=length)
+    return labels, [seed_text(key) for key in found]
+
+
+def unit_key(cell: Any) -> str | int | float | Decimal | None:
+    """What makes two unit ids the same: equal text or equal numbers; None for a missing or unusable id."""
+    if isinstance(cell, str):
+        return str.__str__(cell)
+    if isinstance(cell, (bool, np.bool_)):
+        return "true" if cell else "false"
+    if isinstance(cell, (int, np.integer)):
+        return int.__index__(cell) if isinstance(cell, int) else int(cell)
+    if isinstance(cell, (float, np.floating)):
+        number = cell_number(cell)
+        return None if math.isnan(number) else number
+    if isinstance(cell, Decimal):
+        return None if Decimal.is_nan(cell) else Decimal(cell)
+    return str(cell) if type(cell) is uuid.UUID else None
+
+
+def seed_text(key: str | int | float | Decimal | None) -> str:
+    """The public text that seeds a unit's row order: text itself, numbers as the decimal text of their floor."""
+    if key is None:
+        return ""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, int):
+        return str(key) if key.bit_length() <= 128 else "large"
+    if isinstance(key, Decimal):
+        return str(math.floor(key)) if key.is_finite() and key.adjusted() < 39 else "large"
+    return str(math.floor(key)) if abs(key) < 2.0**63 else "large"

@@ -1,0 +1,161 @@
+"""The rules of `schema.py` written naively, cell by cell, for comparison with every engine."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+from discreet.queries import Between, Bins, Levels, Split
+from discreet.schema import Boolean, Category
+
+PRIME, MULTIPLIER, INCREMENT = 2147483647, 1583458089, 784588716
+
+
+def read_number(cell):
+    """A float, or None where the cell is missing or not a number."""
+    if isinstance(cell, str):
+        text = cell.strip(" ")
+        digits = text.lstrip("+-")
+        if len(text) - len(digits) > 1 or not digits or not (digits[0].isdigit() or digits[0] == ".") or "_" in text or not text.isascii():
+            return None
+        try:
+            return float(text) if text[-1].isdigit() or text[-1] == "." else None
+        except ValueError:
+            return None
+    if isinstance(cell, bool):
+        return float(cell)
+    if isinstance(cell, (int, float, Decimal)):
+        if cell != cell:
+            return None
+        try:
+            return float(cell)
+        except OverflowError:
+            return math.inf if cell > 0 else -math.inf
+    return None
+
+
+def clamped(cell, column):
+    if isinstance(column, Boolean):
+        return float(level_code(cell, column))
+    number = read_number(cell)
+    if number is None:
+        return float(column.missing)
+    return float(min(max(number, column.low), column.high))
+
+
+def code(value, encoding):
+    grid = math.floor((value - encoding.center) * encoding.per_unit + 0.5)
+    return min(max(grid, encoding.low), encoding.high)
+
+
+def level_code(cell, column):
+    if isinstance(column, Boolean):
+        if isinstance(cell, str):
+            return {"true": 1, "1": 1, "false": 0, "0": 0}.get(cell.strip(" ").lower(), int(column.missing))
+        number = read_number(cell)
+        return int(number) if number in (0.0, 1.0) else int(column.missing)
+    for position, level in enumerate(column.levels):
+        text = ("true" if level else "false") if isinstance(level, bool) else str(level)
+        if isinstance(cell, str):
+            same = cell == text
+        elif isinstance(cell, bool):
+            same = text == ("true" if cell else "false")
+        else:
+            cell_number, level_number = read_number(cell), read_number(level)
+            same = cell_number is not None and cell_number == level_number and abs(level_number) < 2**53
+        if same:
+            return position
+    return -1 if column.missing is None else column.index(column.missing)
+
+
+def key_cell(row, key, schema):
+    column = schema[key.column]
+    if isinstance(key, (Bins, Between)):
+        value = Fraction(clamped(row[key.column], column))
+        if isinstance(key, Between):
+            return 0 if Fraction(key.low) <= value <= Fraction(key.high) else -1
+        for place in range(key.size):
+            if Fraction(key.edges[place]) <= value < Fraction(key.edges[place + 1]):
+                return place
+        return key.size - 1 if value == Fraction(key.edges[-1]) else -1
+    found = level_code(row[key.column], column)
+    if isinstance(key, Levels):
+        return found if found < key.size else -1
+    return 0 if found in key.codes else (1 if isinstance(key, Split) else -1)
+
+
+def cell_of(row, keys, schema):
+    cell = 0
+    for key in keys:
+        here = key_cell(row, key, schema)
+        if here < 0:
+            return -1
+        cell = cell * key.size + here
+    return cell
+
+
+def reference_sums(rows, plan, schema, neighbors):
+    result = [[0] * len(plan.terms) for _ in range(plan.cells)]
+    for row in bounded(rows, schema, neighbors):
+        cell = cell_of(row, plan.keys, schema)
+        if cell >= 0:
+            for place, term in enumerate(plan.terms):
+                result[cell][place] += math.prod(code(clamped(row[factor.column], schema[factor.column]), factor.encoding) for factor in term)
+    return result
+
+
+def reference_gram(rows, plan, schema, neighbors):
+    width = len(plan.factors)
+    result = [[0] * width for _ in range(width)]
+    for row in bounded(rows, schema, neighbors):
+        codes = [code(clamped(row[factor.column], schema[factor.column]), factor.encoding) for factor in plan.factors]
+        for i in range(width):
+            for j in range(width):
+                result[i][j] += codes[i] * codes[j]
+    return result
+
+
+def content(row, schema):
+    ordered, hashed = [], []
+    for name in sorted(schema):
+        column = schema[name]
+        if isinstance(column, Category):
+            ordered.append(level_code(row[name], column))
+            hashed.append(ordered[-1] + 1)
+        else:
+            grid = column.encoding()
+            ordered.append(clamped(row[name], column))
+            hashed.append(code(ordered[-1], grid) - grid.low)
+    return tuple(ordered), hashed
+
+
+def mix(value):
+    return (value * value + value * MULTIPLIER + INCREMENT) % PRIME
+
+
+def bounded(rows, schema, neighbors):
+    if neighbors.unit is None:
+        return rows
+    units = {}
+    for row in rows:
+        unit = row[neighbors.unit]
+        units.setdefault(None if unit is None or unit != unit else unit, []).append(row)
+    kept = []
+    for unit, own in units.items():
+        text = "" if unit is None else unit if isinstance(unit, str) else str(math.floor(unit))
+        seed = int.from_bytes(hashlib.md5(text.encode()).digest()[8:], "little") % PRIME
+        copies, order = {}, []
+        for row in own:
+            ordered, hashed = content(row, schema)
+            value = seed
+            copies[ordered] = copies.get(ordered, -1) + 1
+            for part in [*hashed, copies[ordered]]:
+                value = mix((value * MULTIPLIER + part) % PRIME)
+            for _ in range(3):
+                value = mix(value)
+            order.append((value, ordered, row))
+        order.sort(key=lambda entry: entry[:2])
+        kept += [row for _, _, row in order[: neighbors.max_rows]]
+    return kept

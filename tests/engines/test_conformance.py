@@ -1,0 +1,114 @@
+"""One suite for every input kind: the same data, nasty cells included, give identical integers everywhere."""
+
+from __future__ import annotations
+
+import math
+import random
+from decimal import Decimal
+
+import pytest
+from engine_kinds import KINDS, make_engine, write_cell
+from engine_reference import reference_gram, reference_sums
+
+from discreet.engines import Engine
+from discreet.neighbors import AddRemove, Replace
+from discreet.queries import Between, Bins, GramPlan, Levels, Split, Subset, SumsPlan
+from discreet.queries.sums import number_factor
+from discreet.schema import Boolean, Category, Integer, Real, Schema
+
+LARGEST = 1.7976931348623157e308
+FLOATS = [0.0, -0.0, 1.5, -3.25, 99.99999, 100.0, 100.00001, 1e300, -1e300, LARGEST, math.inf, -math.inf, math.nan, None, 5e-324, 50.0, 33.3, 1e-9, 0.1 + 0.2]
+WHOLE = [0, 1, -1, 17, 90, 91, -(2**63), 2**63 - 1, 2**53 + 1, 2**31, -(2**31) - 1, None, 45, 46]
+UNSIGNED = [0, 1, 5, 2**64 - 1, 2**63, 2**53 + 1, None, 7, 3]
+TEXTS = ["N", "S", "é", "é", "n", " N", "N ", None, "", "O'Brien", 'a"b; drop', "日本", "true", "1", "unseen", "😀", "\t"]
+NUMBER_TEXTS = ["1", " 2.5 ", "1e3", "1E400", "-1e400", "1e-400", "nan", "inf", "Infinity", "1_000", "0x10", "abc", "", None, "5.", ".5", "+7", "--3", "٣", "1,5", "9" * 400, "1e", "."]
+BOOLEAN_TEXTS = ["true", "FALSE", " True ", "1", "0", "yes", "", None, "2", "t", "false", "1.0"]
+DECIMALS = [Decimal("0.1000"), Decimal("-99999999999999999999999999.1234"), None, Decimal("12.3456"), Decimal("33.3333")]
+
+SCHEMA = Schema({
+    "real": Real(-5, 100), "fine": Real(-1e6, 1e6, bits=32, missing=-0.25), "age": Integer(18, 90), "huge": Integer(-(2**30), 2**30 - 1),
+    "unsigned": Integer(0, 100), "typed": Real(0, 10), "flag": Boolean(), "yes": Boolean(missing=True), "worded": Boolean(missing=True), "decimal": Real(-50, 50),
+    "region": Category(["N", "S", "é", "O'Brien", 'a"b; drop', "日本", "😀", "true"]), "kept": Category(["N", "other", "é"], missing="other"),
+    "number": Category([45, "46", 1, True, "90"]), "consecutive": Category(list(range(-1, 60))), "truth": Category([True, False]),
+    'odd "name"; --': Real(-5, 100), "floaty": Category([0, "1.5", "1e300", "50", "33.3", "5e-324"]), "signed": Category(["100", -1, 0], missing=-1),
+})
+TYPES = {
+    "real": "float", "fine": "float", "age": "integer", "huge": "integer", "unsigned": "unsigned", "typed": "text", "flag": "boolean", "yes": "float", "worded": "text",
+    "decimal": "decimal", "region": "text", "kept": "text", "number": "integer", "consecutive": "integer", "truth": "boolean", 'odd "name"; --': "float", "floaty": "float", "signed": "float",
+    "person": "text", "number_id": "integer",
+}
+POOLS = {
+    "real": FLOATS, "fine": FLOATS, "age": WHOLE, "huge": WHOLE, "unsigned": UNSIGNED, "typed": NUMBER_TEXTS, "flag": [True, False, None], "yes": [0.0, 1.0, -0.0, 2.0, math.nan, None, math.inf],
+    "worded": BOOLEAN_TEXTS, "decimal": DECIMALS, "region": TEXTS, "kept": TEXTS, "number": WHOLE, "consecutive": WHOLE, "truth": [True, False, None], 'odd "name"; --': FLOATS, "floaty": FLOATS, "signed": FLOATS,
+    "person": ["ann", "bob", "é", None, "17"], "number_id": [17, 2**63 - 1, -4, None, 0],
+}
+BY_PERSON = (Replace(unit="person", max_rows=3), AddRemove(unit="number_id", max_rows=2))
+
+
+def random_columns(rows, seed):
+    choose = random.Random(seed)
+    return {name: [choose.choice(pool) for _ in range(rows)] for name, pool in POOLS.items()}
+
+
+def factor(name, bits=None):
+    return number_factor(SCHEMA, name, "a sum", bits)
+
+
+def plans():
+    numbers = [name for name, column in SCHEMA.items() if not isinstance(column, Category)]
+    yield SumsPlan((), ((), *((factor(name),) for name in numbers)))
+    yield SumsPlan((), ((factor("real"), factor("real")), (factor("fine", 16), factor("real")), (factor("huge"), factor("age")), (factor("huge"), factor("flag"))))
+    for name, column in SCHEMA.items():
+        if isinstance(column, Category):
+            yield SumsPlan((Levels(name, len(column.levels)),), ((), (factor("real"),)))
+    yield SumsPlan((Levels("flag", 2), Levels("region", 3), Bins("age", (18.0, 40.0, 45.5, 90.0))), ((), (factor("fine"),), (factor("real"), factor("age"))))
+    yield SumsPlan((Bins("real", (-5.0, 0.0, 1.5, 33.3, 100.0)), Subset("kept", (1, 2))), ((), (factor("huge"),)))
+    yield SumsPlan((Between("fine", 0.0, 0.30000000000000004), Subset("worded", (1,))), ((), (factor('odd "name"; --'),)))
+    yield SumsPlan((Between("flag", 0.5, 1.0),), ((), (factor("age"),)))
+    yield SumsPlan((Subset("region", ()),), ((),))
+    yield SumsPlan((Split("region", (1,)), Split("flag", (1,))), ((), (factor("age"),)))
+    yield SumsPlan((Bins("fine", tuple(float(edge) for edge in range(-300, 300, 3))),), ((),))
+
+
+GRAM = GramPlan((factor("real"), factor("age"), factor("flag"), factor("typed"), factor("fine", 16)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("neighbors", [Replace(), *BY_PERSON], ids=str)
+@pytest.mark.parametrize("rows", [0, 1, 90])
+def test_every_engine_gives_the_reference_integers(kind, neighbors, rows, tmp_path):
+    columns = random_columns(rows, seed=rows + 1)
+    read = {name: [write_cell(cell) or None for cell in cells] for name, cells in columns.items()} if kind == "csv" else columns  # in CSV all cells are text
+    listed = [dict(zip(read, row, strict=True)) for row in zip(*read.values(), strict=True)]
+    engine = make_engine(kind, columns, TYPES, SCHEMA, neighbors, tmp_path)
+    assert isinstance(engine, Engine)
+    for plan in plans():
+        answer = engine.sums(plan)
+        assert answer.shape == (plan.cells, len(plan.terms))
+        assert all(type(entry) is int for entry in answer.flat)
+        assert answer.tolist() == reference_sums(listed, plan, SCHEMA, neighbors), plan
+    assert engine.gram(GRAM).tolist() == reference_gram(listed, GRAM, SCHEMA, neighbors)
+    units = len(set(read.get(neighbors.unit or "", [])))
+    assert engine.public_count() == (rows if neighbors == Replace() else units if isinstance(neighbors, Replace) else None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_in_another_order_give_the_same_integers(kind, tmp_path):
+    columns = random_columns(120, seed=7)
+    order = random.Random(3).sample(range(120), 120)
+    shuffled = {name: [cells[row] for row in order] for name, cells in columns.items()}
+    for neighbors in BY_PERSON:
+        first = make_engine(kind, columns, TYPES, SCHEMA, neighbors, tmp_path)
+        answers = [first.sums(plan).tolist() for plan in plans()]
+        second = make_engine(kind, shuffled, TYPES, SCHEMA, neighbors, tmp_path)
+        assert answers == [second.sums(plan).tolist() for plan in plans()]
+
+
+def test_describe_and_data_id_are_public_and_stable(tmp_path):
+    columns = random_columns(5, seed=2)
+    for kind in KINDS:
+        engine = make_engine(kind, columns, TYPES, SCHEMA, Replace(), tmp_path)
+        other = make_engine(kind, random_columns(9, seed=4), TYPES, SCHEMA, Replace(), tmp_path)
+        assert engine.describe() == other.describe()
+        assert engine.data_id() == engine.data_id()
+        assert (engine.data_id() == other.data_id()) == (kind in ("parquet", "csv"))
