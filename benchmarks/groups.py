@@ -1,12 +1,13 @@
-"""Counts and means in 1000 declared groups of a Parquet file, against DuckDB's own plain group-by.
+"""Private counts and means in 1000 declared groups of a Parquet file, against DuckDB's own plain group-by.
 
-    python benchmarks/groups.py [rows]
+    make bench NAME=groups [ARGS=rows]
 
 The headline figure groups by a text column ('g0042'); the same with a whole-number column is printed above it.
-Ours reads the file, clamps, encodes, and gives exact integers (count, sum and sum of squares for each group);
-DuckDB's is `SELECT g, count(*), avg(x) ... GROUP BY g`. Both run in this process with the same number of
-threads, interleaved, and the best of several repeats counts. Peak memory is that of the whole process, which
-also wrote the file and ran the plain queries.
+Ours is the whole public path, `dp.table` and its intervals: price, debit, clamp, encode and sum exactly (count, sum,
+sum of squares), exact noise, stored answer, release, 95 % intervals. DuckDB's is
+`SELECT g, count(*), avg(x) ... GROUP BY g`. Both run in this process with the same number of threads, interleaved,
+and the best of several repeats counts. Peak memory is that of the whole process, which also wrote the file and ran
+the plain queries.
 """
 
 from __future__ import annotations
@@ -20,11 +21,7 @@ from collections.abc import Callable
 
 import duckdb
 
-from discreet.engines import FileEngine
-from discreet.neighbors import Replace
-from discreet.queries import Levels, SumsPlan
-from discreet.queries.sums import number_factor
-from discreet.schema import Category, Real, Schema
+import discreet as dp
 
 ROWS, GROUPS, REPEATS = 10_000_000, 1000, 7
 
@@ -38,12 +35,15 @@ def make_file(path: str, rows: int) -> None:
             f" ((i * 69621 + 7) % 2147483647 % 1000003) / 10000e0 AS x FROM range({rows}) AS source(i))) TO '{path}' (FORMAT parquet)")
 
 
-def ours(path: str, schema: Schema, group: str) -> Callable[[], object]:
-    """What is timed on our side; the full private release will take this place."""
-    engine = FileEngine(path, "parquet", schema, Replace())
-    factor = number_factor(schema, "x", "a mean")
-    plan = SumsPlan((Levels(group, GROUPS),), ((), (factor,), (factor, factor)))
-    return lambda: engine.sums(plan)
+def ours(path: str, group: str) -> Callable[[], object]:
+    """The whole private release on our side: a fresh debit and fresh noise every time."""
+    schema = {"g": dp.Category([f"g{level:04d}" for level in range(GROUPS)]), "number": dp.Category(range(GROUPS)), "x": dp.Real(0, 100)}
+    session = dp.read_parquet(path, schema=schema, neighbors=dp.Replace()).open(budget=dp.GDP(10))
+
+    def release() -> object:
+        return dp.table(session, "x", by=group, spend=dp.GDP(0.5)).quantities()
+
+    return release
 
 
 def plain(path: str, group: str) -> Callable[[], object]:
@@ -67,13 +67,12 @@ def best_interleaved(first: Callable[[], object], second: Callable[[], object]) 
 
 def main() -> None:
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
-    schema = Schema({"g": Category([f"g{level:04d}" for level in range(GROUPS)]), "number": Category(range(GROUPS)), "x": Real(0, 100)})
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "groups.parquet")
         make_file(path, rows)
         ratios = {}
         for group in ("number", "g"):
-            private, public = best_interleaved(ours(path, schema, group), plain(path, group))
+            private, public = best_interleaved(ours(path, group), plain(path, group))
             ratios[group] = private / public
             print(f"group by {group}: ours {private:.3f} s, plain DuckDB {public:.3f} s, ratio {ratios[group]:.2f}", flush=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -9,10 +9,12 @@ from discreet.estimators.noise_choice import count_noise, moments_noise, norm_of
 from discreet.queries import Moments, Split, Subset, Sum, mean_design, number_factor, total_design, variance_design
 from discreet.queries.moments import Design
 from discreet.release import Asked, Question
-from discreet.schema import Boolean, Category
+from discreet.schema import Boolean, Category, Real
 from discreet.session import PublicFacts
 
-VARIANCE_BITS = 10  # fourth powers of codes must stay exact and the noise grid small
+MEAN_BITS = 16  # a Real column of 16 bits
+FINE_MEAN_BITS = 20  # whole numbers and Real columns of 32 bits: squares stay exact and the noise grid small
+VARIANCE_BITS = 10  # fourth powers stay exact and the noise grid small
 
 
 def count_question(public: PublicFacts, *, spend: Guarantee, where: Where | None = None) -> Question:
@@ -85,8 +87,11 @@ def _counts(public: PublicFacts, asked: Asked, cells: Cells, spend: Guarantee) -
     return Question(asked, query, count_noise(query, public.neighbors, require_spend(spend)), spend)
 
 
-def _moments(public: PublicFacts, asked: Asked, cells: Cells, design: Design, spend: Guarantee, *, bits: int = 16) -> Question:
+def _moments(public: PublicFacts, asked: Asked, cells: Cells, design: Design, spend: Guarantee, *, bits: int | None = None) -> Question:
     assert asked.column is not None
+    column = public.schema[asked.column]
+    if bits is None:
+        bits = MEAN_BITS if isinstance(column, Real) and column.bits == MEAN_BITS else FINE_MEAN_BITS
     factor = number_factor(public.schema, asked.column, f"the {asked.estimator}", bits)
     query = Moments(cells.keys, factor, design, cells.optional)
     return Question(asked, query, moments_noise(query, public.neighbors, require_spend(spend)), spend)

@@ -157,7 +157,7 @@ class ProportionResult(Result):
 
     @property
     def labels(self) -> list[tuple[str, ...]]:
-        return [()]
+        return [self.release.asked.labels[0][:1]]
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
         _, share = _share_quantities(_share_statistics(self), level, target)

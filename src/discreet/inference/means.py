@@ -9,6 +9,7 @@ of its error that T(m) predicts is taken out first, which leaves the two indepen
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,8 +65,8 @@ class MeanStatistics:
         """Sampling variance of T(m), never negative; rows of one unit are allowed to be perfectly correlated."""
         return np.asarray(self.cluster * np.maximum(self.squares(), 0.0))
 
-    def covers(self, m: Array, level: float, target: str) -> npt.NDArray[np.bool_]:
-        """Whether the interval contains the candidate mean m."""
+    def covers(self, m: Array, level: float, target: str, student: Array) -> npt.NDArray[np.bool_]:
+        """Whether the interval contains the candidate mean m; `student` widens it for the estimated variance."""
         deviation = self.first - m * self.count
         noise = self.first_noise + self.count_noise.scaled(m)
         if target == "data":
@@ -77,22 +78,24 @@ class MeanStatistics:
         squares = base - noise.variance - shared * deviation / total  # uncorrelated with T(m): total = Var T(m) solves its own equation
         error = (1 + m**2) ** 2 * v_count + self.even_noise.variance + 4 * m**2 * v_first - shared**2 / total
         sampling, factor = allow_for_noisy_variance(level, self.cluster * squares, self.cluster * np.sqrt(np.maximum(error, 0.0)), noise.variance)
-        return np.asarray(np.abs(deviation) <= half_width(level, sampling, noise) * factor * student_factor(level, self.rows - 1))
+        return np.asarray(np.abs(deviation) <= half_width(level, sampling, noise) * factor * student)
 
 
 def mean_interval(statistics: MeanStatistics, level: float, *, target: str = "population") -> tuple[Array, Array]:
     """The interval for the mean of c, within [−1, 1]; `target="data"` leaves sampling error out."""
-    return _end(statistics, -1.0, level, target), _end(statistics, 1.0, level, target)
+    student = student_factor(level, statistics.rows - 1)
+    low, high = (_end(statistics, outermost, lambda m: statistics.covers(m, level, target, student)) for outermost in (-1.0, 1.0))
+    return low, high
 
 
-def _end(statistics: MeanStatistics, outermost: float, level: float, target: str) -> Array:
+def _end(statistics: MeanStatistics, outermost: float, covers: Callable[[Array], npt.NDArray[np.bool_]]) -> Array:
     """One end of the set of covered means, by bisection between the estimate and the end of the range."""
     inner = np.array(statistics.bounded_mean)
     outer = np.full_like(inner, outermost)
-    whole = statistics.covers(outer, level, target) | (statistics.count <= 0)
+    whole = covers(outer) | (statistics.count <= 0)
     for _ in range(45):
         middle = (inner + outer) / 2
-        inside = statistics.covers(middle, level, target)
+        inside = covers(middle)
         inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
     return np.asarray(np.where(whole, outermost, (inner + outer) / 2))
 

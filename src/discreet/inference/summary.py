@@ -7,8 +7,6 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from discreet.queries import Moments
-
 if TYPE_CHECKING:
     from discreet.inference.results import Quantity, Result
 
@@ -89,8 +87,8 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
         notes.append(f"Only rows where {release.asked.where}.")
     if release.public_count is not None:
         notes.append(f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} (public).")
-    if isinstance(release.query, Moments):
-        grid = release.query.factor.encoding
+    if release.query.kind == "moments":
+        grid = release.query.factor.encoding  # type: ignore[union-attr]
         notes.append(f"Values outside {float(grid.value(grid.low)):.6g} … {float(grid.value(grid.high)):.6g} count as the nearest bound.")
     notes.append(result.about if target == "population" else "Intervals are for this data set itself: privacy error alone.")
     if release.neighbors.rows > 1:
