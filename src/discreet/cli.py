@@ -38,6 +38,7 @@ def ledger_verify(file: Annotated[Path, typer.Argument(help="The ledger file.")]
     from discreet.errors import DiscreetError
     from discreet.ledger import verify_file
 
+    _must_exist(file)
     try:
         report = verify_file(file)
         if report.ok and expected_head is not None:
@@ -53,9 +54,7 @@ def _open(file: Path, expected_head: str | None = None):  # type: ignore[no-unty
     from discreet.errors import DiscreetError
     from discreet.ledger import Ledger
 
-    if not file.exists():
-        typer.echo(f"there is no file {file}", err=True)
-        raise typer.Exit(1)
+    _must_exist(file)
     try:
         return Ledger.open(None, path=file, expected_head=expected_head)
     except DiscreetError as error:
@@ -63,6 +62,18 @@ def _open(file: Path, expected_head: str | None = None):  # type: ignore[no-unty
         raise typer.Exit(1) from None
 
 
+def _must_exist(file: Path) -> None:
+    if not file.is_file():
+        typer.echo(f"there is no file {file}", err=True)
+        raise typer.Exit(1)
+
+
 def main() -> None:
-    """Entry point of ``python -m discreet``."""
-    app()
+    """The console command: errors of discreet are printed as their four parts, without a traceback."""
+    from discreet.errors import DiscreetError
+
+    try:
+        app()
+    except DiscreetError as error:
+        typer.echo(str(error), err=True)
+        raise SystemExit(1) from None

@@ -28,6 +28,15 @@ def _rebuild(kind: type[DiscreetError], asked: str, found: str, why: str, remedy
     return error
 
 
+def shown(value: object, most: int = 80) -> str:
+    """A caller's own value for an error text: cut where it is long, its type where it cannot be written."""
+    try:
+        text = repr(value)
+    except Exception:  # a whole number of 5000 digits, say
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 class InvalidParameter(DiscreetError, ValueError):
     """A parameter is outside its documented domain."""
 
@@ -37,12 +46,12 @@ class UndeclaredColumn(DiscreetError, LookupError):
 
     def __init__(self, name: object, declared: Iterable[str]) -> None:
         names = sorted(declared)
-        near = difflib.get_close_matches(str(name), names, n=1)
+        near = difflib.get_close_matches(shown(name).strip("'"), names, n=1)
         super().__init__(
-            f"column {name!r}",
+            f"column {shown(name)}",
             f"not in the schema (declared: {', '.join(names) or 'nothing'})",
             "bounds and levels must be declared because they set the noise",
-            f"did you mean {near[0]!r}?" if near else f"add {name!r} to the schema",
+            f"did you mean {near[0]!r}?" if near else f"add {shown(name)} to the schema",
         )
 
 

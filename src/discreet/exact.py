@@ -13,23 +13,37 @@ from fractions import Fraction
 
 from discreet.errors import InvalidParameter
 
+LARGEST_BITS = 1 << 13  # of a numerator or denominator; no computation of the library comes near it
+_LARGEST_EXPONENT = 1000
 type_error_why = "privacy parameters are exact numbers; anything else could be read in more than one way"
 
 
 def rational(value: object, name: str) -> Fraction:
-    """The exact rational number a person meant by `value`; refuses bool, text, None, NaN and infinity."""
+    """The exact rational number a person meant by `value`; refuses bool, text, None, NaN, infinity and what no float can hold."""
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
         raise InvalidParameter(name, f"a {type(value).__name__} is not a number", type_error_why, "pass an int, a float or a Fraction")
     if isinstance(value, numbers.Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
+        return _of_ordinary_size(Fraction(int(value.numerator), int(value.denominator)), name)
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise InvalidParameter(name, "it is not finite", type_error_why, "pass a finite number")
-        return Fraction(value)
+        if value and abs(value.adjusted()) > _LARGEST_EXPONENT:  # as a Fraction it could fill the memory
+            raise _out_of_size(name)
+        return _of_ordinary_size(Fraction(value) if value else Fraction(0), name)
     number = float(value)
     if not math.isfinite(number):
         raise InvalidParameter(name, "it is not finite", type_error_why, "pass a finite number")
     return Fraction(repr(number))
+
+
+def _of_ordinary_size(number: Fraction, name: str) -> Fraction:
+    if abs(number) > sys.float_info.max or max(number.numerator.bit_length(), number.denominator.bit_length()) > LARGEST_BITS:
+        raise _out_of_size(name)
+    return number
+
+
+def _out_of_size(name: str) -> InvalidParameter:
+    return InvalidParameter(name, "it has more digits than any float, or is beyond their range", type_error_why, "pass a number of ordinary size")
 
 
 def readings(value: float) -> tuple[Fraction, Fraction]:

@@ -87,9 +87,16 @@ class Release:
 
 def release_from_json(text: str) -> Release:
     """The release that `Release.to_json` wrote."""
-    record = json.loads(text)
-    if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
-        raise InvalidParameter("from_json", f"this is not a {FORMAT} of version {VERSION}", "another layout could be read wrongly", "pass what to_json() of this version wrote")
+    try:
+        record = json.loads(text)
+        if isinstance(record, dict) and record.get("format") == FORMAT and record.get("version") == VERSION:
+            return _release_from_dict(record)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        pass
+    raise InvalidParameter("from_json", f"this is not a {FORMAT} of version {VERSION}", "another layout could be read wrongly", "pass what to_json() of this version wrote")
+
+
+def _release_from_dict(record: dict[str, Any]) -> Release:
     return Release(
         asked=asked_from_dict(record["asked"]), query=query_from_dict(record["query"]), mechanism=mechanism_from_dict(record["mechanism"]),
         integers=tuple(int(value) for value in record["integers"]), neighbors=neighbors_from_dict(record["neighbors"]),

@@ -26,14 +26,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from discreet.errors import InvalidParameter, UndeclaredColumn
+from discreet.errors import InvalidParameter, UndeclaredColumn, shown
 from discreet.exact import fraction_text, rational
 
 LARGEST_EXACT_FLOAT = 2**53
+LARGEST_BOUND, SMALLEST_WIDTH = 1e60, 1e-60  # fourth powers of values, times the noise, are floats well within their range
 LARGEST_LEVELS = 1 << 20
+LARGEST_LEVEL_BITS = 128
 NUMBER_PATTERN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"  # the decimal grammar of text cells, on every engine
 TRUE_TEXT, FALSE_TEXT = ("true", "1"), ("false", "0")
 _NUMBER = re.compile(NUMBER_PATTERN)
+_UNDECLARED: Any = None
 _BOUNDS_WHY = "bounds set the noise and are never read from the data"
 
 
@@ -45,6 +48,10 @@ class Encoding:
     per_unit: float
     low: int
     high: int
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.center) and 0 < self.per_unit < math.inf and self.low < self.high and max(-self.low, self.high) <= _codes(32)):
+            raise InvalidParameter("an encoding", "it is no finite grid of 32-bit codes", "a code outside its bounds would break the sensitivity", "take it from a declared column")
 
     @property
     def step(self) -> Fraction:
@@ -64,8 +71,8 @@ class Encoding:
 class Real:
     """A real column on the declared range [low, high], encoded with 16 bits (or 32 where asked)."""
 
-    low: float
-    high: float
+    low: float = _UNDECLARED
+    high: float = _UNDECLARED
     missing: float | None = None
     bits: int = 16
     kind: ClassVar[str] = "real"
@@ -76,7 +83,7 @@ class Real:
         object.__setattr__(self, "high", high)
         _bits(self.bits)
         width = high - low
-        if not math.isfinite(width) or not math.isfinite(_codes(self.bits) / (width / 2)):
+        if width < SMALLEST_WIDTH or max(abs(low), abs(high)) > LARGEST_BOUND:
             raise InvalidParameter("Real bounds", "their range overflows the grid", "values are encoded as fixed-point integers on it", "rescale the column to a range of ordinary size")
         if width / (2 * _codes(self.bits)) < 4 * math.ulp(max(abs(low), abs(high))):
             raise InvalidParameter("Real bounds", "the floats between them are coarser than the column's grid", "values could not be told apart", "subtract a public offset from the column first")
@@ -95,8 +102,8 @@ class Real:
 class Integer:
     """A whole-number column on the declared range [low, high]; exact, every whole number is a grid point."""
 
-    low: int
-    high: int
+    low: int = _UNDECLARED
+    high: int = _UNDECLARED
     missing: float | None = None
     kind: ClassVar[str] = "integer"
 
@@ -159,19 +166,25 @@ class Category:
             raise _bad_levels(f"there must be 1 to {LARGEST_LEVELS} of them")
         if not all(isinstance(level, (str, int)) for level in levels):
             raise _bad_levels("each must be text, a whole number or a boolean")
+        if any(isinstance(level, int) and level.bit_length() > LARGEST_LEVEL_BITS for level in levels):
+            raise _bad_levels(f"a whole number has more than {LARGEST_LEVEL_BITS} bits")
         if len({level_text(level) for level in levels}) != len(levels):
             raise _bad_levels("two of them are the same")
         object.__setattr__(self, "levels", levels)
-        if self.missing is not None and level_text(self.missing) not in {level_text(level) for level in levels}:
+        if self.missing is not None and not self._has(self.missing):
             raise InvalidParameter("Category(missing=)", "it is not one of the declared levels", "every cell must become a declared level or none", "name a declared level, or leave it out")
 
     def index(self, level: object) -> int:
         """The code of a declared level."""
-        wanted = level_text(level) if isinstance(level, (str, int)) else None
-        for code, known in enumerate(self.levels):
-            if level_text(known) == wanted:
+        for code, known in enumerate(self.levels if self._has(level) else ()):
+            if level_text(known) == level_text(level):  # type: ignore[arg-type]
                 return code
-        raise InvalidParameter(f"level {level!r}", f"not declared ({len(self.levels)} levels are)", "only declared levels have cells", "add it to the column's levels")
+        raise InvalidParameter(f"level {shown(level)}", f"not declared ({len(self.levels)} levels are)", "only declared levels have cells", "add it to the column's levels")
+
+    def _has(self, level: object) -> bool:
+        if not isinstance(level, (str, int)) or (isinstance(level, int) and level.bit_length() > LARGEST_LEVEL_BITS):
+            return False
+        return level_text(level) in {level_text(known) for known in self.levels}
 
     @property
     def missing_code(self) -> int:
@@ -200,7 +213,7 @@ class Schema(Mapping[str, Column]):
         self._columns = dict(columns)
 
     def __getitem__(self, name: str) -> Column:
-        if name not in self._columns:
+        if name not in self:
             raise UndeclaredColumn(name, self._columns)
         return self._columns[name]
 
@@ -211,7 +224,7 @@ class Schema(Mapping[str, Column]):
         return len(self._columns)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns
+        return isinstance(name, str) and name in self._columns
 
     def __repr__(self) -> str:
         return f"Schema({self._columns!r})"
@@ -254,12 +267,14 @@ def _codes(bits: int) -> int:
 
 
 def _bits(bits: object) -> None:
-    if bits not in (16, 32) or isinstance(bits, bool):
+    if type(bits) is not int or bits not in (16, 32):
         raise InvalidParameter("bits=", "neither 16 nor 32", "columns are encoded as int16 or int32", "pass bits=16 (default) or bits=32 for a finer grid")
 
 
 def _bounds(what: str, low: object, high: object) -> tuple[float, float]:
     asked = f"{what} bounds"
+    if low is None or high is None:
+        raise InvalidParameter(asked, "they were not given", _BOUNDS_WHY, f"declare the smallest and largest admissible value, for example dp.{what}(0, 100)")
     bounds = (rational(low, asked), rational(high, asked))
     if bounds[0] >= bounds[1]:
         raise InvalidParameter(asked, f"low={fraction_text(bounds[0])} is not below high={fraction_text(bounds[1])}", _BOUNDS_WHY, "give the smallest admissible value first")

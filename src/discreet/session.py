@@ -4,10 +4,11 @@
 debit (durable) → aggregate → draw and store the answer (one transaction) → hand out the Release.
 
 Theorem.  Everything a session hands out satisfies its ledger's guarantee, for any adaptive choice of questions.
-Proof.    A question's mechanism satisfies the price that was debited (accounting.pricing); the ledger is a filter,
-          valid under full adaptivity (docs/theory/ledger.md); an answer is drawn once for a key and then repeated;
-          all else that leaves is computed from public facts, from releases, or from the ledger.
-Checked.  tests/test_session.py, tests/ledger/
+Proof.    A question's mechanism is calibrated to its query's sensitivity under the session's relation, which is
+          computed again here (`_checked`); it satisfies the price that was debited (accounting.pricing); the ledger
+          is a filter, valid under full adaptivity (docs/theory/ledger.md); an answer is drawn once for a key and then
+          repeated; all else that leaves is computed from public facts, from releases, or from the ledger.
+Checked.  tests/claims/test_one_meeting_point.py, tests/claims/test_release_noise.py, tests/ledger/
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from discreet.accounting import Guarantee, Price, guarantee_of, price_of, price_of_spend
+from discreet.accounting import Guarantee, Price, guarantee_of, price_of, price_of_spend, within_spend
 from discreet.engines import Engine
 from discreet.errors import DiscreetError, InvalidParameter, LedgerRefused
 from discreet.ledger import Ledger, Reservation
-from discreet.neighbors import Neighbors
+from discreet.mechanisms import PROVEN_MECHANISMS
+from discreet.neighbors import Neighbors, require_neighbors
 from discreet.noise import Source, draw, secure_source
-from discreet.queries import GramPlan
+from discreet.queries import PROVEN_QUERIES, GramMatrix, GramPlan, may_leave_out
 from discreet.release import Question, Release
 from discreet.schema import Schema
 
@@ -83,8 +85,15 @@ class Session:
     """An open account on a data set. Made by `Dataset.open`; public functions take it first."""
 
     def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors, ledger: Ledger, source: Source) -> None:
+        if engine.schema != schema or engine.neighbors != require_neighbors(neighbors):
+            raise InvalidParameter("a session", "its engine has another schema or neighbour relation", "noise is set by the one and rows are read by the other", "declare the data set again, with dp.read_parquet, dp.from_frame, …")
         self._engine, self._source, self.ledger = engine, source, ledger
-        self.public = PublicFacts(schema, neighbors, engine.public_count())
+        self._public = PublicFacts(schema, neighbors, engine.public_count())
+
+    @property
+    def public(self) -> PublicFacts:
+        """What is known without spending."""
+        return self._public
 
     def release(self, question: Question, *, key: str | None = None, reservation: Reservation | None = None) -> Release:
         """Answer a question: debit, aggregate, draw, store, release.
@@ -92,7 +101,8 @@ class Session:
         With a `key`, asking the same question again returns the stored answer; a question that was debited but not
         answered (a crash) is finished without a second debit; another question under the same key is refused.
         """
-        price = self.price(question)
+        self._checked(question)
+        price, guarantee = self.price(question), guarantee_of(question.mechanism)
         name = uuid.uuid4().hex if key is None else _checked_key(key)
         debit = self.ledger.debit(key=name, request=self._request(question), price=price, reservation=None if reservation is None else reservation.id, secure=self._source.secure)
         answer = debit.answer
@@ -102,7 +112,7 @@ class Session:
         record = json.loads(answer)
         return Release(
             asked=question.asked, query=question.query, mechanism=question.mechanism, integers=tuple(int(value) for value in record["integers"]),
-            neighbors=self.public.neighbors, spend=question.spend, guarantee=guarantee_of(question.mechanism), public_count=self.public.count,
+            neighbors=self.public.neighbors, spend=question.spend, guarantee=guarantee, public_count=self.public.count,
             key=name, entry=debit.number, entry_hash=debit.hash, secure=record["secure"],
         )
 
@@ -113,6 +123,25 @@ class Session:
     def reserve(self, spend: Guarantee, *, key: str | None = None) -> Reservation:
         """Set budget aside for a procedure of several steps; closing it gives back what no step used."""
         return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box), key=key)
+
+    def _checked(self, question: Question) -> None:
+        """Refuses, before the debit, a question whose noise is not what its statistic and its spend call for.
+
+        Theorem.  What passes has noise of a proven law, calibrated to the query's sensitivity under this session's
+                  relation, at no more than the spend.
+        Proof.    Query and mechanism are of the types that the theorems are about, not subclasses of them; the sensitivity is
+                  computed here again, and a query that says that every row counts has only keys that leave none out.
+        """
+        query, mechanism, schema = question.query, question.mechanism, self.public.schema
+        if type(query) not in PROVEN_QUERIES or type(mechanism) not in PROVEN_MECHANISMS:
+            raise _mismatch("its query or its mechanism is of a type without a theorem")
+        if not isinstance(query, GramMatrix) and not query.optional and any(may_leave_out(key, schema) for key in query.keys):
+            raise _mismatch("its query says that every row counts, and its keys can leave rows out")
+        proven = query.sensitivity(self.public.neighbors)
+        if mechanism.sensitivity not in (proven if isinstance(proven, tuple) else (proven,)):
+            raise _mismatch(f"its mechanism is not calibrated to its query's sensitivity under {self.public.neighbors}")
+        if not within_spend(mechanism, question.spend):
+            raise _mismatch("its mechanism costs more than its spend")
 
     def _request(self, question: Question) -> dict[str, Any]:
         return {
@@ -126,7 +155,8 @@ class Session:
             sums = self._engine.gram(plan) if isinstance(plan, GramPlan) else self._engine.sums(plan)
             return question.query.assemble(sums)
         except Exception:
-            raise ReleaseFailed(key) from None
+            pass  # raised below: the engine's own error may quote a cell, so it is not even chained
+        raise ReleaseFailed(key)
 
     def _draw(self, question: Question, statistic: list[int]) -> str:
         """Statistic plus noise on the mechanism's grid, as the JSON text that the ledger keeps."""
@@ -146,6 +176,10 @@ def _checked_key(key: object) -> str:
     if not isinstance(key, str) or not 1 <= len(key) <= 200:
         raise InvalidParameter("key=", "not a text of 1 to 200 characters", "a key names one question and its one answer", "pass for example key='income-mean-2026'")
     return key
+
+
+def _mismatch(found: str) -> InvalidParameter:
+    return InvalidParameter("a question", found, "the guarantee holds for this statistic with this noise at this price, and for nothing else", "ask through dp.count, dp.mean, …, which build all three together")
 
 
 def _not_copied(what: str) -> LedgerRefused:

@@ -141,10 +141,11 @@ def bounded(rows, schema, neighbors):
     units = {}
     for row in rows:
         unit = row[neighbors.unit]
-        units.setdefault(None if unit is None or unit != unit else unit, []).append(row)
+        if unit is not None and unit == unit:
+            units.setdefault(unit, []).append(row)
     kept = []
     for unit, own in units.items():
-        text = "" if unit is None else unit if isinstance(unit, str) else str(math.floor(unit))
+        text = unit if isinstance(unit, str) else str(math.floor(unit))
         seed = int.from_bytes(hashlib.md5(text.encode()).digest()[8:], "little") % PRIME
         copies, order = {}, []
         for row in own:

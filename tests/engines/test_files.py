@@ -68,8 +68,10 @@ def test_an_unclosed_quote_in_a_large_file_does_not_raise(tmp_path):
 
 
 def test_refusals_name_columns_and_never_cells(tmp_path):
-    with pytest.raises(DataShapeRefused, match=r"'b'.*columns: a, c"):
-        csv_engine(tmp_path, b"a,c\nsecret,1\n")
+    for content in (b"a,c\nsecret,1\n", b"secret,1\n1,2\n"):  # without a header the first line is somebody's row
+        with pytest.raises(DataShapeRefused, match=r"it is not in the data") as refusal:
+            csv_engine(tmp_path, content)
+        assert "secret" not in str(refusal.value)
     with pytest.raises(DataShapeRefused, match="more than once"):
         csv_engine(tmp_path, b"a,b,a\n1,x,2\n")
     with pytest.raises(DataShapeRefused, match="'person'"):
@@ -78,7 +80,7 @@ def test_refusals_name_columns_and_never_cells(tmp_path):
         FileEngine(tmp_path / "absent.csv", "csv", SCHEMA, Replace())
     with pytest.raises(InvalidParameter, match="format"):
         FileEngine(tmp_path / "data.csv", "excel", SCHEMA, Replace())
-    with pytest.raises(InvalidParameter, match="no file"):
+    with pytest.raises(InvalidParameter, match="neither a path nor"):
         FileEngine([], "csv", SCHEMA, Replace())
     with pytest.raises(InvalidParameter, match="Unicode"):
         csv_engine(tmp_path, b"a,b\n1,x\n", Schema({"b": Category(["\ud800"])}))

@@ -22,14 +22,16 @@ def enclose(formula: Callable[[Any], Any]) -> tuple[Fraction, Fraction]:
 
     The working precision grows until the relative error is below 2**-64, so cancellation costs time, not truth.
     """
-    from flint import arb, ctx, fmpq
+    from flint import arb, fmpq
+
+    from discreet.balls import precision
 
     def ball(value: Fraction | int) -> Any:
         number = Fraction(value)
         return arb(fmpq(number.numerator, number.denominator))
 
     for bits in _PRECISIONS:
-        with ctx.workprec(bits):
+        with precision(bits):
             result = formula(ball)
             if result.rel_accuracy_bits() >= _WANTED_BITS or bits == _PRECISIONS[-1]:
                 return _fraction(result.lower(), -1), _fraction(result.upper(), +1)

@@ -77,6 +77,13 @@ def price_of(mechanisms: Iterable[AdditiveNoise], *, box: Price) -> Price:
     return total
 
 
+def within_spend(mechanism: AdditiveNoise, spend: Guarantee) -> bool:
+    """Whether one mechanism costs no more than `spend`, compared exactly; a pure spend needs a pure mechanism."""
+    if isinstance(spend, PureDP):
+        return not isinstance(mechanism, GaussianNoise) and pure_epsilon(mechanism) <= rational(spend.epsilon, "epsilon")
+    return price_of((mechanism,), box=Price()).mu_squared <= spend_mu_squared(spend)
+
+
 def price_of_spend(spend: Guarantee, *, box: Price) -> Price:
     """What may be set aside for a procedure that will spend `spend` in all, in a given box."""
     if isinstance(spend, PureDP) and box.epsilon > 0:

@@ -2,7 +2,7 @@
 
 Within a unit, rows are put in a pseudo-random order: a hash of the unit's id, of the row's encoded content
 (all declared columns, by sorted name) and of the number of earlier copies of the same content; ties go by the
-content itself. The first `max_rows` are kept. Only whole-number arithmetic below 2**63 is used, so numpy
+content itself. The first `max_rows` are kept; a row without an id belongs to nobody and counts nowhere. Only whole-number arithmetic below 2**63 is used, so numpy
 and a database compute the same order.
 
 Theorem.  Changing one unit's rows changes which rows are kept of that unit only, and at most max_rows of them;
@@ -54,17 +54,18 @@ def unit_seed(text: str) -> int:
 
 def kept_rows(labels: Labels, seeds: Sequence[str], contents: Sequence[Content], max_rows: int) -> npt.NDArray[np.int64] | None:
     """The row numbers to keep, in increasing order; None when every row is kept."""
-    crowded_units = np.bincount(labels, minlength=len(seeds)) > max_rows
-    crowded = np.flatnonzero(crowded_units[labels])
+    owned = labels >= 0
+    crowded_units = np.bincount(labels[owned], minlength=len(seeds)) > max_rows
+    crowded = np.flatnonzero(owned & np.append(crowded_units, False)[labels])
     if not crowded.size:
-        return None
+        return None if owned.all() else np.flatnonzero(owned)
     units = labels[crowded]
     ordered = [content.ordered[crowded] for content in contents]
     value = np.array([unit_seed(text) if needed else 0 for text, needed in zip(seeds, crowded_units, strict=True)], dtype=np.int64)[units]
     for content in contents:
         value = hash_step(value, content.hashed[crowded])
     value = final_hash(hash_step(value, _rank(units, value, ordered, among_copies=True)))
-    keep = np.ones(labels.size, dtype=bool)
+    keep = owned
     keep[crowded[_rank(units, value, ordered, among_copies=False) >= max_rows]] = False
     return np.flatnonzero(keep)
 

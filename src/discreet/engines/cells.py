@@ -37,16 +37,16 @@ class Cells:
 
 def cells_from_array(array: npt.NDArray[Any]) -> Cells:
     """Cells of a one-dimensional numpy array (masked cells are missing)."""
-    missing = np.ma.getmaskarray(array).copy() if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array) else None
     plain = np.asarray(array)
+    if plain.dtype.kind not in "iufbOUT":  # before its mask is read: records have masks of records
+        return Cells("nothing", None, None, len(plain))
+    missing = np.ma.getmaskarray(array).copy() if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array) else None
     if plain.dtype.kind in "iuf":
         return Cells("number", plain, missing, len(plain))
     if plain.dtype.kind == "b":
         return Cells("boolean", plain, missing, len(plain))
-    if plain.dtype.kind in "OU":
-        cells = [None if gone else cell for cell, gone in zip(plain.tolist(), missing, strict=True)] if missing is not None else plain.tolist()
-        return Cells("objects", cells, None, len(plain))
-    return Cells("nothing", None, None, len(plain))
+    cells = [None if gone else cell for cell, gone in zip(plain.tolist(), missing, strict=True)] if missing is not None else plain.tolist()
+    return Cells("objects", cells, None, len(plain))
 
 
 def cells_from_sequence(cells: Sequence[Any]) -> Cells:
@@ -82,14 +82,14 @@ def _mask(gone: Any) -> npt.NDArray[np.bool_] | None:
 def _python_cells(series: nw.Series[Any]) -> list[Any]:
     try:
         return list(series.to_list())
-    except UnicodeDecodeError:  # text that is not UTF-8: such cells match nothing
+    except Exception:  # text that is not UTF-8, a date that Python has not: such cells match nothing, alone
         return [_scalar(scalar) for scalar in series.to_native()]
 
 
 def _scalar(scalar: Any) -> Any:
     try:
         return scalar.as_py()
-    except UnicodeDecodeError:
+    except Exception:
         return None
 
 
@@ -110,23 +110,23 @@ def cell_number(cell: Any) -> float:
     """One Python cell as a float: numbers by value (too large: ±inf), text by the decimal grammar, else NaN."""
     if type(cell) is float:
         return cell
-    if isinstance(cell, str):
+    if issubclass(type(cell), str):
         parsed = text_number(str.__str__(cell))
         return NAN if parsed is None else parsed
-    if isinstance(cell, (bool, np.bool_)):
+    if issubclass(type(cell), (bool, np.bool_)):
         return 1.0 if cell else 0.0
-    if isinstance(cell, (int, np.integer)):
-        whole = int.__index__(cell) if isinstance(cell, int) else int(cell)
+    if issubclass(type(cell), (int, np.integer)):
+        whole = int.__index__(cell) if issubclass(type(cell), int) else int(cell)
         try:
             return float(whole)
         except OverflowError:
             return math.inf if whole > 0 else -math.inf
-    if isinstance(cell, float):
+    if issubclass(type(cell), float):
         return float.__float__(cell)
-    if isinstance(cell, np.floating):
+    if issubclass(type(cell), np.floating):
         with np.errstate(all="ignore"):
             return float(cell)
-    if isinstance(cell, Decimal):
+    if issubclass(type(cell), Decimal):
         return NAN if Decimal.is_nan(cell) else Decimal.__float__(cell)
     return NAN
 
@@ -146,7 +146,7 @@ def boolean_codes(cells: Cells, column: Boolean) -> Codes:
 
 
 def _boolean_cell(cell: Any, otherwise: int) -> int:
-    if isinstance(cell, str):
+    if issubclass(type(cell), str):
         text = str.strip(str.__str__(cell), " ").lower()
         return 1 if text in TRUE_TEXT else 0 if text in FALSE_TEXT else otherwise
     number = cell_number(cell)
@@ -183,9 +183,9 @@ def category_codes(cells: Cells, column: Category) -> Codes:
 
 def _category_reader(texts: dict[str, int], by_number: dict[float, int], otherwise: int) -> Callable[[Any], int]:
     def read(cell: Any) -> int:
-        if isinstance(cell, str):
+        if issubclass(type(cell), str):
             return texts.get(str.__str__(cell), otherwise)
-        if isinstance(cell, (bool, np.bool_)):
+        if issubclass(type(cell), (bool, np.bool_)):
             return texts.get("true" if cell else "false", otherwise)
         return by_number.get(cell_number(cell), otherwise)
 
@@ -202,23 +202,23 @@ def _levels_of_numbers(values: Floats, by_number: dict[float, int], otherwise: i
 
 
 def unit_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """A label 0, 1, … for each row's unit, and the seed text of each label.
+    """A label 0, 1, … for each row's unit (−1: it has no id), and the seed text of each label.
 
-    Ids are compared by value: text by code points, numbers by value; every missing id is the same one unit.
+    Ids are compared by value: text by code points, numbers by value.
     """
     if cells.kind in ("text", "objects"):
         return _label_objects(map(unit_key, cells.values), cells.length)
     if cells.kind == "boolean":
         return _label_objects((("true" if cell else "false") if known else None for cell, known in zip(cells.values, _known(cells), strict=True)), cells.length)
     if cells.kind == "nothing":
-        return np.zeros(cells.length, dtype=np.int64), [""] if cells.length else []
+        return np.full(cells.length, -1, dtype=np.int64), []
     known = _known(cells)
     if cells.values.dtype.kind == "f":
         known = known & ~np.isnan(cells.values)
     distinct, inverse = np.unique(cells.values[known], return_inverse=True)
-    labels = np.full(cells.length, len(distinct), dtype=np.int64)
+    labels = np.full(cells.length, -1, dtype=np.int64)
     labels[known] = inverse
-    return labels, [seed_text(number) for number in distinct.tolist()] + ([] if known.all() else [""])
+    return labels, [seed_text(number) for number in distinct.tolist()]
 
 
 def _known(cells: Cells) -> npt.NDArray[np.bool_]:
@@ -227,30 +227,28 @@ def _known(cells: Cells) -> npt.NDArray[np.bool_]:
 
 def _label_objects(keys: Iterable[Any], length: int) -> tuple[npt.NDArray[np.int64], list[str]]:
     found: dict[Any, int] = {}
-    labels = np.fromiter((found.setdefault(key, len(found)) for key in keys), dtype=np.int64, count=length)
+    labels = np.fromiter((-1 if key is None else found.setdefault(key, len(found)) for key in keys), dtype=np.int64, count=length)
     return labels, [seed_text(key) for key in found]
 
 
 def unit_key(cell: Any) -> str | int | float | Decimal | None:
     """What makes two unit ids the same: equal text or equal numbers; None for a missing or unusable id."""
-    if isinstance(cell, str):
+    if issubclass(type(cell), str):
         return str.__str__(cell)
-    if isinstance(cell, (bool, np.bool_)):
+    if issubclass(type(cell), (bool, np.bool_)):
         return "true" if cell else "false"
-    if isinstance(cell, (int, np.integer)):
-        return int.__index__(cell) if isinstance(cell, int) else int(cell)
-    if isinstance(cell, (float, np.floating)):
+    if issubclass(type(cell), (int, np.integer)):
+        return int.__index__(cell) if issubclass(type(cell), int) else int(cell)
+    if issubclass(type(cell), (float, np.floating)):
         number = cell_number(cell)
         return None if math.isnan(number) else number
-    if isinstance(cell, Decimal):
+    if issubclass(type(cell), Decimal):
         return None if Decimal.is_nan(cell) else Decimal(cell)
     return str(cell) if type(cell) is uuid.UUID else None
 
 
-def seed_text(key: str | int | float | Decimal | None) -> str:
+def seed_text(key: str | int | float | Decimal) -> str:
     """The public text that seeds a unit's row order: text itself, numbers as the decimal text of their floor."""
-    if key is None:
-        return ""
     if isinstance(key, str):
         return key
     if isinstance(key, int):

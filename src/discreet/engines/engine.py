@@ -58,15 +58,18 @@ def needed_columns(schema: Schema, neighbors: Neighbors) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*schema, *([neighbors.unit] if neighbors.unit else [])]))
 
 
-def require_columns(schema: Schema, neighbors: Neighbors, available: Sequence[str]) -> None:
-    """Refuses a source that lacks a needed column, or has one twice; decided from names alone."""
+def require_columns(schema: Schema, neighbors: Neighbors, available: Sequence[str], *, header_line: bool = False) -> None:
+    """Refuses a source that lacks a needed column, or has one twice; decided from names alone.
+
+    Names that are the first line of a text file are not shown: without a header they would be a person's row.
+    """
     for name in needed_columns(schema, neighbors):
         found = list(available).count(name)
         if found != 1:
             raise DataShapeRefused(
-                f"column {name!r}", ("it is not in the data" if not found else "the data have it more than once") + f" (columns: {name_list(available)})",
+                f"column {name!r}", ("it is not in the data" if not found else "the data have it more than once") + ("" if header_line else f" (columns: {name_list(available)})"),
                 "every declared column, and the unit's, must be found by its name",
-                "correct the name in the schema or in unit=, or rename the column of the data")
+                "correct the name in the schema or in unit=, or rename the column of the data" + ("; the first line must be the header" if header_line else ""))
 
 
 def refuse_unit(name: str, found: str) -> DataShapeRefused:

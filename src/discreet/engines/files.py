@@ -19,7 +19,7 @@ import glob
 import importlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,7 +43,9 @@ class FileEngine:
     """Plans over one or more Parquet or CSV files with the same columns."""
 
     def __init__(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], format: str, schema: Schema, neighbors: Neighbors) -> None:
-        listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths) if isinstance(paths, Sequence) else []
+        if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
+            raise InvalidParameter("path", "neither a path nor a list of paths", "data are read from files", "pass for example 'survey.parquet'")
         self._duckdb = _duckdb()
         self.schema, self.neighbors = schema, neighbors
         self._paths, self._format = tuple(os.path.abspath(os.fspath(path)) for path in listed), format
@@ -86,7 +88,7 @@ class FileEngine:
         if self.neighbors.unit is not None:
             place = needed_columns(self.schema, self.neighbors).index(self.neighbors.unit)
             unit, _ = unit_sql(f"s{place}", self._types[self.neighbors.unit])
-            count = f"count(DISTINCT {unit}) + CASE WHEN count(*) > count({unit}) THEN 1 ELSE 0 END"
+            count = f"count(DISTINCT {unit})"
         return self._run(lambda connection, folder: int(connection.execute(f"SELECT {count} FROM ({self._source(folder)})").fetchall()[0][0]), lambda engine: engine.public_count())
 
     def describe(self) -> dict[str, Any]:
@@ -142,8 +144,6 @@ class FileEngine:
         return f"SELECT {chosen} FROM {_csv(_utf8_copy(path, folder), len(header))}"
 
     def _check_columns(self) -> dict[str, Any]:
-        if not self._paths:
-            raise InvalidParameter("paths", "there is no file", "an engine reads at least one", "pass a path")
         found: dict[str, str] = {}
         for path in self._paths:
             if not os.path.isfile(path):
@@ -161,14 +161,21 @@ class FileEngine:
     def _file_types(self, path: str) -> dict[str, str]:
         if self._format == "csv":
             with open(path, encoding="utf-8-sig", errors="replace", newline="") as lines:
-                header = next(csv.reader(lines), [])
-            require_columns(self.schema, self.neighbors, header)
+                header = _header(lines)
+            require_columns(self.schema, self.neighbors, header, header_line=True)
             self._headers[path] = header
             return dict.fromkeys(header, "VARCHAR")
         rows = self._run(lambda connection, _: connection.execute(f"DESCRIBE SELECT * FROM {_parquet(path)}").fetchall())
         types = {row[0]: str(row[1]) for row in rows}
         require_columns(self.schema, self.neighbors, list(types))
         return types
+
+
+def _header(lines: Iterable[str]) -> list[str]:
+    try:
+        return next(csv.reader(lines), [])
+    except csv.Error:  # a first line that no header is like, such as one name of a megabyte
+        return []
 
 
 def _duckdb() -> Any:

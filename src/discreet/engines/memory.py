@@ -189,7 +189,7 @@ def _array_reader(name: str, column: Any, *, is_unit: bool) -> tuple[Read, int]:
     if isinstance(column, np.ndarray):
         if column.ndim != 1:
             raise _not_columns(f"column {name!r}", f"array of {column.ndim} dimensions")
-        if is_unit and column.dtype.kind not in "iufbOU":
+        if is_unit and column.dtype.kind not in "iufbOUT":
             raise refuse_unit(name, str(column.dtype))
         return lambda: cells_from_array(column), len(column)
     series = nw.from_native(column, series_only=True, pass_through=True)

@@ -86,7 +86,7 @@ class Selection:
             return self._clamped(list(columns), [])
         unit, seed = unit_sql(self._cell_name(self.neighbors.unit), self.kinds[self.neighbors.unit])
         rows = self._clamped(self._names(), [f"{unit} AS unit", f"CAST(md5_number_lower({seed}) % {PRIME} AS BIGINT) AS h"])
-        return self._bounded(rows)
+        return self._bounded(f"SELECT * FROM ({rows}) WHERE unit IS NOT NULL")
 
     def _clamped(self, names: list[str], others: list[str]) -> str:
         read, clamped = list(others), [other.rsplit(" AS ", 1)[1] for other in others]

@@ -43,7 +43,8 @@ def proportion(session: Session, column: str, *, spend: Guarantee, level: object
 def histogram(session: Session, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None, key: str | None = None) -> HistogramResult:
     """Counts and shares of a column's levels, or of bins of a number column (math.md F3).
 
-    `bins` is a number of equal bins over the declared range (20 by default) or increasing edges.
+    `bins` is a number of equal bins over the declared range (20 by default) or increasing edges. Shares are of all rows
+    where their number is public and no filter is set, else of the rows that fall in a bin or have a declared level.
     """
     return HistogramResult(session.release(questions.histogram_question(session.public, column, spend=spend, bins=bins, where=where), key=key))
 

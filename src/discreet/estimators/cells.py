@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, shown
 from discreet.exact import rational
 from discreet.queries import Between, Bins, Key, Levels, Subset, cell_count
 from discreet.schema import Boolean, Category, Integer, Schema, level_text
@@ -45,6 +45,8 @@ def cells_by(schema: Schema, by: By) -> Cells:
         wanted = [(name, None) for name in by]
     else:
         raise InvalidParameter("by=", f"a {type(by).__name__} is not a column name", "cells are declared, never learnt from the data", "pass a column name, a list of them, or a mapping such as {'age': [18, 40, 65, 90]}")
+    for name, _ in wanted:
+        schema[name]  # refuses what is not declared, or no name at all
     if not wanted or len({name for name, _ in wanted}) != len(wanted):
         raise InvalidParameter("by=", "no column, or one column twice", "cells are the combinations of different columns", "name each column once")
     cells = Cells()
@@ -70,7 +72,7 @@ def bin_cells(schema: Schema, name: str, bins: object) -> Cells:
     column = schema[name]
     if isinstance(column, (Category, Boolean)):
         raise InvalidParameter(f"bins of {name!r}", f"it is declared as {type(column).__name__}", "its declared levels are its cells", "leave bins out")
-    if isinstance(bins, bool) or not isinstance(bins, (int, Sequence, np.ndarray)):
+    if isinstance(bins, bool) or not isinstance(bins, (int, Sequence, np.ndarray)) or (isinstance(bins, np.ndarray) and bins.ndim != 1):
         raise InvalidParameter("bins", f"a {type(bins).__name__} is neither a number of bins nor a list of edges", "each bin is one noisy count", "pass for example bins=20 or bins=[0, 10, 20]")
     edges = _equal_edges(column, bins) if isinstance(bins, int) else tuple(float(rational(edge, "bin edge")) for edge in list(bins))
     key = Bins(name, edges)
@@ -82,7 +84,7 @@ def bin_cells(schema: Schema, name: str, bins: object) -> Cells:
 def _equal_edges(column: object, bins: int) -> tuple[float, ...]:
     low, high = column.low, column.high  # type: ignore[attr-defined]
     if not 1 <= bins <= 4096:
-        raise InvalidParameter("bins", f"{bins} bins", "each bin is one noisy count", "use 1 to 4096 bins")
+        raise InvalidParameter("bins", f"{shown(bins)} bins", "each bin is one noisy count", "use 1 to 4096 bins")
     return tuple(float(edge) for edge in np.linspace(low, high, bins + 1))
 
 

@@ -100,7 +100,7 @@ def preview(session: Session, estimator: Callable[..., Any], *asked: Any, spend:
     What is not assumed is taken from public facts: the mean at the middle of the range, a standard deviation of a
     quarter of the range, equal shares. Where the number of rows is private, `Assumptions(rows=…)` is needed.
     """
-    if estimator not in _BUILDERS:
+    if not callable(estimator) or estimator not in _BUILDERS:
         raise InvalidParameter("preview", "this is not an estimator that can be previewed", "a forecast needs its noise", "pass one of " + ", ".join(f"dp.{known.__name__}" for known in _BUILDERS))
     options.pop("key", None)
     question = _BUILDERS[estimator](session.public, *asked, spend=spend, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from discreet.accounting import Guarantee
-from discreet.errors import InvalidParameter, WrongColumnKind
+from discreet.errors import InvalidParameter, UndeclaredColumn, WrongColumnKind
 from discreet.estimators.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
 from discreet.estimators.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.queries import Moments, Split, Subset, Sum, mean_design, number_factor, total_design, variance_design
@@ -31,7 +31,7 @@ def proportion_question(public: PublicFacts, column: str, *, spend: Guarantee, l
         raise WrongColumnKind(column, type(declared).__name__, "Boolean or Category", "a proportion")
     if isinstance(declared, Category) and level is None:
         raise InvalidParameter("proportion", f"{column!r} has {len(declared.levels)} levels", "a proportion is of one level", "pass level=, or use histogram for all of them")
-    if isinstance(declared, Boolean) and level not in (None, True, False):
+    if isinstance(declared, Boolean) and not (level is None or isinstance(level, bool)):
         raise InvalidParameter("level=", "neither True nor False", f"{column!r} is Boolean", "leave it out for True")
     code = declared.index(level) if isinstance(declared, Category) else int(level is not False)
     label = f"{column} = {True if level is None else level}"
@@ -88,7 +88,8 @@ def _counts(public: PublicFacts, asked: Asked, cells: Cells, spend: Guarantee) -
 
 
 def _moments(public: PublicFacts, asked: Asked, cells: Cells, design: Design, spend: Guarantee, *, bits: int | None = None) -> Question:
-    assert asked.column is not None
+    if asked.column is None:
+        raise UndeclaredColumn(None, public.schema)
     column = public.schema[asked.column]
     if bits is None:
         bits = MEAN_BITS if isinstance(column, Real) and column.bits == MEAN_BITS else FINE_MEAN_BITS

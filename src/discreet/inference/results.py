@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from discreet.inference.summary import Summary, summarise
 from discreet.release import Release, release_from_json
 
 TARGETS = ("population", "data")
+LOWEST_LEVEL, HIGHEST_LEVEL = Fraction(1, 10**4), 1 - Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
@@ -139,8 +141,8 @@ class Result:
 
 def checked_level(level: object) -> float:
     number = rational(level, "level")
-    if not 0 < number < 1:
-        raise InvalidParameter("level", "it is not between 0 and 1", "it is a probability of coverage", "pass for example 0.95")
+    if not LOWEST_LEVEL <= number <= HIGHEST_LEVEL:
+        raise InvalidParameter("level", f"it is not between {float(LOWEST_LEVEL):g} and 1 − 1e-9", "it is a probability of coverage, and beyond these the tails are not computed", "pass for example 0.95")
     return float(number)
 
 

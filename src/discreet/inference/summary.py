@@ -89,7 +89,8 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
         notes.append(f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} (public).")
     if release.query.kind == "moments":
         grid = release.query.factor.encoding  # type: ignore[union-attr]
-        notes.append(f"Values outside {float(grid.value(grid.low)):.6g} … {float(grid.value(grid.high)):.6g} count as the nearest bound.")
+        low, high = (_tidy(float(grid.value(code)), float(grid.step) * grid.high) for code in (grid.low, grid.high))
+        notes.append(f"Values outside {low} … {high} count as the nearest bound.")
     notes.append(result.about if target == "population" else "Intervals are for this data set itself: privacy error alone.")
     if release.neighbors.rows > 1:
         notes.append("Rows of one unit may be fully alike in these intervals (sampling variance × max_rows).")
@@ -98,6 +99,11 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
     if not release.secure:
         notes.append("NOT PRIVATE: drawn with seeded test noise.")
     return tuple(notes)
+
+
+def _tidy(bound: float, half_range: float) -> str:
+    """A declared bound as it was written: rounding of the last digits of the range is left out."""
+    return f"{round(bound / half_range, 12) * half_range + 0.0:.6g}"
 
 
 def number_text(value: float, error: float) -> str:

@@ -148,10 +148,11 @@ class TulapNoise(AdditiveNoise):
 
 def geometric_variance(spread: float) -> float:
     """Variance 2b/(1−b)² of the two-sided geometric law with b = exp(−1/spread), stable for large spreads."""
-    return 0.5 / math.sinh(0.5 / spread) ** 2 if spread > 1 / 1400 else 0.0
+    return 2 * (0.5 / math.sinh(0.5 / spread)) ** 2 if spread > 1 / 1400 else 0.0
 
 
-_KINDS: dict[str, type[AdditiveNoise]] = {kind.kind: kind for kind in (GaussianNoise, LaplaceNoise, GeometricNoise, TulapNoise)}
+PROVEN_MECHANISMS: tuple[type[AdditiveNoise], ...] = (GaussianNoise, LaplaceNoise, GeometricNoise, TulapNoise)  # each has a sampler and a theorem
+_KINDS: dict[str, type[AdditiveNoise]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}
 
 
 def mechanism_from_dict(record: dict[str, Any]) -> AdditiveNoise:

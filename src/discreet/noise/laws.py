@@ -21,9 +21,9 @@ from functools import lru_cache
 
 from flint import arb
 
+from discreet.balls import precision
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.additive import LARGEST_STEPS, AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
-from discreet.noise.balls import precision
 from discreet.noise.tables import OFFSET_SLACK, Tail
 
 SMALLEST_FAST_STEPS = 2.0**-900  # below it float products underflow: every word takes the exact path

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from flint import arb
 
-from discreet.noise.balls import precision
+from discreet.balls import precision
 from discreet.noise.laws import Law
 from discreet.noise.source import Source
 from discreet.noise.tables import Tail

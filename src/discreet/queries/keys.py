@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.errors import InvalidParameter
+from discreet.schema import Boolean, Category, Schema
 
 LARGEST_CELLS = 1 << 22
 LARGEST_BINS = 1 << 12
@@ -93,6 +94,18 @@ class Between:
 
 
 Key = Levels | Bins | Subset | Split | Between
+
+
+def may_leave_out(key: Key, schema: Schema) -> bool:
+    """Whether some row of a data set with this schema can fall in no cell of `key`."""
+    column = schema[key.column]
+    if isinstance(key, Split):
+        return False
+    if isinstance(key, Levels):
+        return key.size < 2 if isinstance(column, Boolean) else not isinstance(column, Category) or column.missing is None or key.size < len(column.levels)
+    if isinstance(key, Bins) and not isinstance(column, (Boolean, Category)):
+        return key.edges[0] > column.low or key.edges[-1] < column.high
+    return True
 
 
 def key_from_dict(record: dict[str, Any]) -> Key:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
+from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors, Replace
 from discreet.queries.keys import Key, cell_count, key_from_dict
 from discreet.queries.plans import Factor, SumsPlan, Term, factor_from_dict
@@ -118,6 +119,10 @@ class Moments:
     design: Design
     optional: bool
     kind: ClassVar[str] = "moments"
+
+    def __post_init__(self) -> None:
+        if DESIGNS.get(self.design.name) != self.design:
+            raise InvalidParameter("Moments(design=)", "it is none of the designs whose reach is proven", "noise is proportional to the reach", "take one from discreet.queries.moments.DESIGNS")
 
     @property
     def cells(self) -> int:

@@ -92,6 +92,7 @@ class GramMatrix:
 
 
 Query = Sum | GramMatrix | Moments
+PROVEN_QUERIES: tuple[type[Query], ...] = (Sum, GramMatrix, Moments)  # each has a sensitivity theorem; subclasses do not
 
 
 def number_factor(schema: Mapping[str, Column], name: str, asked: str, bits: int | None = None) -> Factor:

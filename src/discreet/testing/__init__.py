@@ -2,5 +2,6 @@
 
 from discreet.testing.reachable import epsilon_seen_in_low_bits
 from discreet.testing.seeded import SeededSource
+from discreet.testing.sessions import seeded_session
 
-__all__ = ["SeededSource", "epsilon_seen_in_low_bits"]
+__all__ = ["SeededSource", "epsilon_seen_in_low_bits", "seeded_session"]

@@ -1,0 +1,18 @@
+"""Sessions whose noise repeats, so that whole releases can be compared. They protect nobody."""
+
+from __future__ import annotations
+
+from discreet.accounting import Guarantee
+from discreet.ledger import Ledger
+from discreet.session import Dataset, Session
+from discreet.testing.seeded import SeededSource
+
+
+def seeded_session(dataset: Dataset, budget: Guarantee | Ledger, seed: int | str) -> Session:
+    """A session on `dataset` whose noise is a function of `seed`; its releases say ``secure=False``.
+
+    `budget` opens a ledger in memory. An open Ledger may be passed instead; one that is a file refuses every debit
+    of such a session (`InsecureNoise`).
+    """
+    ledger = budget if isinstance(budget, Ledger) else Ledger.open(budget)
+    return Session(dataset._engine, dataset.schema, dataset.neighbors, ledger, SeededSource(seed))

@@ -1,0 +1,387 @@
+"""Claim: a statistic leaves only through `Session.release`, with noise of its own sensitivity, after it was paid for, and nothing else leaves.
+
+Every forged question is refused before the debit and before a cell is read; every failure after the debit says the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import json
+import math
+import pickle
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import discreet as dp
+from discreet.accounting import gaussian_noise, geometric_noise, laplace_noise
+from discreet.engines import memory_engine_from_arrays
+from discreet.errors import DiscreetError, InsecureNoise, InvalidParameter, LedgerRefused, NeighborsMissing
+from discreet.estimators import questions
+from discreet.ledger import Ledger
+from discreet.mechanisms import GaussianNoise
+from discreet.neighbors import require_neighbors
+from discreet.noise import secure_source
+from discreet.queries import Between, Bins, Factor, GramMatrix, Levels, Moments, Split, Subset, Sum, may_leave_out
+from discreet.queries.moments import DESIGNS
+from discreet.release import Question
+from discreet.schema import Encoding, Schema
+from discreet.sensitivity import L1, L2
+from discreet.session import ReleaseFailed, Session
+from discreet.testing import SeededSource
+
+SECRET = 7_315_928.625  # no other number in these tests has these digits
+SCHEMA = Schema({"x": dp.Real(0, 1e7), "g": dp.Category(["a", "b"]), "h": dp.Category(["p", "q"], missing="p"), "b": dp.Boolean()})
+DATA = {"x": [SECRET, 5.0, 9e6], "g": ["a", "b", "zebra-7315"], "h": ["p", "q", "p"], "b": [True, False, True], "id": ["anna-7315", "bob", "cleo"]}
+
+
+class Watched:
+    """An engine that counts how often it is read, and can be told to fail with a private text."""
+
+    def __init__(self, neighbors, columns=DATA, text=""):
+        self._inner = memory_engine_from_arrays(columns, SCHEMA, neighbors)
+        self.schema, self.neighbors, self.reads, self.text = SCHEMA, neighbors, 0, text
+
+    def sums(self, plan):
+        self.reads += 1
+        if self.text:
+            raise ValueError(f"could not read {self.text}")
+        return self._inner.sums(plan)
+
+    def gram(self, plan):
+        self.reads += 1
+        return self._inner.gram(plan)
+
+    def public_count(self):
+        return self._inner.public_count()
+
+    def data_id(self):
+        return self._inner.data_id()
+
+    def describe(self):
+        return self._inner.describe()
+
+
+def watched_session(neighbors, *, budget=None, **options):
+    engine = Watched(neighbors, **options)
+    return Session(engine, SCHEMA, neighbors, Ledger.open(budget or dp.ApproxDP(1e6, 0.1), pure=5e5), secure_source()), engine
+
+
+# -- forged questions -----------------------------------------------------------------------------------------------
+
+X, COARSE = Factor("x", SCHEMA["x"].encoding(16)), Factor("x", SCHEMA["x"].encoding(10))
+HALF, MU = Fraction(1, 2), Fraction(1, 4)
+
+
+class SmallSum(Sum):
+    """A query that lies about its sensitivity."""
+
+    def sensitivity(self, neighbors):
+        return L1(Fraction(1, 100)), L2(Fraction(1, 100))
+
+
+class QuietGaussian(GaussianNoise):
+    """A mechanism that draws less noise than it is charged for."""
+
+    @property
+    def steps(self):
+        return Fraction(1 << 10)
+
+
+def forged_questions(public):
+    """Questions whose statistic, noise and spend do not belong together."""
+    right = questions.histogram_question(public, "g", spend=dp.GDP(0.5))
+    mean = questions.mean_question(public, "x", spend=dp.GDP(0.5))
+    pure = questions.histogram_question(public, "g", spend=dp.PureDP(0.5))
+    asked, spend = right.asked, dp.GDP(0.5)
+    exact = right.mechanism.sensitivity
+    yield "half the sensitivity", dataclasses.replace(right, mechanism=gaussian_noise(L2(exact.squared / 4), MU))
+    yield "half the pure sensitivity", dataclasses.replace(pure, mechanism=geometric_noise(L1(pure.mechanism.sensitivity.value / 2), HALF))
+    yield "the noise of another question", dataclasses.replace(mean, mechanism=right.mechanism)
+    yield "a query that lies", Question(asked, SmallSum((), (X,), False), gaussian_noise(L2(Fraction(1, 100)), MU), spend)
+    yield "a mechanism that lies", dataclasses.replace(right, mechanism=QuietGaussian(exact, right.mechanism.spread, right.mechanism.refinement))
+    yield "more than the spend", dataclasses.replace(right, spend=dp.GDP(0.49))
+    yield "more than the pure spend", dataclasses.replace(pure, spend=dp.PureDP(0.49))
+    yield "more than the approximate spend", dataclasses.replace(right, spend=dp.ApproxDP(0.5, 1e-9))
+    yield "a Gaussian for a pure spend", dataclasses.replace(right, spend=dp.PureDP(100.0))
+    for key in (Subset("g", (0,)), Between("x", 0.0, 5.0), Levels("g", 2), Levels("h", 1), Levels("b", 1), Bins("x", (0.0, 5.0)), Bins("x", (1.0, 2e7))):
+        query = Moments((key,), COARSE, DESIGNS["variance-l2"], False)
+        yield f"every row counts, with {key.kind}", Question(asked, query, gaussian_noise(query.sensitivity(public.neighbors), MU), spend)
+
+
+@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2)], ids=str)
+def test_a_question_whose_parts_do_not_belong_together_is_refused_before_the_debit(neighbors):
+    session, engine = watched_session(neighbors)
+    head = session.ledger.head
+    for name, question in forged_questions(session.public):
+        with pytest.raises(InvalidParameter, match="a question"):
+            pytest.fail(f"{name} was released: {session.release(question)}")
+    assert session.ledger.head == head
+    assert engine.reads == 0
+
+
+def test_the_noise_of_the_other_relation_is_refused():
+    """A histogram's ℓ₁ sensitivity is 2 under Replace and 1 under AddRemove, and k times that for units."""
+    relations = [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=3)]
+    sessions = {neighbors: watched_session(neighbors)[0] for neighbors in relations}
+    for built_for in relations:
+        question = questions.histogram_question(sessions[built_for].public, "h", spend=dp.PureDP(0.5))
+        for asked_of, session in sessions.items():
+            same = question.mechanism.sensitivity == questions.histogram_question(session.public, "h", spend=dp.PureDP(0.5)).mechanism.sensitivity
+            assert same == (built_for == asked_of)
+            with contextlib.nullcontext() if same else pytest.raises(InvalidParameter, match="not calibrated"):
+                session.release(question)
+
+
+def test_right_questions_of_every_kind_are_answered():
+    for neighbors in (dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2)):
+        session, _ = watched_session(neighbors)
+        for spend in (dp.GDP(0.3), dp.PureDP(0.7), dp.ApproxDP(0.9, 1e-7)):
+            for result in (dp.mean(session, "x", spend=spend), dp.variance(session, "x", spend=spend), dp.histogram(session, "h", spend=spend), dp.count(session, spend=spend, where={"g": "a"})):
+                assert result.release.spend == spend
+    gram = GramMatrix((X,))
+    session, _ = watched_session(dp.Replace())
+    asked = questions.histogram_question(session.public, "g", spend=dp.GDP(0.5)).asked
+    assert session.release(Question(asked, gram, gaussian_noise(gram.sensitivity(dp.Replace()), MU), dp.GDP(0.5))).integers
+    right = questions.mean_question(session.public, "x", spend=dp.PureDP(0.5))
+    in_mu = dataclasses.replace(right, spend=dp.GDP(0.63), mechanism=laplace_noise(right.mechanism.sensitivity, HALF))
+    assert session.release(in_mu).guarantee == dp.PureDP(0.5)  # 0.5-DP is 0.624-GDP
+
+
+def test_keys_know_which_rows_they_leave_out():
+    total = [Split("g", (0,)), Levels("h", 2), Levels("b", 2), Bins("x", (0.0, 5.0, 1e7)), Bins("x", (-1.0, 2e7))]
+    assert not any(may_leave_out(key, SCHEMA) for key in total)
+    with pytest.raises(dp.UndeclaredColumn):
+        may_leave_out(Levels("nobody", 2), SCHEMA)
+
+
+def test_forged_designs_and_grids_cannot_be_made():
+    with pytest.raises(InvalidParameter, match="proven"):
+        Moments((), X, dataclasses.replace(DESIGNS["mean-add-l2"], add=Fraction(1, 10)), False)
+    for wrong in ({"per_unit": math.inf}, {"per_unit": math.nan}, {"per_unit": -1.0}, {"center": math.nan}, {"low": 5, "high": 5}, {"high": 2**31}, {"low": -(2**31)}):
+        with pytest.raises(InvalidParameter, match="grid"):
+            Encoding(**{"center": 0.0, "per_unit": 1.0, "low": -5, "high": 5} | wrong)
+
+
+def test_a_relation_that_lies_or_differs_from_the_engines_is_refused():
+    class OneRow(dp.Replace):
+        rows = 1
+
+    with pytest.raises(NeighborsMissing):
+        require_neighbors(OneRow(unit="id", max_rows=50))
+    with pytest.raises(NeighborsMissing):
+        dp.from_arrays(DATA, schema=SCHEMA, neighbors=OneRow(unit="id", max_rows=50))
+    data = dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace(unit="id", max_rows=50))
+    data.neighbors = dp.Replace(unit="id", max_rows=1)
+    with pytest.raises(InvalidParameter, match="another schema or neighbour relation"):
+        data.open(budget=dp.GDP(1.0))
+    data.neighbors, data.schema = dp.Replace(unit="id", max_rows=50), Schema({"x": dp.Real(0, 1)})
+    with pytest.raises(InvalidParameter, match="another schema or neighbour relation"):
+        data.open(budget=dp.GDP(1.0))
+
+
+def test_the_public_facts_of_a_session_cannot_be_exchanged():
+    session, _ = watched_session(dp.Replace())
+    with pytest.raises(AttributeError):
+        session.public = dataclasses.replace(session.public, neighbors=dp.AddRemove())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        session.public.neighbors = dp.AddRemove()
+
+
+@pytest.mark.parametrize("spend", [dp.ApproxDP(1e6, 0.5), dp.ApproxDP(1e-9, 1e-17)], ids=str)
+def test_a_spend_whose_guarantee_cannot_be_stated_is_refused_before_the_debit(spend):
+    session, engine = watched_session(dp.AddRemove(), budget=dp.ApproxDP(1e6, 0.9))
+    head = session.ledger.head
+    with pytest.raises(InvalidParameter):
+        dp.count(session, spend=spend)
+    assert session.ledger.head == head
+    assert engine.reads == 0
+
+
+# -- failures after the debit ---------------------------------------------------------------------------------------
+
+def failure(text):
+    session, engine = watched_session(dp.Replace(), text=text)
+    with pytest.raises(ReleaseFailed) as caught:
+        dp.mean(session, "x", spend=dp.GDP(0.1), key="k")
+    return caught.value, session, engine
+
+
+def test_a_failure_after_the_debit_tells_nothing_and_the_debit_stands():
+    errors = [failure(text) for text in ("anna-7315", "a much longer cell\n of another kind")]
+    assert len({(type(error), str(error), repr(error.args)) for error, _, _ in errors}) == 1
+    for error, session, engine in errors:
+        assert error.__context__ is None
+        assert error.__cause__ is None
+        paid = session.ledger.spent()
+        assert paid
+        engine.text = ""
+        assert dp.mean(session, "x", spend=dp.GDP(0.1), key="k").release.integers
+        assert session.ledger.spent() == paid
+
+
+class Raises:
+    """A cell that fights back."""
+
+    @property
+    def __class__(self):
+        raise ValueError("anna-7315")
+
+    def __eq__(self, other):
+        raise ValueError("anna-7315")
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2)], ids=str)
+def test_no_python_object_in_a_cell_can_make_a_session_or_a_release_fail(neighbors):
+    odd = Raises()
+    columns = {"x": [odd, 1.0], "g": [odd, "a"], "h": [odd, "p"], "b": [odd, True], "id": [odd, "u"]}
+    session = dp.from_arrays(columns, schema=SCHEMA, neighbors=neighbors).open(budget=dp.GDP(1.0))
+    for result in (dp.mean(session, "x", spend=dp.GDP(0.1)), dp.histogram(session, "g", spend=dp.GDP(0.1)), dp.proportion(session, "b", spend=dp.GDP(0.1))):
+        assert result.release.integers
+
+
+# -- what can be seen without paying --------------------------------------------------------------------------------
+
+def test_public_counts_are_the_same_for_neighbours():
+    """Row-level Replace: rows. Replace of units: units, each of which has a row before and after. AddRemove: nothing."""
+    longer = {name: [*cells, cells[-1]] for name, cells in DATA.items()}  # cleo has two rows now
+    renamed = {**longer, "id": ["anna-7315", "bob", "dora", "dora"]}
+    for neighbors, expected in ((dp.Replace(unit="id", max_rows=2), 3), (dp.AddRemove(unit="id", max_rows=2), None), (dp.AddRemove(), None)):
+        sessions = [dp.from_arrays(columns, schema=SCHEMA, neighbors=neighbors).open(budget=dp.GDP(1.0)) for columns in (DATA, longer, renamed)]
+        assert [session.public.count for session in sessions] == [expected] * 3
+        assert [session.public.rows for session in sessions] == [None] * 3
+    assert dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace()).open(budget=dp.GDP(1.0)).public.rows == 3
+
+
+def private_texts():
+    return ("7315928", "anna", "zebra", "bob", "cleo")
+
+
+@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(unit="id", max_rows=2)], ids=str)
+def test_texts_requests_and_pickles_hold_no_cell(neighbors):
+    data = dp.from_arrays({name: list(cells) for name, cells in DATA.items()}, schema=SCHEMA, neighbors=neighbors)
+    session = data.open(budget=dp.GDP(1.0))
+    results = [dp.mean(session, "x", spend=dp.GDP(0.1), key="m"), dp.table(session, "x", by="g", spend=dp.GDP(0.1))]
+    preview = dp.preview(session, dp.mean, "x", spend=dp.GDP(0.1), assume=dp.Assumptions(rows=100))
+    texts = [repr(data), repr(session), str(session), repr(session.public), repr(session.ledger), str(session.ledger), str(preview), repr(preview), data._engine.data_id(), json.dumps(data._engine.describe())]
+    texts += [entry.body for entry in session.ledger.entries() if entry.kind != "answer"]
+    texts += [str(result.summary()) + repr(result) + repr(result.release) for result in results]
+    texts += [pickle.dumps(thing).decode("latin-1") for thing in (*results, *(result.release for result in results), session.public, preview)]
+    for text in texts:
+        assert not [word for word in private_texts() if word in text]
+    assert [word for word in private_texts() if word in pickle.dumps(DATA).decode("latin-1")] == ["anna", "zebra", "bob", "cleo"]  # control
+
+
+@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(unit="id", max_rows=2)], ids=str)
+def test_sessions_and_data_sets_cannot_be_copied(neighbors):
+    data = dp.from_arrays(DATA, schema=SCHEMA, neighbors=neighbors)
+    session = data.open(budget=dp.GDP(1.0))
+    for thing in (data, session, session.ledger, session._source):
+        for duplicate in (copy.copy, copy.deepcopy, pickle.dumps, lambda one: pickle.dumps(one, protocol=0)):
+            with pytest.raises(DiscreetError):
+                duplicate(thing)
+
+
+# -- keys, ledgers, reservations ------------------------------------------------------------------------------------
+
+def test_one_key_is_one_question_on_one_data_set():
+    ledger = Ledger.open(dp.GDP(1.0))
+    one, two = (dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace()).open(ledger=ledger) for _ in range(2))
+    first = dp.mean(one, "x", spend=dp.GDP(0.1), key="k")
+    assert dp.mean(one, "x", spend=dp.GDP(0.1), key="k").release == first.release
+    for ask in (lambda: dp.mean(two, "x", spend=dp.GDP(0.1), key="k"), lambda: dp.mean(one, "x", spend=dp.GDP(0.2), key="k"), lambda: dp.mean(one, "x", spend=dp.GDP(0.1), key="k", where={"g": "a"})):
+        with pytest.raises(LedgerRefused, match="another request"):
+            ask()
+    assert ledger.spent().exact().mu_squared == Fraction(1, 100)
+    dp.mean(two, "x", spend=dp.GDP(0.1), key="K")  # both data sets are charged to the one ledger
+    assert ledger.spent().exact().mu_squared == Fraction(2, 100)
+    with pytest.raises(LedgerRefused, match="neighbours"):
+        dp.mean(dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.AddRemove()).open(ledger=ledger), "x", spend=dp.GDP(0.1))
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_odd_keys_are_refused_or_kept_apart(persistent, tmp_path):
+    session = dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace()).open(budget=dp.GDP(1.0), ledger=tmp_path / "l" if persistent else None)
+    head = session.ledger.head
+    for wrong in ("", "x" * 201, "a\0b", "a\nb", "\ud800", 5, b"k", True):
+        with pytest.raises(InvalidParameter):
+            dp.mean(session, "x", spend=dp.GDP(0.1), key=wrong)
+    assert session.ledger.head == head
+    keys = ["k", "K", " k", "k ", "é", "e\u0301", "'; DROP TABLE entries; --", "%", "\"", "\U0001f600", "ｋ"]
+    seen = [dp.mean(session, "x", spend=dp.GDP(0.1), key=key).release for key in keys]
+    assert len({release.integers for release in seen}) == len(keys)
+    assert [dp.mean(session, "x", spend=dp.GDP(0.1), key=key).release for key in keys] == seen
+    assert session.ledger.spent().exact().mu_squared == Fraction(len(keys), 100)
+    assert session.ledger.verify()
+
+
+def test_a_reservation_pays_for_what_is_released_under_it_and_for_no_more():
+    session, engine = watched_session(dp.Replace(), budget=dp.ApproxDP(1e6, 0.1))
+    question = questions.mean_question(session.public, "x", spend=dp.GDP(0.3))
+    with session.reserve(dp.GDP(0.4)) as reservation:
+        session.release(question, key="step", reservation=reservation)
+        session.release(question, key="step", reservation=reservation)  # a retry costs nothing
+        with pytest.raises(dp.BudgetExceeded):
+            session.release(question, key="next", reservation=reservation)
+    assert engine.reads == 1
+    with pytest.raises(dp.BudgetExceeded, match="closed"):
+        session.release(question, key="later", reservation=reservation)
+    other = watched_session(dp.Replace())[0].reserve(dp.GDP(0.4))
+    with pytest.raises(LedgerRefused, match="reservation"):
+        session.release(question, key="foreign", reservation=other)
+    assert session.ledger.spent().exact().mu_squared == Fraction(9, 100)
+    assert not session.ledger.reserved()
+
+
+# -- noise ----------------------------------------------------------------------------------------------------------
+
+def test_seeded_noise_is_marked_and_refused_by_files(tmp_path):
+    engine = memory_engine_from_arrays(DATA, SCHEMA, dp.Replace())
+    marked = Session(engine, SCHEMA, dp.Replace(), Ledger.open(dp.GDP(1.0)), SeededSource(1))
+    assert not dp.mean(marked, "x", spend=dp.GDP(0.1)).release.secure
+    kept = Session(engine, SCHEMA, dp.Replace(), Ledger.open(dp.GDP(1.0), path=tmp_path / "l"), SeededSource(1))
+    head = kept.ledger.head
+    with pytest.raises(InsecureNoise):
+        dp.mean(kept, "x", spend=dp.GDP(0.1))
+    assert kept.ledger.head == head
+
+
+FORK = """
+import json, os, sys
+import discreet as dp
+data = dp.from_arrays({"x": []}, schema={"x": dp.Real(0, 100)}, neighbors=dp.AddRemove())
+session = data.open(budget=dp.GDP(1.0), ledger=sys.argv[1])
+memory = data.open(budget=dp.GDP(1.0))
+dp.histogram(session, "x", bins=100, spend=dp.GDP(0.01))  # the source has buffered words now
+read, write = os.pipe()
+child = os.fork()
+refused = ""
+if child == 0:
+    try:
+        dp.count(memory, spend=dp.GDP(0.01))
+    except dp.LedgerRefused:
+        refused = "refused"
+seen = dp.histogram(session, "x", bins=100, spend=dp.GDP(0.01)).release.integers
+if child == 0:
+    os.write(write, json.dumps([refused, seen]).encode())
+    os._exit(0)
+os.close(write)
+os.waitpid(child, 0)
+with os.fdopen(read, "rb") as pipe:
+    print(json.dumps([json.loads(pipe.read()), seen, len(session.ledger.entries())]))
+"""
+
+
+def test_a_forked_session_draws_other_noise_and_both_are_charged(tmp_path):
+    done = subprocess.run([sys.executable, "-W", "error", "-c", FORK, str(tmp_path / "fork.ledger")], capture_output=True, text=True, check=True, timeout=60)
+    (refused, child), parent, entries = json.loads(done.stdout)
+    assert refused == "refused"  # a ledger in memory does not go on in a child
+    assert np.count_nonzero(np.equal(child, parent)) < 20
+    assert entries == 1 + 3 * 2
