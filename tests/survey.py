@@ -12,7 +12,7 @@ import discreet as dp
 ROWS = 1000
 SCHEMA = {"income": dp.Real(0, 100), "age": dp.Integer(18, 90), "region": dp.Category(["E", "N", "S", "W"]), "member": dp.Boolean()}
 RELATIONS = (dp.Replace(), dp.AddRemove(), dp.Replace(unit="person", max_rows=2), dp.AddRemove(unit="person", max_rows=2))
-SPENDS = (dp.GDP(0.5), dp.PureDP(0.5), dp.ApproxDP(0.5, 1e-6))
+SPENDS = (dp.GDP(0.5), dp.PureDP(0.5), dp.ApproxDP(0.5, 1e-6), dp.ZCDP(0.125))
 
 Ask = Callable[[Any, Any], Any]
 ASKS: dict[str, Ask] = {

@@ -50,6 +50,23 @@ def test_verify(ledger_file: Path) -> None:
     assert "does not know it" in other.output
 
 
+def test_replay(ledger_file: Path) -> None:
+    head = dp.Ledger.open(None, path=ledger_file).head
+    shown = RUNNER.invoke(app, ["ledger", "replay", str(ledger_file), "--delta", "1e-6"], env={"COLUMNS": "160"})
+    assert shown.exit_code == 0, shown.output
+    for words in ("history by pld", "spent, by the ledger's box", "promised, the whole box", "ε at δ = 1e-06", "never gives budget back"):
+        assert words in shown.output
+    several = RUNNER.invoke(app, ["ledger", "replay", str(ledger_file), "--delta", "1e-6", "--accountant", "gdp", "--accountant", "rdp"], env={"COLUMNS": "160"})
+    assert several.exit_code == 0
+    assert "history by gdp" in several.output
+    assert "history by rdp" in several.output
+    for bad in (["--delta", "2"], ["--delta", "1e-6", "--accountant", "moments"]):
+        refused = RUNNER.invoke(app, ["ledger", "replay", str(ledger_file), *bad])
+        assert refused.exit_code == 1
+        assert "What to do" in refused.output
+    assert dp.Ledger.open(None, path=ledger_file).head == head
+
+
 def tables_with_text(connection: sqlite3.Connection) -> list[tuple[str, str]]:
     names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")]
     return [(name, column[1]) for name in names for column in connection.execute(f"PRAGMA table_info({name})") if column[1] == "body"]
@@ -129,3 +146,14 @@ def test_the_module_runs_as_a_program(ledger_file: Path) -> None:
     assert "there is no file" in missing.stderr
     assert "Traceback" not in missing.stderr
     assert "demo" in run("--help").stdout
+
+
+def test_account_prints_certified_and_approximate_epsilons_apart(tmp_path: Path) -> None:
+    picture = tmp_path / "account.png"
+    result = CliRunner().invoke(app, ["account", "--sampling-rate", "0.01", "--sigma", "1", "--steps", "1000", "--delta", "1e-6", "--plot", str(picture)])
+    assert result.exit_code == 0, result.output
+    found = {line.split("  ")[0].strip(): line for line in result.output.splitlines()}
+    assert "2.124" in found["loss distribution (PLD)"]
+    assert "2.43" in found["Rényi (RDP)"]
+    assert "approximation" in found["central limit (CLT)"]
+    assert picture.stat().st_size > 5000

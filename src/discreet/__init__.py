@@ -20,7 +20,11 @@ _HOMES = {
     "discreet.neighbors": ("AddRemove", "Replace"),
     "discreet.schema": ("Boolean", "Category", "Integer", "Real", "Schema"),
     "discreet.errors": ("BudgetExceeded", "DataShapeRefused", "DiscreetError", "InsecureNoise", "InvalidParameter", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "UndeclaredColumn", "WrongColumnKind"),
-    "discreet.accounting": ("ApproxDP", "GDP", "PureDP", "compose"),
+    "discreet.accounting": ("ApproxDP", "GDP", "PureDP", "RDP", "ZCDP", "compose"),
+    "discreet.accounting.explain": ("explain",),
+    "discreet.accounting.plan": ("plan", "rows_needed"),
+    "discreet.accounting.pld": ("PLD",),
+    "discreet.accounting.tradeoff": ("TradeOff",),
     "discreet.datasets": ("from_arrays", "from_frame", "read_csv", "read_parquet"),
     "discreet.session": ("Dataset", "ReleaseFailed", "Session"),
     "discreet.ledger": ("Ledger",),
@@ -30,11 +34,15 @@ _HOMES = {
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names} | {"from_json": "discreet.inference.results"}
 __all__ = [
-    "AddRemove", "ApproxDP", "Assumptions", "Boolean", "BudgetExceeded", "Category", "DataShapeRefused", "Dataset", "DiscreetError", "GDP", "InsecureNoise", "Integer", "InvalidParameter", "Ledger", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "PureDP", "Real", "Release", "ReleaseFailed", "Replace", "Result", "Schema", "Session", "UndeclaredColumn", "WrongColumnKind", "compose", "count", "from_arrays", "from_frame", "from_json", "histogram", "mean", "preview", "proportion", "read_csv", "read_parquet", "sum", "table", "variance",
+    "AddRemove", "ApproxDP", "Assumptions", "Boolean", "BudgetExceeded", "Category", "DataShapeRefused", "Dataset", "DiscreetError", "GDP", "InsecureNoise", "Integer", "InvalidParameter", "Ledger", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "PLD", "PureDP", "RDP", "Real", "Release", "ReleaseFailed", "Replace", "Result", "Schema", "Session", "TradeOff", "UndeclaredColumn", "WrongColumnKind", "ZCDP", "compose", "count", "explain", "from_arrays", "from_frame", "from_json", "histogram", "mean", "plan", "preview", "proportion", "read_csv", "read_parquet", "rows_needed", "sum", "table", "variance",
 ]
 
 if TYPE_CHECKING:
-    from discreet.accounting import GDP, ApproxDP, PureDP, compose
+    from discreet.accounting import GDP, RDP, ZCDP, ApproxDP, PureDP, compose
+    from discreet.accounting.explain import explain
+    from discreet.accounting.plan import plan, rows_needed
+    from discreet.accounting.pld import PLD
+    from discreet.accounting.tradeoff import TradeOff
     from discreet.datasets import from_arrays, from_frame, read_csv, read_parquet
     from discreet.errors import (
         BudgetExceeded,

@@ -20,6 +20,26 @@ def demo(folder: Annotated[Path, typer.Option("--output", help="Where the pictur
     run_demo(folder)
 
 
+@app.command()
+def account(
+    sigma: Annotated[float, typer.Option(help="Noise, as a multiple of the sensitivity.")], delta: Annotated[float, typer.Option(help="The δ at which ε is read.")] = 1e-6,
+    steps: Annotated[int, typer.Option(help="How many times.")] = 1, sampling_rate: Annotated[float, typer.Option(help="Share of the rows in each step's random sample.")] = 1.0,
+    scheme: Annotated[str, typer.Option(help="poisson (add/remove neighbours) or fixed (replace-one).")] = "poisson", plot: Annotated[Path | None, typer.Option(help="Write a picture of ε(δ) here.")] = None,
+) -> None:
+    """What (sampled) Gaussian steps cost: ε at δ by every accountant that applies."""
+    from rich.console import Console
+
+    from discreet.account_view import account_table, plot_account
+
+    console = Console()
+    with console.status("accounting …"):
+        table = account_table(sigma=sigma, delta=delta, steps=steps, sampling_rate=sampling_rate, scheme=scheme)
+    console.print(table)
+    if plot is not None:
+        plot_account(plot, sigma=sigma, steps=steps, sampling_rate=sampling_rate, scheme=scheme)
+        console.print(f"Picture: {plot}", soft_wrap=True, highlight=False)
+
+
 @ledger_app.command("show")
 def ledger_show(file: Annotated[Path, typer.Argument(help="The ledger file.")], entries: Annotated[int, typer.Option(help="How many of the last entries to list.")] = 20) -> None:
     """What was promised, what was spent on what, and what is left."""
@@ -48,6 +68,29 @@ def ledger_verify(file: Annotated[Path, typer.Argument(help="The ledger file.")]
         raise typer.Exit(1) from None
     typer.echo(str(report))
     raise typer.Exit(0 if report.ok else 1)
+
+
+@ledger_app.command("replay")
+def ledger_replay(
+    file: Annotated[Path, typer.Argument(help="The ledger file.")],
+    delta: Annotated[float, typer.Option(help="The δ at which ε is said.")],
+    accountant: Annotated[list[str], typer.Option(help="pld, rdp, gdp or zcdp; may be given several times.")] = ["pld"],  # noqa: B006
+) -> None:
+    """Price the history again by other accountants; it describes what was used and changes nothing."""
+    from rich.console import Console
+
+    from discreet.errors import DiscreetError
+    from discreet.ledger_view import replay_table
+
+    ledger = _open(file)
+    try:
+        replays = [ledger.replay(name, delta=delta) for name in accountant]
+    except DiscreetError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    console = Console()
+    for part in replay_table(replays):
+        console.print(part)
 
 
 def _open(file: Path, expected_head: str | None = None):  # type: ignore[no-untyped-def]

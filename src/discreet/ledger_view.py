@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from discreet.exact import decimal_text
-from discreet.ledger import Amounts, Ledger
+from discreet.ledger import Amounts, Ledger, Replay
 
-_NAMES = (("epsilon", "ε (pure)"), ("mu_squared", "μ² (Gaussian)"), ("delta", "δ₀"))
+_NAMES = (("epsilon", "ε (pure)"), ("mu_squared", "μ² (Gaussian)"), ("rho", "ρ (zero-concentrated)"), ("delta", "δ₀"))
 
 
 def balance_table(ledger: Ledger) -> Any:
@@ -42,6 +43,21 @@ def entries_table(ledger: Ledger, most: int) -> Any:
         state = ("answered" if entry.key in answered else "unfinished") if entry.kind == "debit" else entry.kind
         table.add_row(str(entry.number), entry.timestamp[:16].replace("T", " "), _asked(entry.request), _short(entry.amounts), state, entry.key)
     return table
+
+
+def replay_table(replays: Sequence[Replay]) -> list[Any]:
+    """What was spent by each accountant, beside the ledger's own count and its promise."""
+    from rich import box
+    from rich.table import Table
+
+    first = replays[0]
+    table = Table(title=f"Replay: the total promise is {first.promise}", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    table.add_column("debits", justify="right")
+    table.add_column(f"ε at δ = {decimal_text(first.delta)}", justify="right")
+    for name, count, epsilon in (*(one.rows()[0] for one in replays), *first.rows()[1:]):
+        table.add_row(name, "" if count is None else str(count), f"{epsilon:.6g}")
+    return [table, "A replay describes what was used; it never gives budget back."]
 
 
 def ledger_table(ledger: Ledger, most: int) -> list[Any]:

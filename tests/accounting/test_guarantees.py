@@ -9,8 +9,21 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import discreet as dp
-from discreet.accounting import Price, gaussian_noise, guarantee_from_dict, guarantee_of, laplace_noise, open_box, price_of, price_of_spend, spend_mu_squared
+from discreet.accounting import (
+    Price,
+    gaussian_noise,
+    guarantee_from_dict,
+    guarantee_of,
+    laplace_noise,
+    open_box,
+    price_of,
+    price_of_spend,
+    spend_mu_squared,
+    within_spend,
+)
 from discreet.accounting.calibrate import geometric_noise
+from discreet.accounting.renyi_conversions import pure_rho
+from discreet.exact import float_up
 from discreet.sensitivity import L1, L2
 
 EPSILONS = st.floats(1e-4, 20)
@@ -62,6 +75,23 @@ def test_mixed_composition():
         dp.compose()
 
 
+def test_composition_in_rho_and_at_renyi_orders():
+    total = dp.compose(dp.ZCDP(0.1), dp.GDP(0.4), dp.PureDP(0.5), dp.ZCDP(0.02))
+    assert isinstance(total, dp.ZCDP)
+    assert total.rho == pytest.approx(0.1 + 0.08 + 0.5 * math.tanh(0.25) + 0.02, rel=1e-14)
+    assert dp.compose(dp.ZCDP(0.1), dp.ZCDP(0.2)).rho in (0.3, math.nextafter(0.3, 1))
+    curve = dp.compose(dp.RDP((2, 8), (0.1, 0.4)), dp.ZCDP(0.01), dp.GDP(0.2), dp.PureDP(0.1))
+    assert curve.orders == (2, 8)
+    exact = [math.log((math.exp(0.1 * (a - 1)) * math.exp(0.1) + math.exp(-0.1 * (a - 1))) / (1 + math.exp(0.1))) / (a - 1) for a in (2, 8)]
+    assert curve.epsilons == pytest.approx([0.1 + 0.02 + 0.04 + exact[0], 0.4 + 0.08 + 0.16 + exact[1]], rel=1e-12)
+    for part in (dp.ZCDP(0.1), dp.RDP((2,), (0.1,))):
+        assert dp.compose(part) == part
+        with pytest.raises(dp.NoTheorem, match="epsilon_at"):
+            dp.compose(part, dp.ApproxDP(1, 1e-6))
+        with pytest.raises(dp.NoTheorem):
+            dp.compose(part, dp.PureDP(1), dp.ApproxDP(1, 1e-6))
+
+
 @given(EPSILONS, st.floats(0, 25))
 def test_pure_delta_is_that_of_randomised_response(epsilon, asked):
     truth, lie = math.exp(epsilon) / (1 + math.exp(epsilon)), 1 / (1 + math.exp(epsilon))
@@ -102,7 +132,7 @@ def test_group_privacy():
 
 
 def test_guarantees_print_significant_digits_and_round_trip():
-    for guarantee in (dp.PureDP(0.1), dp.ApproxDP(1, 1e-6), dp.GDP(0.236)):
+    for guarantee in (dp.PureDP(0.1), dp.ApproxDP(1, 1e-6), dp.GDP(0.236), dp.ZCDP(0.1), dp.RDP((2, 3.5), (0.1, 0.2))):
         assert guarantee_from_dict(guarantee.to_dict()) == guarantee
     assert str(dp.ApproxDP(1, 1e-6)) == "ε = 1, δ = 1e-06"
     assert "0.236" in str(dp.GDP(0.236))
@@ -157,3 +187,43 @@ def test_prices_depend_on_the_box():
     assert price_of([gaussian, gaussian], box=opened).mu_squared <= Fraction(1, 2)
     assert price_of_spend(dp.PureDP(0.5), box=opened) == Price(epsilon=Fraction(1, 2))
     assert price_of_spend(dp.GDP(0.5), box=opened) == Price(mu_squared=Fraction(1, 4))
+
+
+def test_prices_in_a_zcdp_box():
+    box = open_box(dp.ZCDP(0.5))
+    assert box == Price(rho=Fraction(1, 2))
+    assert open_box(dp.ZCDP(0.5), delta0=1e-7) == Price(rho=Fraction(1, 2), delta=Fraction(1, 10**7))
+    assert price_of_spend(dp.ZCDP(0.1), box=box) == Price(rho=Fraction(1, 10))
+    assert price_of_spend(dp.GDP(0.5), box=box) == Price(rho=Fraction(1, 8))
+    assert price_of_spend(dp.PureDP(0.5), box=box) == Price(rho=Fraction(pure_rho(0.5)))
+    approx = dp.ApproxDP(1, 1e-6)
+    assert price_of_spend(approx, box=box) == Price(rho=spend_mu_squared(approx) / 2)
+    for other in (open_box(dp.GDP(1)), open_box(dp.ApproxDP(1, 1e-6), pure=0.5)):
+        assert price_of_spend(dp.ZCDP(0.1), box=other) == Price(mu_squared=Fraction(1, 5))
+    with pytest.raises(dp.NoTheorem):
+        open_box(dp.RDP((2,), (0.1,)))
+    with pytest.raises(dp.NoTheorem):
+        spend_mu_squared(dp.RDP((2,), (0.1,)))
+
+
+@given(st.floats(1e-6, 100), st.integers(1, 10**9))
+def test_a_rho_spend_buys_gaussian_noise_within_it(rho, squared):
+    mechanism = gaussian_noise(L2(Fraction(squared)), spend_mu_squared(dp.ZCDP(rho)))
+    price = price_of([mechanism], box=open_box(dp.ZCDP(1)))
+    assert price.rho <= Fraction(repr(rho))
+    assert float(price.rho) == pytest.approx(rho, rel=1e-12)
+    assert within_spend(mechanism, dp.ZCDP(rho))
+    assert not within_spend(mechanism, dp.ZCDP(rho * 0.999))
+
+
+@pytest.mark.parametrize("rho", [1e-19, 4e-13, 600_000])
+def test_a_rho_spend_of_no_ordinary_size_is_refused(rho):
+    with pytest.raises(dp.InvalidParameter, match="typical values of rho"):
+        spend_mu_squared(dp.ZCDP(rho))
+
+
+@given(EPSILONS)
+def test_a_pure_mechanism_within_a_rho_spend(epsilon):
+    mechanism = laplace_noise(L1(Fraction(1)), Fraction(repr(epsilon)))
+    assert within_spend(mechanism, dp.ZCDP(float_up(Fraction(pure_rho(epsilon)))))
+    assert not within_spend(mechanism, dp.ZCDP(pure_rho(epsilon) * 0.99))

@@ -14,7 +14,7 @@ import pytest
 from discreet.accounting import GDP, ApproxDP, Price, PureDP
 from discreet.errors import InsecureNoise, InvalidParameter, LedgerRefused
 from discreet.ledger import Ledger, verify_file
-from discreet.ledger.sqlite import SCHEMA
+from discreet.ledger.sqlite import FORMAT, SCHEMA
 
 TENTH = Price(epsilon=Fraction(1, 10))
 TABLES = {"entries": "number", "balance": "only_row", "reservations": "key"}
@@ -210,17 +210,20 @@ def test_a_path_names_a_file(path: str) -> None:
 
 
 def test_foreign_and_newer_files_are_refused_and_left_alone(tmp_path: Path) -> None:
-    text, empty, other, newer = (tmp_path / name for name in ("text", "empty", "other", "newer"))
+    text, empty, other, newer, older = (tmp_path / name for name in ("text", "empty", "other", "newer", "older"))
     text.write_text("not a database, but longer than a header of one hundred bytes" * 4)
     empty.touch()
     connection = sqlite3.connect(other)
     connection.execute("CREATE TABLE t (x)")
     connection.close()
-    Ledger.open(PureDP(1), path=newer)
-    connection = sqlite3.connect(newer)
-    connection.execute("PRAGMA user_version = 2")
-    connection.close()
-    for path in (text, empty, other, newer):
+    for path, version in ((newer, FORMAT + 1), (older, FORMAT - 1)):
+        Ledger.open(PureDP(1), path=path)
+        connection = sqlite3.connect(path)
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.close()
+        with pytest.raises(LedgerRefused, match=f"has format {version}, and this version reads format {FORMAT}"):
+            verify_file(path)
+    for path in (text, empty, other, newer, older):
         before = path.read_bytes()
         with pytest.raises(LedgerRefused):
             Ledger.open(PureDP(1), path=path)

@@ -11,9 +11,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
-from discreet.accounting import ApproxDP, open_box
+from discreet.accounting import ZCDP, ApproxDP, open_box
+from discreet.accounting.renyi_conversions import pure_rho
 
 Array = NDArray[np.float64]
 Curve = Callable[[Array], Array]
@@ -80,6 +82,25 @@ def test_pure_gaussian_and_failure_steps_in_any_order_stay_within_their_box(shar
     choices = [lambda epsilon, table=table: np.interp(epsilon, grid, table) for table in tables]
     true = float(after_gaussian(share * mu_squared, *choices)(np.array([EPSILON]))[0]) + delta
     assert 0.1 * DELTA < true <= DELTA
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("order", [1.1, 2.0, 8.0, 40.0])
+def test_the_renyi_divergence_of_two_steps_stays_within_rho(share: float, order: float) -> None:
+    """E_Q[(P/Q)^α] = ∫ q₁ (p₁/q₁)^α · max over second steps of e^{(α−1)D_α}: the analyst picks the worst one for each answer."""
+    rho = float(open_box(ZCDP(0.3)).rho)
+    rest, mu = (1 - share) * rho, np.sqrt(2 * share * rho)
+    grid = np.linspace(-30, 60, 90_001)
+    log_second = -(grid**2) / 2 - np.log(2 * np.pi) / 2
+    loss = mu * grid - mu**2 / 2
+    pure = brentq(lambda epsilon: pure_rho(epsilon) - rest, 1e-3, 5) * (1 - 1e-9)
+    keep = 1 / (1 + np.exp(-pure))
+    response = np.log(keep**order * (1 - keep) ** (1 - order) + (1 - keep) ** order * keep ** (1 - order))  # (α−1)D_α, exactly
+    noise = (order - 1) * order * rest
+    assert pure_rho(pure) <= rest
+    for chosen in (np.full_like(loss, max(noise, response)), np.where(loss > 0, noise, response), np.where(loss > 0, response, 0.0)):
+        total = np.log(np.sum(np.exp(order * loss + log_second + chosen)) * (grid[1] - grid[0])) / (order - 1)
+        assert share * rho * order < total <= rho * order * (1 + 1e-9)
 
 
 def test_resplitting_after_an_answer_doubles_delta() -> None:

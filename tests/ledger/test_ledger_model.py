@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from discreet.accounting import ApproxDP, Price
+from discreet.accounting import ZCDP, ApproxDP, Price
 from discreet.errors import BudgetExceeded, LedgerRefused
 from discreet.ledger import Ledger
 
@@ -23,16 +23,17 @@ NAMES = st.sampled_from(["reservation a", "reservation b", "reservation c"])
 PRICES = st.sampled_from([
     Price(epsilon=Fraction(1, 10)), Price(epsilon=Fraction(1, 4)), Price(mu_squared=Fraction(1, 100)), Price(mu_squared=Fraction(1, 1000)),
     Price(epsilon=Fraction(1, 20), mu_squared=Fraction(1, 200)), Price(delta=Fraction(3, 10**8)), Price(mu_squared=Fraction(1, 500), delta=Fraction(1, 10**8)),
+    Price(rho=Fraction(1, 10)), Price(rho=Fraction(1, 200), delta=Fraction(3, 10**8)),
 ])  # fmt: skip
 NOTHING = Price()
 
 
 def minus(left: Price, right: Price) -> Price:
-    return Price(left.epsilon - right.epsilon, left.mu_squared - right.mu_squared, left.delta - right.delta)
+    return Price(left.epsilon - right.epsilon, left.mu_squared - right.mu_squared, left.delta - right.delta, left.rho - right.rho)
 
 
 def fits(price: Price, room: Price) -> bool:
-    return price.epsilon <= room.epsilon and price.mu_squared <= room.mu_squared and price.delta <= room.delta
+    return price.epsilon <= room.epsilon and price.mu_squared <= room.mu_squared and price.delta <= room.delta and price.rho <= room.rho
 
 
 class LedgerHistory(RuleBasedStateMachine):
@@ -151,6 +152,15 @@ class LedgerFileHistory(LedgerHistory):
         self.folder.cleanup()
 
 
+class ZCDPLedgerHistory(LedgerHistory):
+    """The same histories in a zCDP box, which refuses every price in ε or μ²."""
+
+    def opened(self) -> Ledger:
+        return Ledger.open(ZCDP(0.25), delta0=1e-7)
+
+
+TestZCDPLedger = ZCDPLedgerHistory.TestCase
+TestZCDPLedger.settings = settings(max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
 TestLedgerInMemory = LedgerHistory.TestCase
 TestLedgerInMemory.settings = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
 TestLedgerInFile = LedgerFileHistory.TestCase

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import threading
 import time
@@ -13,9 +14,11 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting import GDP, ApproxDP, Price, PureDP
+from discreet.accounting import GDP, ZCDP, ApproxDP, Price, PureDP, gaussian_noise, laplace_noise, price_of
+from discreet.accounting.renyi_conversions import pure_rho, zcdp_epsilon
 from discreet.errors import BudgetExceeded, InvalidParameter, LedgerRefused
 from discreet.ledger import Amounts, Ledger
+from discreet.sensitivity import L1, L2
 
 Open = Callable[..., Ledger]
 TENTH = Price(epsilon=Fraction(1, 10))
@@ -67,6 +70,10 @@ def test_each_coordinate_is_a_limit_of_its_own(open_ledger: Open) -> None:
         (GDP(1), Price(epsilon=Fraction(1, 10)), "no pure ε"),
         (GDP(1), Price(mu_squared=Fraction(1, 10), delta=Fraction(1, 10**9)), "no δ₀"),
         (PureDP(1), Price(mu_squared=Fraction(1, 10)), "no Gaussian part"),
+        (GDP(1), Price(rho=Fraction(1, 10)), "no ρ"),
+        (ZCDP(1), Price(mu_squared=Fraction(1, 10)), "counts in ρ"),
+        (ZCDP(1), Price(epsilon=Fraction(1, 10)), "counts in ρ"),
+        (ZCDP(1), Price(rho=Fraction(1, 10), delta=Fraction(1, 10**9)), "no δ₀"),
     ],
 )
 def test_a_coordinate_that_was_not_opened_is_refused_with_its_own_text(open_ledger: Open, budget: Any, price: Price, says: str) -> None:
@@ -87,6 +94,55 @@ def test_a_refusal_says_the_largest_spend_that_fits_and_it_does_fit(open_ledger:
     mu = Fraction(caught.value.remedy.split("dp.GDP(")[1].split(")")[0])
     assert Fraction(999, 1000) * Fraction(3, 10) < mu**2 <= Fraction(3, 10)
     assert pay(ledger, "second", Price(mu_squared=mu**2)).fresh
+
+
+def test_a_zcdp_box_counts_rho(open_ledger: Open) -> None:
+    ledger = open_ledger(ZCDP(0.5))
+    gaussian, pure = gaussian_noise(L2(Fraction(3)), Fraction(1, 5)), laplace_noise(L1(Fraction(1)), Fraction(1, 2))
+    assert price_of([gaussian], box=ledger.box) == Price(rho=3 / gaussian.spread**2 / 2)
+    assert price_of([pure], box=ledger.box) == Price(rho=Fraction(pure_rho(0.5)))
+    pay(ledger, "gaussian", price_of([gaussian], box=ledger.box))
+    pay(ledger, "pure", price_of([pure], box=ledger.box))
+    assert ledger.spent().exact().rho == pytest.approx(0.1 + 0.5 * math.tanh(0.25), abs=2e-12)
+    assert ledger.spent().exact().rho >= Fraction(1, 10) - Fraction(1, 10**12) + Fraction(pure_rho(0.5))
+    with pytest.raises(BudgetExceeded) as caught:
+        pay(ledger, "too much", Price(rho=Fraction(1, 2)))
+    fits = Fraction(caught.value.remedy.split("dp.ZCDP(")[1].split(")")[0])
+    assert 0.999 * float(ledger.remaining().exact().rho) < fits <= ledger.remaining().exact().rho
+    assert pay(ledger, "fits", Price(rho=fits)).fresh
+    assert ledger.guarantee() == "(ρ = 0.5 (zero-concentrated DP))"
+    assert "ρ 0.5 of 0.5" in str(ledger)
+    assert ledger.spent_guarantee(1e-6).epsilon == pytest.approx(zcdp_epsilon(0.5, 1e-6), rel=1e-5)
+    assert ledger.verify().ok
+
+
+def test_a_hundred_rho_spends_fill_their_box(open_ledger: Open) -> None:
+    ledger = open_ledger(ZCDP(0.5))
+    price = price_of([gaussian_noise(L2(Fraction(7)), 2 * Fraction(1, 200))], box=ledger.box)
+    assert ledger.how_many(price) == 100
+
+
+def test_a_zcdp_box_with_a_failure_probability(open_ledger: Open) -> None:
+    ledger = open_ledger(ZCDP(0.5), delta0=1e-7)
+    assert ledger.box == Price(rho=Fraction(1, 2), delta=Fraction(1, 10**7))
+    assert ledger.budget == ZCDP(0.5)
+    assert "δ₀ = 1e-07: (ε, δ₀ + δ)-DP" in ledger.guarantee()
+    pay(ledger, "may fail", Price(rho=Fraction(1, 2), delta=Fraction(1, 10**7)))
+    assert ledger.spent_guarantee(1.1e-6).epsilon == pytest.approx(zcdp_epsilon(0.5, 1e-6), rel=1e-9)
+    with pytest.raises(InvalidParameter, match="larger delta"):
+        ledger.spent_guarantee(1e-7)
+    assert ledger.verify().ok
+    if ledger.persistent:
+        for other in ({}, {"delta0": 2e-7}):
+            with pytest.raises(LedgerRefused, match="never re-split"):
+                open_ledger(ZCDP(0.5), **other)
+        assert open_ledger(ZCDP(0.5), delta0=1e-7).spent() == ledger.spent()
+
+
+@pytest.mark.parametrize("split", [{"pure": 0.1}, {"delta0": 1}, {"delta0": -1e-9}, {"delta0": float("nan")}])
+def test_a_zcdp_box_has_no_other_split(open_ledger: Open, split: dict[str, float]) -> None:
+    with pytest.raises(InvalidParameter):
+        open_ledger(ZCDP(0.5), **split)
 
 
 def test_a_known_key_returns_its_answer_and_costs_nothing(open_ledger: Open) -> None:

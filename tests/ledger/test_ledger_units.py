@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.accounting import GDP, Price, PureDP, gaussian_noise, open_box, price_of
+from discreet.accounting import GDP, ZCDP, Price, PureDP, gaussian_noise, open_box, price_of
 from discreet.accounting.guarantees import EPSILON_CEILING, MU_CEILING, MU_FLOOR
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
@@ -18,13 +18,13 @@ from discreet.ledger.units import LARGEST_AMOUNT
 from discreet.sensitivity import L2
 
 amounts = st.fractions(min_value=0, max_value=10**6)
-prices = st.builds(Price, amounts, amounts, st.fractions(min_value=0, max_value=1)).filter(lambda price: price != Price())
+prices = st.builds(Price, amounts, amounts, st.fractions(min_value=0, max_value=1), amounts).filter(lambda price: price != Price())
 
 
 @given(prices)
 def test_a_price_is_rounded_up_by_less_than_one_unit(price: Price) -> None:
     charged = charge(price).exact()
-    for name, unit in (("epsilon", 12), ("mu_squared", 12), ("delta", 18)):
+    for name, unit in (("epsilon", 12), ("mu_squared", 12), ("delta", 18), ("rho", 12)):
         assert 0 <= getattr(charged, name) - getattr(price, name) < Fraction(1, 10**unit)
 
 
@@ -33,9 +33,9 @@ def test_a_box_is_rounded_down_by_less_than_one_unit(box: Price) -> None:
     try:
         held = capacity(box).exact()
     except InvalidParameter:
-        assert max(box.epsilon, box.mu_squared, box.delta * 10**6) < Fraction(1, 10**12)
+        assert max(box.epsilon, box.mu_squared, box.delta * 10**6, box.rho) < Fraction(1, 10**12)
         return
-    for name, unit in (("epsilon", 12), ("mu_squared", 12), ("delta", 18)):
+    for name, unit in (("epsilon", 12), ("mu_squared", 12), ("delta", 18), ("rho", 12)):
         assert 0 <= getattr(box, name) - getattr(held, name) < Fraction(1, 10**unit)
 
 
@@ -60,13 +60,14 @@ def test_a_float_square_root_is_what_it_is() -> None:
 
 
 def test_the_largest_and_smallest_guarantees_are_whole_units_in_64_bits() -> None:
-    largest = capacity(open_box(PureDP(float(EPSILON_CEILING)))) + capacity(open_box(GDP(float(MU_CEILING)))) + Amounts(delta=10**18)
+    largest = capacity(open_box(PureDP(float(EPSILON_CEILING)))) + capacity(open_box(GDP(float(MU_CEILING)))) + capacity(open_box(ZCDP(1e6))) + Amounts(delta=10**18)
     assert max((largest + largest).as_tuple()) <= LARGEST_AMOUNT
     assert capacity(open_box(GDP(float(MU_FLOOR)))) == Amounts(mu_squared=1)
 
 
 def test_amounts_print_every_digit() -> None:
     assert str(Amounts(epsilon=100_000_000_001, mu_squared=5 * 10**11, delta=10**11)) == "ε = 0.100000000001, μ² = 0.5, δ₀ = 1e-7"
+    assert str(Amounts(rho=5)) == "ρ = 5e-12"
     assert str(Amounts()) == "nothing"
 
 

@@ -3,6 +3,7 @@
     PureDP(epsilon)           P(M(x)∈E) ≤ e^ε P(M(x')∈E)
     ApproxDP(epsilon, delta)  … + δ
     GDP(mu)                   telling x from x' is at least as hard as telling N(0,1) from N(μ,1)
+    ZCDP(rho), RDP(…)         Rényi divergences, in `renyi`
 
 for neighbours x, x' under the relation that the data set declares. Every result is rounded against us.
 """
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 
 from discreet.accounting.enclosure import enclose, lower_float, upper_float
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, mu_for_approx, mu_for_pure, tradeoff_gdp
+from discreet.accounting.renyi import RDP, ZCDP, compose_renyi, rdp_of, zcdp_of
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_up, rational, sqrt_up
 
@@ -180,48 +182,65 @@ class GDP:
         return f"μ = {decimal_text(self.mu)} (Gaussian DP)"
 
 
-Guarantee = PureDP | ApproxDP | GDP
+Guarantee = PureDP | ApproxDP | GDP | ZCDP | RDP
 
 
 def compose(*parts: Guarantee) -> Guarantee:
     """The guarantee of releasing everything together, adaptively (math.md C1, C4), rounded up.
 
-    Pure parts add ε; Gaussian parts add μ²; pure and Gaussian parts add μ² with the pure part's μ; once an
-    (ε, δ) part is in, only pure and (ε, δ) parts can join it here (ε and δ add).
+    Pure parts add ε; Gaussian parts add μ²; pure and Gaussian parts add μ² with the pure part's μ; once a zCDP part
+    is in, all add ρ (ε·tanh(ε/2), μ²/2), and once an RDP part is in, all add at its orders (C7); once an (ε, δ) part
+    is in, only pure and (ε, δ) parts can join it here (ε and δ add).
     """
-    if not parts or not all(isinstance(part, (PureDP, ApproxDP, GDP)) for part in parts):
+    if not parts or not all(isinstance(part, (PureDP, ApproxDP, GDP, ZCDP, RDP)) for part in parts):
         raise InvalidParameter("compose", "it needs at least one guarantee", "an empty release has no price", "pass the guarantees of what was released")
     if len(parts) == 1:
         return parts[0]
     if all(isinstance(part, PureDP) for part in parts):
         return PureDP(float_up(sum((rational(part.epsilon, "epsilon") for part in parts if isinstance(part, PureDP)), Fraction(0))))
     if not any(isinstance(part, ApproxDP) for part in parts):
+        if any(isinstance(part, (ZCDP, RDP)) for part in parts):
+            return _compose_renyi(parts)
         return GDP(float_up(sqrt_up(sum((mu_squared(part) for part in parts), Fraction(0)))))
-    if any(isinstance(part, GDP) for part in parts):
-        raise NoTheorem("composing GDP with an (ε, δ) guarantee", "no single (ε, δ) or μ follows", "μ-GDP is a whole curve of (ε, δ) pairs", "choose a delta and compose ApproxDP(part.epsilon_at(delta), delta)")
-    epsilon = sum((rational(part.epsilon, "epsilon") for part in parts if not isinstance(part, GDP)), Fraction(0))
+    if any(isinstance(part, (GDP, ZCDP, RDP)) for part in parts):
+        raise NoTheorem("composing GDP, zCDP or RDP with an (ε, δ) guarantee", "no single (ε, δ), μ or ρ follows", "each of them is a whole curve of (ε, δ) pairs, and an (ε, δ) mechanism may fail outright", "choose a delta and compose ApproxDP(part.epsilon_at(delta), delta)")
+    epsilon = sum((rational(part.epsilon, "epsilon") for part in parts if isinstance(part, (PureDP, ApproxDP))), Fraction(0))
     delta = sum((rational(part.delta, "delta") for part in parts if isinstance(part, ApproxDP)), Fraction(0))
     return ApproxDP(float_up(epsilon), float_up(delta))
 
 
+def _compose_renyi(parts: tuple[Guarantee, ...]) -> Guarantee:
+    """Parts without δ, at least one of them zCDP or RDP: by ρ, or at the orders of the RDP parts."""
+    orders = sorted({order for part in parts if isinstance(part, RDP) for order in part.orders})
+    if not orders:
+        return compose_renyi(*(zcdp_of(part) for part in parts))
+    return compose_renyi(*(part if isinstance(part, RDP) else rdp_of(part, orders) if isinstance(part, PureDP) else zcdp_of(part) for part in parts))
+
+
 def mu_squared(guarantee: Guarantee) -> Fraction:
-    """The μ² that this guarantee costs in Gaussian accounting; NoTheorem for (ε, δ), which is no μ-GDP."""
+    """The μ² that this guarantee costs in Gaussian accounting; NoTheorem for (ε, δ), zCDP and RDP, which are no μ-GDP."""
     if isinstance(guarantee, GDP):
         return rational(guarantee.mu, "mu") ** 2
     if isinstance(guarantee, PureDP):
         return Fraction(mu_for_pure(rational(guarantee.epsilon, "epsilon"))) ** 2
+    if isinstance(guarantee, (ZCDP, RDP)):
+        raise NoTheorem(f"the μ of {guarantee}", "a bound on Rényi divergences bounds no trade-off curve by a Gaussian one", "μ-GDP implies zCDP with ρ = μ²/2, and not the other way round", "open the ledger with dp.ZCDP(rho), or spend dp.GDP(mu)")
     raise NoTheorem("the μ of an (ε, δ) guarantee", "a mechanism may fail outright with probability δ, which no μ-GDP mechanism does", "its trade-off curve starts at 1−δ, every G_μ at 1", "spend dp.GDP(mu) or dp.PureDP(epsilon)")
 
 
 def spend_mu_squared(spend: Guarantee) -> Fraction:
-    """How much μ² a Gaussian mechanism may use so that it satisfies `spend` (analytic Gaussian for (ε, δ), math.md B5)."""
+    """How much μ² a Gaussian mechanism may use so that it satisfies `spend`: 2ρ for zCDP; analytic Gaussian for (ε, δ) (math.md B5, D1)."""
+    if isinstance(spend, ZCDP):
+        if not MU_FLOOR**2 <= 2 * spend.exact <= MU_CEILING**2:
+            raise InvalidParameter("spend=", f"{spend} is outside {decimal_text(MU_FLOOR**2 / 2)} … {decimal_text(MU_CEILING**2 / 2)}", _WHY, "typical values of rho are between 0.00001 and 10")
+        return 2 * spend.exact
     if isinstance(spend, ApproxDP):
         return Fraction(mu_for_approx(rational(spend.epsilon, "epsilon"), rational(spend.delta, "delta"))) ** 2
     return mu_squared(spend)
 
 
 def guarantee_from_dict(record: dict[str, Any]) -> Guarantee:
-    kinds: dict[str, type[Guarantee]] = {"pure": PureDP, "approx": ApproxDP, "gdp": GDP}
+    kinds: dict[str, type[Guarantee]] = {"pure": PureDP, "approx": ApproxDP, "gdp": GDP, "zcdp": ZCDP, "rdp": RDP}
     return kinds[record["kind"]](**{name: value for name, value in record.items() if name != "kind"})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.accounting import GDP, ApproxDP, Guarantee, PureDP, gaussian_noise, geometric_noise, laplace_noise, spend_mu_squared
+from discreet.accounting import GDP, ZCDP, ApproxDP, Guarantee, PureDP, gaussian_noise, geometric_noise, laplace_noise, spend_mu_squared
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.mechanisms import AdditiveNoise
@@ -13,9 +13,9 @@ from discreet.sensitivity import L1, L2
 
 def require_spend(spend: object) -> Guarantee:
     """`spend` if it is a guarantee, else the error that shows how to write one."""
-    if isinstance(spend, (PureDP, ApproxDP, GDP)):
+    if isinstance(spend, (PureDP, ApproxDP, GDP, ZCDP)):
         return spend
-    raise InvalidParameter("spend=", f"a {type(spend).__name__} is not a guarantee", "every release says what it costs", "pass for example spend=dp.GDP(0.1), dp.PureDP(0.1) or dp.ApproxDP(0.1, 1e-8)")
+    raise InvalidParameter("spend=", f"a {type(spend).__name__} is not a guarantee", "every release says what it costs", "pass for example spend=dp.GDP(0.1), dp.PureDP(0.1), dp.ZCDP(0.005) or dp.ApproxDP(0.1, 1e-8)")
 
 
 def norm_of(spend: Guarantee) -> int:

@@ -1,10 +1,11 @@
-"""The ledger: a privacy filter over a fixed box (ε_p, μ², δ₀).
+"""The ledger: a privacy filter over a fixed box (ε_p, μ², δ₀), or (ρ, δ₀) for zCDP.
 
 Theorem.  Whatever is asked, in whatever order, each question chosen after seeing all earlier answers: if a
           request is answered only when every coordinate of all prices so far stays within the box, everything
-          released together is (ε_p + ε′, δ₀ + δ_μ(ε′))-DP for every ε′ ≥ 0.
+          released together is (ε_p + ε′, δ₀ + δ_μ(ε′))-DP for every ε′ ≥ 0; in a zCDP box it is ρ-zCDP where
+          δ₀ = 0, and (ε, δ₀ + δ)-DP wherever ρ-zCDP gives (ε, δ).
 Proof.    docs/theory/ledger.md.
-Checked.  tests/ledger/test_ledger_filter.py, tests/ledger/test_ledger_model.py, tests/ledger/test_ledger_races.py
+Checked.  tests/ledger/test_ledger_filter.py, tests/ledger/test_ledger_adaptive.py, tests/ledger/test_ledger_model.py, tests/ledger/test_ledger_races.py
 
 The life of a request: ``debit`` (durable, before the data is read) → aggregate → ``store`` (draw and store the
 answer in one transaction) → release. A crash anywhere wastes budget at worst. The key makes it one request: a
@@ -13,6 +14,7 @@ retry gets the stored answer, or finishes the unfinished one, and is never charg
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import threading
@@ -22,15 +24,16 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from discreet.accounting import GDP, ApproxDP, Guarantee, Price
+from discreet.accounting import ZCDP, ApproxDP, Guarantee, Price
 from discreet.accounting.guarantees import EPSILON_FLOOR
 from discreet.errors import InsecureNoise, InvalidParameter
-from discreet.exact import decimal_text, float_down, float_up, rational, sqrt_up
+from discreet.exact import decimal_text, float_up, rational
 from discreet.ledger import opening, refusals
 from discreet.ledger.entries import Entry, checked_answer, checked_key, draft, request_text
+from discreet.ledger.replay import Accountant, Replay, epsilon_at, replayed
 from discreet.ledger.requests import Debit, Reservation
 from discreet.ledger.stores import Balance, Holding, Store, Transaction, View
-from discreet.ledger.units import NOTHING, Amounts, charge
+from discreet.ledger.units import COORDINATES, NOTHING, SYMBOLS, Amounts, charge
 from discreet.ledger.verification import Verification, opened_with, verify
 
 
@@ -58,7 +61,7 @@ class Ledger:
         """A ledger in memory, or in the file `path`, which is made if it is new.
 
         budget         what is promised in all; None opens an existing file as it is
-        pure, delta0   the split of an ApproxDP budget (`accounting.open_box`); fixed from then on
+        pure, delta0   the split of an ApproxDP budget, or the δ₀ beside a ZCDP one (`accounting.open_box`); fixed from then on
         expected_head  a head (`ledger.head`) noted earlier; refused if the file does not know it: it is an older copy
         """
         box = opening.asked_box(budget, pure=pure, delta0=delta0)
@@ -70,7 +73,7 @@ class Ledger:
 
     @property
     def budget(self) -> Guarantee:
-        """What is promised for everything released under this ledger."""
+        """What is promised for everything released under this ledger; a δ₀ opened beside ZCDP is in `guarantee()`."""
         return self._budget
 
     @property
@@ -127,7 +130,25 @@ class Ledger:
 
     def guarantee(self) -> str:
         """The promise for everything together, as text."""
-        return f"({self._budget})"
+        extra = self._box.exact().delta
+        if not isinstance(self._budget, ZCDP) or not extra:
+            return f"({self._budget})"
+        shown = self._budget.epsilon_at(1e-6)
+        return f"({self._budget} but for δ₀ = {decimal_text(extra)}: (ε, δ₀ + δ)-DP wherever ρ alone gives (ε, δ), such as ε = {shown:.4g} at δ₀ + 1e-06)"
+
+    def replay(self, accountant: str | Accountant = "pld", *, delta: float) -> Replay:
+        """The history priced again, from the mechanisms of all debits: their total ε at `delta` by an accountant.
+
+        accountant   "pld", "rdp", "gdp" or "zcdp", or a function of (mechanisms, delta) that returns the total ε
+
+        It describes, as if all mechanisms had been chosen before the first answer, what was spent. It never changes the
+        balance, and must not be used to decide how much more to ask: an account that is priced again after the answers
+        were seen is no filter, because whoever chooses the next question by looking collects the best of every count
+        (docs/theory/ledger.md shows a true δ of twice the promise). The promise is `guarantee()`.
+        """
+        with self._reading() as view:
+            entries, balance = view.entries(), view.balance()
+        return replayed(entries, accountant, delta, spent=balance.spent.exact(), box=self.box, promise=self.guarantee())
 
     def spent_guarantee(self, delta: float) -> ApproxDP | None:
         """The (ε, δ) that a box of exactly the size spent so far would have promised; None before the first debit.
@@ -138,11 +159,10 @@ class Ledger:
         spent = self.spent().exact()
         if spent == Price():
             return None
-        rest = rational(delta, "delta") - spent.delta
-        if rest < 0 or (rest == 0 and spent.mu_squared):
+        total = epsilon_at(spent, rational(delta, "delta"))
+        if total == math.inf:
             raise InvalidParameter("delta", f"it must be above the {decimal_text(spent.delta)} that was spent directly", "δ₀ is part of the total δ", "ask at a larger delta")
-        gaussian = GDP(float_up(sqrt_up(spent.mu_squared))).epsilon_at(float_down(rest)) if spent.mu_squared else 0.0
-        return ApproxDP(float_up(max(spent.epsilon + rational(gaussian, "epsilon"), EPSILON_FLOOR)), delta)
+        return ApproxDP(float_up(max(rational(total, "epsilon"), EPSILON_FLOOR)), delta)
 
     def __str__(self) -> str:
         balance = self._balance()
@@ -319,9 +339,5 @@ def _out_of(transaction: Transaction, reservation: str, amounts: Amounts) -> Hol
 
 def _coordinates(one: Amounts, whole: Amounts) -> list[tuple[str, Fraction, Fraction]]:
     """The opened coordinates of two amounts, side by side."""
-    pairs = zip(("ε", "μ²", "δ₀"), _numbers(one.exact()), _numbers(whole.exact()), strict=True)
-    return [pair for pair in pairs if pair[2]]
-
-
-def _numbers(price: Price) -> tuple[Fraction, Fraction, Fraction]:
-    return price.epsilon, price.mu_squared, price.delta
+    first, second = one.exact(), whole.exact()
+    return [(SYMBOLS[name], getattr(first, name), getattr(second, name)) for name in COORDINATES if getattr(second, name)]

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from discreet.errors import InvalidParameter
-from discreet.ledger.units import NOTHING, Amounts
+from discreet.ledger.units import COORDINATES, NOTHING, Amounts
 
 FIRST_PREVIOUS = "0" * 64
 LONGEST_KEY = 512
@@ -60,7 +60,7 @@ class Entry:
     def digest(self) -> str:
         """The hash that this entry must carry."""
         record: dict[str, object] = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("hash", "amounts")}
-        record |= {"epsilon": self.amounts.epsilon, "mu_squared": self.amounts.mu_squared, "delta": self.amounts.delta}
+        record |= dict(zip(COORDINATES, self.amounts.as_tuple(), strict=True))
         return hashlib.sha256(canonical(record).encode("ascii")).hexdigest()
 
     def after(self, number: int, previous: str) -> Entry:

@@ -71,5 +71,5 @@ def _first(budget: Guarantee | None, box: Amounts | None) -> tuple[Entry, Balanc
 
 
 def _split(box: Amounts) -> tuple[int, int]:
-    """The chosen part of a box: μ² follows from it and the budget (a later accountant may find a last digit differently)."""
+    """The chosen part of a box: μ² or ρ follows from it and the budget (a later accountant may find a last digit of μ² differently)."""
     return box.epsilon, box.delta

@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet.errors import BudgetExceeded, LedgerRefused
 from discreet.exact import sqrt_down
 from discreet.ledger.stores import Balance, Holding
-from discreet.ledger.units import MU_SQUARED_UNITS, Amounts
+from discreet.ledger.units import Amounts
 
 _NEVER_RESPLIT = "the box is fixed when the ledger is opened and never re-split: moving budget after seeing answers breaks the guarantee"
 
@@ -30,6 +30,10 @@ def over_reservation(price: Amounts, holding: Holding) -> BudgetExceeded:
 
 
 def _closed_coordinate(price: Amounts, box: Amounts) -> str:
+    if box.rho and (price.epsilon or price.mu_squared):
+        return f"this ledger counts in ρ (zCDP): price the mechanism in ρ instead (price_of with box=ledger.box), or open a new ledger with dp.ApproxDP(epsilon, delta) ({_NEVER_RESPLIT})"
+    if price.rho and not box.rho:
+        return f"this ledger opened no ρ: price the mechanism in its own box (price_of with box=ledger.box), or open a new ledger with dp.ZCDP(rho) ({_NEVER_RESPLIT})"
     if price.epsilon and not box.epsilon:
         return f"this ledger opened no pure ε: price the mechanism in μ² instead (price_of with box=ledger.box), or open a new ledger with pure=... ({_NEVER_RESPLIT})"
     if price.delta and not box.delta:
@@ -40,13 +44,15 @@ def _closed_coordinate(price: Amounts, box: Amounts) -> str:
 
 
 def _what_fits(price: Amounts, room: Amounts) -> str:
-    largest = []
+    largest, left = [], room.exact()
     if price.epsilon > room.epsilon:
-        largest.append(f"dp.PureDP({_rounded_down(Fraction(room.epsilon, MU_SQUARED_UNITS))})" if room.epsilon > 0 else "")
+        largest.append(f"dp.PureDP({_rounded_down(left.epsilon)})" if room.epsilon > 0 else "")
     if price.mu_squared > room.mu_squared:
-        largest.append(f"dp.GDP({_rounded_down(sqrt_down(Fraction(room.mu_squared, MU_SQUARED_UNITS)))})" if room.mu_squared > 0 else "")
+        largest.append(f"dp.GDP({_rounded_down(sqrt_down(left.mu_squared))})" if room.mu_squared > 0 else "")
+    if price.rho > room.rho:
+        largest.append(f"dp.ZCDP({_rounded_down(left.rho)})" if room.rho > 0 else "")
     if price.delta > room.delta:
-        largest.append(f"δ₀ = {_rounded_down(room.exact().delta)}" if room.delta > 0 else "")
+        largest.append(f"δ₀ = {_rounded_down(left.delta)}" if room.delta > 0 else "")
     if "" in largest:
         return "nothing of it is left; answers that were paid for can be read again under their keys, at no cost"
     return f"the largest spend that fits is {' and '.join(largest)}"

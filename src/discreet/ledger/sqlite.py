@@ -19,17 +19,17 @@ from typing import Any
 from discreet.errors import LedgerRefused
 from discreet.ledger.entries import Entry
 from discreet.ledger.stores import Balance, Holding
-from discreet.ledger.units import Amounts
+from discreet.ledger.units import COORDINATES, Amounts
 
 APPLICATION_ID = 0x64697363  # "disc"
-FORMAT = 1
+FORMAT = 2  # 1 had no ρ; it was never released, and is refused
 BUSY_SECONDS = 120.0
-_ENTRY_COLUMNS = "number, kind, key, reservation, epsilon, mu_squared, delta, body, timestamp, previous, hash"
-_BALANCE_COLUMNS = (
-    "box_epsilon, box_mu_squared, box_delta, spent_epsilon, spent_mu_squared, spent_delta, "
-    "reserved_epsilon, reserved_mu_squared, reserved_delta, entries, head"
-)
-_HOLDING_COLUMNS = "key, epsilon, mu_squared, delta, used_epsilon, used_mu_squared, used_delta, is_open"
+_SIZE = len(COORDINATES)
+_USED = tuple(f"used_{name}" for name in COORDINATES)
+_TOTALS = tuple(f"{part}_{name}" for part in ("box", "spent", "reserved") for name in COORDINATES)
+_ENTRY_COLUMNS = ", ".join(("number", "kind", "key", "reservation", *COORDINATES, "body", "timestamp", "previous", "hash"))
+_BALANCE_COLUMNS = ", ".join((*_TOTALS, "entries", "head"))
+_HOLDING_COLUMNS = ", ".join(("key", *COORDINATES, *_USED, "is_open"))
 
 _inherited: list[Connection] = []  # never closed: a forked child must not touch its parent's transaction
 
@@ -42,20 +42,17 @@ SCHEMA = (
     f"""CREATE TABLE entries (
         number INTEGER PRIMARY KEY CHECK (number >= 0),
         kind TEXT NOT NULL CHECK (kind IN ('open', 'debit', 'answer', 'reserve', 'close')),
-        key TEXT NOT NULL, reservation TEXT NOT NULL, {_whole("epsilon", "mu_squared", "delta")},
+        key TEXT NOT NULL, reservation TEXT NOT NULL, {_whole(*COORDINATES)},
         body TEXT NOT NULL, timestamp TEXT NOT NULL, previous TEXT NOT NULL UNIQUE, hash TEXT NOT NULL UNIQUE,
         UNIQUE (kind, key))""",
     f"""CREATE TABLE balance (
         only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
-        {_whole("box_epsilon", "box_mu_squared", "box_delta", "spent_epsilon", "spent_mu_squared", "spent_delta")},
-        {_whole("reserved_epsilon", "reserved_mu_squared", "reserved_delta", "entries")}, head TEXT NOT NULL,
-        CHECK (spent_epsilon + reserved_epsilon <= box_epsilon),
-        CHECK (spent_mu_squared + reserved_mu_squared <= box_mu_squared),
-        CHECK (spent_delta + reserved_delta <= box_delta))""",
+        {_whole(*_TOTALS, "entries")}, head TEXT NOT NULL,
+        {", ".join(f"CHECK (spent_{name} + reserved_{name} <= box_{name})" for name in COORDINATES)})""",
     f"""CREATE TABLE reservations (
-        key TEXT PRIMARY KEY NOT NULL, {_whole("epsilon", "mu_squared", "delta", "used_epsilon", "used_mu_squared", "used_delta")},
+        key TEXT PRIMARY KEY NOT NULL, {_whole(*COORDINATES, *_USED)},
         is_open INTEGER NOT NULL CHECK (is_open IN (0, 1)),
-        CHECK (used_epsilon <= epsilon AND used_mu_squared <= mu_squared AND used_delta <= delta))""",
+        {", ".join(f"CHECK (used_{name} <= {name})" for name in COORDINATES)})""",
     "CREATE TRIGGER entries_never_change BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
     "CREATE TRIGGER entries_never_vanish BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'a ledger is append-only'); END",
 )
@@ -108,7 +105,8 @@ class SQLiteView:
         row = self._one(f"SELECT {_BALANCE_COLUMNS} FROM balance")
         if row is None:
             raise _not_a_ledger("its balance is missing")
-        return Balance(box=Amounts(*row[0:3]), spent=Amounts(*row[3:6]), reserved=Amounts(*row[6:9]), entries=row[9], head=row[10])
+        box, spent, reserved = (Amounts(*row[start : start + _SIZE]) for start in range(0, 3 * _SIZE, _SIZE))
+        return Balance(box=box, spent=spent, reserved=reserved, entries=row[-2], head=row[-1])
 
     def find(self, kind: str, key: str) -> Entry | None:
         return _entry(self._one(f"SELECT {_ENTRY_COLUMNS} FROM entries WHERE kind = ? AND key = ?", kind, key))
@@ -141,12 +139,12 @@ class SQLiteView:
 
     def append(self, entry: Entry, balance: Balance, holding: Holding | None = None) -> None:
         values = (entry.number, entry.kind, entry.key, entry.reservation, *entry.amounts.as_tuple(), entry.body, entry.timestamp, entry.previous, entry.hash)
-        self._connection.run(f"INSERT INTO entries ({_ENTRY_COLUMNS}) VALUES ({_marks(11)})", *values)
+        self._connection.run(f"INSERT INTO entries ({_ENTRY_COLUMNS}) VALUES ({_marks(len(values))})", *values)
         totals = (*balance.box.as_tuple(), *balance.spent.as_tuple(), *balance.reserved.as_tuple(), balance.entries, balance.head)
-        self._connection.run(f"INSERT OR REPLACE INTO balance (only_row, {_BALANCE_COLUMNS}) VALUES (1, {_marks(11)})", *totals)
+        self._connection.run(f"INSERT OR REPLACE INTO balance (only_row, {_BALANCE_COLUMNS}) VALUES (1, {_marks(len(totals))})", *totals)
         if holding is not None:
             row = (holding.key, *holding.amounts.as_tuple(), *holding.used.as_tuple(), int(holding.is_open))
-            self._connection.run(f"INSERT OR REPLACE INTO reservations ({_HOLDING_COLUMNS}) VALUES ({_marks(8)})", *row)
+            self._connection.run(f"INSERT OR REPLACE INTO reservations ({_HOLDING_COLUMNS}) VALUES ({_marks(len(row))})", *row)
 
     def _one(self, statement: str, *values: object) -> tuple[Any, ...] | None:
         return next(iter(self._connection.run(statement, *values)), None)
@@ -238,13 +236,13 @@ class SQLiteStore:
 def _entry(row: Any) -> Entry | None:
     if row is None:
         return None
-    number, kind, key, reservation, epsilon, mu_squared, delta, body, timestamp, previous, digest = row
-    return Entry(number=number, kind=kind, key=key, reservation=reservation, amounts=Amounts(epsilon, mu_squared, delta),
+    number, kind, key, reservation, *amounts, body, timestamp, previous, digest = row
+    return Entry(number=number, kind=kind, key=key, reservation=reservation, amounts=Amounts(*amounts),
                  body=body, timestamp=timestamp, previous=previous, hash=digest)  # fmt: skip
 
 
 def _holding(row: Any) -> Holding:
-    return Holding(key=row[0], amounts=Amounts(*row[1:4]), used=Amounts(*row[4:7]), is_open=bool(row[7]))
+    return Holding(key=row[0], amounts=Amounts(*row[1 : 1 + _SIZE]), used=Amounts(*row[1 + _SIZE : 1 + 2 * _SIZE]), is_open=bool(row[-1]))
 
 
 def _marks(count: int) -> str:

@@ -1,8 +1,8 @@
 """Decimal integer units: how a ledger counts.
 
-    ε and μ²   units of 1e-12        δ₀   units of 1e-18
+    ε, μ² and ρ   units of 1e-12        δ₀   units of 1e-18
 
-The largest ε (1e6), μ² (1e6) and δ (1) that a guarantee may have are 1e18 units, so every amount and every
+The largest ε (1e6), μ² (1e6), ρ (1e6) and δ (1) that a guarantee may have are 1e18 units, so every amount and every
 sum that stays within a box fits a signed 64-bit integer. A price is rounded up, once per debit; a box is
 rounded down. So whatever the units say fits, fits exactly.
 """
@@ -18,33 +18,34 @@ from discreet.accounting import Price
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
 
-EPSILON_UNITS = MU_SQUARED_UNITS = 10**12
+EPSILON_UNITS = MU_SQUARED_UNITS = RHO_UNITS = 10**12
 DELTA_UNITS = 10**18
 LARGEST_AMOUNT = 2**63 - 1
-COORDINATES = ("epsilon", "mu_squared", "delta")
-_SYMBOLS = {"epsilon": "ε", "mu_squared": "μ²", "delta": "δ₀"}
-_PLACES = {"epsilon": 12, "mu_squared": 12, "delta": 18}
+COORDINATES = ("epsilon", "mu_squared", "delta", "rho")
+SYMBOLS = {"epsilon": "ε", "mu_squared": "μ²", "delta": "δ₀", "rho": "ρ"}
+_PLACES = {"epsilon": 12, "mu_squared": 12, "delta": 18, "rho": 12}
 
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """Whole units in the three coordinates of a box."""
+    """Whole units in the coordinates of a box."""
 
     epsilon: int = 0
     mu_squared: int = 0
     delta: int = 0
+    rho: int = 0
 
     def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(self.epsilon + other.epsilon, self.mu_squared + other.mu_squared, self.delta + other.delta)
+        return Amounts(self.epsilon + other.epsilon, self.mu_squared + other.mu_squared, self.delta + other.delta, self.rho + other.rho)
 
     def __sub__(self, other: Amounts) -> Amounts:
-        return Amounts(self.epsilon - other.epsilon, self.mu_squared - other.mu_squared, self.delta - other.delta)
+        return Amounts(self.epsilon - other.epsilon, self.mu_squared - other.mu_squared, self.delta - other.delta, self.rho - other.rho)
 
     def __bool__(self) -> bool:
         return any(self.as_tuple())
 
-    def as_tuple(self) -> tuple[int, int, int]:
-        return self.epsilon, self.mu_squared, self.delta
+    def as_tuple(self) -> tuple[int, int, int, int]:
+        return self.epsilon, self.mu_squared, self.delta, self.rho
 
     def fits(self, room: Amounts) -> bool:
         """Whether every coordinate is at most the one of `room`."""
@@ -56,11 +57,11 @@ class Amounts:
 
     def exact(self) -> Price:
         """The same amounts as exact numbers."""
-        return Price(Fraction(self.epsilon, EPSILON_UNITS), Fraction(self.mu_squared, MU_SQUARED_UNITS), Fraction(self.delta, DELTA_UNITS))
+        return Price(Fraction(self.epsilon, EPSILON_UNITS), Fraction(self.mu_squared, MU_SQUARED_UNITS), Fraction(self.delta, DELTA_UNITS), Fraction(self.rho, RHO_UNITS))
 
     def __str__(self) -> str:
         """Every digit, so that a shortfall of one unit can be read."""
-        parts = [f"{_SYMBOLS[name]} = {_decimal(amount, _PLACES[name])}" for name, amount in zip(COORDINATES, self.as_tuple(), strict=True) if amount]
+        parts = [f"{SYMBOLS[name]} = {_decimal(amount, _PLACES[name])}" for name, amount in zip(COORDINATES, self.as_tuple(), strict=True) if amount]
         return ", ".join(parts) or "nothing"
 
 
@@ -92,7 +93,7 @@ def _coordinates(price: Price) -> list[tuple[Fraction, int]]:
     numbers = [rational(getattr(price, name), name) for name in COORDINATES]
     if min(numbers) < 0:
         raise InvalidParameter("price", "a coordinate is negative", "a negative price would hand budget back, and what was released stays released", "price the mechanisms with discreet.accounting.price_of")
-    return list(zip(numbers, (EPSILON_UNITS, MU_SQUARED_UNITS, DELTA_UNITS), strict=True))
+    return list(zip(numbers, (EPSILON_UNITS, MU_SQUARED_UNITS, DELTA_UNITS, RHO_UNITS), strict=True))
 
 
 def _decimal(units: int, places: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from discreet.accounting import Guarantee, guarantee_from_dict, open_box
 from discreet.errors import DiscreetError
@@ -149,8 +150,8 @@ def box_problems(first: Entry) -> list[str]:
         return ["it is not an opening"]
     try:
         budget, box = opened_with(first), first.amounts.exact()
-        split = {"pure": box.epsilon, "delta0": box.delta} if budget.kind == "approx" else {}
-        allowed = capacity(open_box(budget, **split))  # type: ignore[arg-type]
+        splits: dict[str, dict[str, Fraction]] = {"approx": {"pure": box.epsilon, "delta0": box.delta}, "zcdp": {"delta0": box.delta}}
+        allowed = capacity(open_box(budget, **splits.get(budget.kind, {})))  # type: ignore[arg-type]
     except (DiscreetError, LookupError, TypeError, ValueError):
         return ["its budget cannot be read"]
     return [] if first.amounts.fits(allowed) else [f"its box {first.amounts} is larger than {budget} allows"]

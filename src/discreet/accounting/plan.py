@@ -1,0 +1,126 @@
+"""Planning: what σ, how many steps, what sampling rate, how many rows.
+
+`plan` answers for (sub)sampled Gaussian steps by the certified loss distribution: give all but one of σ, steps and
+sampling rate, and the missing one is found so that the whole is (ε, δ)-DP. `rows_needed` answers for a mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
+from discreet.accounting.pld import PLD, calibrate_sigma, fixed_size_subsampled, gaussian_pld, poisson_subsampled
+from discreet.errors import InvalidParameter
+from discreet.exact import decimal_text, rational
+
+LARGEST_STEPS = 10**9
+_WHY = "the plan must be (ε, δ)-DP as a whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Steps of Gaussian noise σ (per sensitivity) on samples of a rate: (ε, δ)-DP as a whole, certified."""
+
+    sigma: float
+    steps: int
+    sampling_rate: float
+    scheme: str
+    epsilon: float
+    delta: float
+
+    @property
+    def pld(self) -> PLD:
+        return steps_pld(self.sigma, self.steps, self.sampling_rate, self.scheme)
+
+    def __str__(self) -> str:
+        sample = "" if self.sampling_rate == 1 else f" on {self.scheme} samples of rate {decimal_text(self.sampling_rate)}"
+        return f"{self.steps} steps with σ = {decimal_text(self.sigma, 6)} times the sensitivity{sample}: ε = {decimal_text(self.epsilon)}, δ = {decimal_text(self.delta)}"
+
+
+def steps_pld(sigma: float, steps: int, sampling_rate: float = 1.0, scheme: str = "poisson") -> PLD:
+    """The loss distribution of `steps` Gaussian steps, sampled ("poisson": add/remove neighbours, "fixed": replace-one)."""
+    base = gaussian_pld(1 / float(_positive(sigma, "sigma")))
+    if rational(sampling_rate, "sampling_rate") == 1:
+        return base.self_compose(steps)
+    if scheme not in ("poisson", "fixed"):
+        raise InvalidParameter("scheme", "it is neither 'poisson' nor 'fixed'", "amplification is proven for one scheme and its neighbour relation", "pass 'poisson' (AddRemove) or 'fixed' (Replace)")
+    sample = poisson_subsampled if scheme == "poisson" else fixed_size_subsampled
+    return sample(base, float(sampling_rate)).self_compose(steps)
+
+
+def plan(*, epsilon: float, delta: float, sigma: float | None = None, steps: int | None = None, sampling_rate: float | None = 1.0, scheme: str = "poisson") -> Plan:
+    """The missing one of σ, steps and sampling rate (pass None for it), so that everything together is (ε, δ)-DP."""
+    missing = [name for name, value in (("sigma", sigma), ("steps", steps), ("sampling_rate", sampling_rate)) if value is None]
+    if len(missing) != 1:
+        raise InvalidParameter("plan", f"{len(missing)} of sigma, steps and sampling_rate are missing", "exactly one of them can be found from the others", "give two of the three")
+    target, failure = float(_positive(epsilon, "epsilon")), float(_positive(delta, "delta"))
+
+    def meets(s: float, t: int, q: float) -> bool:
+        return steps_pld(s, t, q, scheme).delta_at(target) <= failure
+
+    if sigma is None:
+        assert steps is not None
+        assert sampling_rate is not None
+        sigma = calibrate_sigma(target, failure, steps=steps, sampling_rate=sampling_rate, scheme=scheme)  # type: ignore[arg-type]
+    elif steps is None:
+        assert sampling_rate is not None
+        noise, rate = sigma, sampling_rate
+        steps = _most_steps(lambda count: meets(noise, count, rate))
+    else:
+        noise, count = sigma, steps
+        sampling_rate = _largest_rate(lambda rate: meets(noise, count, rate))
+    assert sampling_rate is not None
+    return Plan(float(sigma), steps, float(sampling_rate), scheme, target, failure)
+
+
+def rows_needed(spend: Guarantee, *, width: float, standard_deviation: float, low: float, high: float, level: float = 0.95) -> int:
+    """The least number of rows for which a private mean's interval is expected to be no wider than `width` (Replace, n public).
+
+    *Method*: width = 2·quantile of N(0, σ²/n) plus noise of the range over n·μ (or Laplace, range over n·ε).
+    """
+    from statistics import NormalDist
+
+    wide, deviation = float(_positive(width, "width")), float(_positive(standard_deviation, "standard_deviation"))
+    reach = float(_positive(rational(high, "high") - rational(low, "low"), "the range"))
+    if isinstance(spend, PureDP):
+        noise = math.sqrt(2) * reach / spend.epsilon * -math.log(1 - level) / (math.sqrt(2) * NormalDist().inv_cdf(0.5 + level / 2))
+    else:
+        noise = reach / math.sqrt(float(spend_mu_squared(spend)))
+    half = wide / (2 * NormalDist().inv_cdf(0.5 + level / 2))
+    # half² = σ²/n + noise²/n², a quadratic in 1/n
+    inverse = (-(deviation**2) + math.sqrt(deviation**4 + 4 * noise**2 * half**2)) / (2 * noise**2)
+    return max(1, math.ceil(1 / inverse))
+
+
+def _most_steps(meets: Callable[[int], bool]) -> int:
+    """The greatest number of steps that meets the target (it fails for all greater ones: more steps never cost less)."""
+    if not meets(1):
+        raise InvalidParameter("plan", "not even one step meets the target", _WHY, "use a larger sigma, or a larger epsilon or delta")
+    low, high = 1, 2
+    while high < LARGEST_STEPS and meets(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if meets(middle) else (low, middle)
+    return low
+
+
+def _largest_rate(meets: Callable[[float], bool]) -> float:
+    if meets(1.0):
+        return 1.0
+    low, high = 1e-9, 1.0
+    if not meets(low):
+        raise InvalidParameter("plan", "not even a sampling rate of 1e-9 meets the target", _WHY, "use a larger sigma or fewer steps")
+    while high / low > 1 + 1e-4:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if meets(middle) else (low, middle)
+    return low
+
+
+def _positive(value: object, name: str) -> float:
+    number = rational(value, name)
+    if number <= 0:
+        raise InvalidParameter(name, "it is not positive", _WHY, f"pass a positive {name}")
+    return float(number)

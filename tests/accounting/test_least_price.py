@@ -1,0 +1,64 @@
+"""The ledger's price: M is at least as private as (μ, δ₀), on whole intervals, and μ is the least."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import discreet as dp
+from discreet.accounting.gaussian import mu_for_pure
+from discreet.accounting.least_price import least_mu, price_of_pld
+from discreet.accounting.pld import approx_pld, fixed_size_subsampled, gaussian_pld, laplace_pld, poisson_subsampled, randomized_response_pld
+
+
+def right_side(mu, delta0, epsilon):
+    return delta0 + (1 - delta0) * (norm.cdf(-epsilon / mu + mu / 2) - np.exp(epsilon) * norm.cdf(-epsilon / mu - mu / 2))
+
+
+def test_gaussians_cost_their_own_mu():
+    assert least_mu(gaussian_pld(0.3).self_compose(4), 1e-9) == pytest.approx(0.6, rel=1e-12)
+    assert price_of_pld(gaussian_pld(0.5), delta0=1e-9).delta == 0
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+def test_randomised_response_costs_the_closed_form(epsilon):
+    """Pure ε: −2Φ⁻¹(1/(1+e^ε)); a small δ₀ may save its share and no more."""
+    mu = least_mu(randomized_response_pld(epsilon), 1e-10)
+    assert mu == pytest.approx(mu_for_pure(Fraction(repr(epsilon))), rel=1e-6)
+
+
+@pytest.mark.parametrize(("pld", "delta0"), [
+    (poisson_subsampled(gaussian_pld(1.0), 0.01).self_compose(1000), 1e-7), (laplace_pld(0.1).self_compose(100), 1e-7),
+    (approx_pld(0.5, 1e-8), 1e-7),
+], ids=["sampled", "laplace", "approx"])
+def test_price_covers_the_mechanism_between_all_points_and_is_tight(pld, delta0):
+    mu = least_mu(pld, delta0)
+    last = pld.epsilon_at(delta0)
+    grid = np.linspace(0, last, 14)
+    upper = np.array([pld.delta_at(float(epsilon), accuracy=1e-5) for epsilon in grid])  # certified, at other points than the price's own
+    assert np.all(upper <= right_side(mu, delta0, grid) * (1 + 1e-9))
+    assert np.any(upper > right_side(mu * 0.98, delta0, grid))  # 2 % less would not cover what is known
+
+
+def test_fixed_size_sampling_has_a_price_above_its_loss():
+    pld = fixed_size_subsampled(gaussian_pld(0.5), 0.01).self_compose(100)
+    mu = least_mu(pld, 1e-7)
+    for delta in (1e-6, 1e-5, 1e-3):
+        assert pld.epsilon_at(delta) <= dp.GDP(mu).epsilon_at(delta - 1e-7) * 1.01
+    assert mu < 0.5  # far below what the unsampled steps would cost, 0.5·√100 = 5
+
+
+def test_a_price_needs_room_for_outright_failure():
+    with pytest.raises(dp.NoTheorem, match="fails outright"):
+        least_mu(approx_pld(0.5, 1e-6), 1e-7)
+    with pytest.raises(dp.NoTheorem):
+        least_mu(laplace_pld(0.5), 0.0)
+
+
+def test_composition_of_prices_is_safe():
+    """Two halves priced apart cost at least the whole priced at once: the ledger only ever loses by charging early."""
+    whole = least_mu(laplace_pld(0.1).self_compose(60), 1e-7)
+    half = least_mu(laplace_pld(0.1).self_compose(30), 5e-8)
+    assert math.sqrt(2) * half >= whole * (1 - 1e-3)
