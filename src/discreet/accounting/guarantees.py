@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from discreet.accounting.enclosure import enclose, lower_float, upper_float
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, mu_for_approx, mu_for_pure, tradeoff_gdp
 from discreet.accounting.renyi import RDP, ZCDP, compose_renyi, rdp_of, zcdp_of
+from discreet.accounting.words import Explained
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_up, rational, sqrt_up
 
@@ -55,7 +56,7 @@ def _alpha(value: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class PureDP:
+class PureDP(Explained):
     """ε-differential privacy."""
 
     epsilon: float
@@ -99,7 +100,7 @@ class PureDP:
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxDP:
+class ApproxDP(Explained):
     """(ε, δ)-differential privacy."""
 
     epsilon: float
@@ -147,7 +148,7 @@ class ApproxDP:
 
 
 @dataclass(frozen=True, slots=True)
-class GDP:
+class GDP(Explained):
     """μ-Gaussian differential privacy."""
 
     mu: float
@@ -185,13 +186,16 @@ class GDP:
 Guarantee = PureDP | ApproxDP | GDP | ZCDP | RDP
 
 
-def compose(*parts: Guarantee) -> Guarantee:
+def compose(*parts: Any) -> Any:
     """The guarantee of releasing everything together, adaptively (math.md C1, C4), rounded up.
 
     Pure parts add ε; Gaussian parts add μ²; pure and Gaussian parts add μ² with the pure part's μ; once a zCDP part
     is in, all add ρ (ε·tanh(ε/2), μ²/2), and once an RDP part is in, all add at its orders (C7); once an (ε, δ) part
-    is in, only pure and (ε, δ) parts can join it here (ε and δ add).
+    is in, only pure and (ε, δ) parts can join it here (ε and δ add). A loss distribution turns pure, (ε, δ) and Gaussian
+    parts into its own kind; a trade-off function takes every kind.
     """
+    if any(getattr(part, "kind", None) in ("pld", "tradeoff") for part in parts):
+        return _compose_curves(parts)
     if not parts or not all(isinstance(part, (PureDP, ApproxDP, GDP, ZCDP, RDP)) for part in parts):
         raise InvalidParameter("compose", "it needs at least one guarantee", "an empty release has no price", "pass the guarantees of what was released")
     if len(parts) == 1:
@@ -207,6 +211,24 @@ def compose(*parts: Guarantee) -> Guarantee:
     epsilon = sum((rational(part.epsilon, "epsilon") for part in parts if isinstance(part, (PureDP, ApproxDP))), Fraction(0))
     delta = sum((rational(part.delta, "delta") for part in parts if isinstance(part, ApproxDP)), Fraction(0))
     return ApproxDP(float_up(epsilon), float_up(delta))
+
+
+def _compose_curves(parts: tuple[Any, ...]) -> Any:
+    """Parts of which at least one is a PLD or a TradeOff."""
+    from discreet.accounting.pld import PLD, approx_pld, gaussian_pld
+    from discreet.accounting.tradeoff import TradeOff
+
+    trade_off = next((part for part in parts if isinstance(part, TradeOff)), None)
+    if trade_off is not None:
+        rest = list(parts)
+        rest.remove(trade_off)
+        return trade_off.compose(*rest) if rest else trade_off
+    turned = []
+    for part in parts:
+        if isinstance(part, (ZCDP, RDP)):
+            raise NoTheorem(f"composing a loss distribution with {part}", "a bound on Rényi divergences has no dominating pair here", "it does not fix a loss distribution", "compose the mechanisms themselves, or read both at one delta and add")
+        turned.append(part if isinstance(part, PLD) else gaussian_pld(part.mu) if isinstance(part, GDP) else approx_pld(part.epsilon, getattr(part, "delta", 0.0)))
+    return turned[0].compose(*turned[1:])
 
 
 def _compose_renyi(parts: tuple[Guarantee, ...]) -> Guarantee:

@@ -21,6 +21,7 @@ from discreet.accounting import renyi_conversions as conversions
 from discreet.accounting.enclosure import enclose, lower_float
 from discreet.accounting.parameters import RHO_CEILING, RHO_FLOOR, not_negative, order_above_one, probability, whole_number, within
 from discreet.accounting.renyi_curves import USUAL_ORDERS, laplace_renyi, pure_renyi
+from discreet.accounting.words import Explained
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_down, float_up, rational
 
@@ -32,7 +33,7 @@ LARGEST_NUMBER_OF_ORDERS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class ZCDP:
+class ZCDP(Explained):
     """ρ-zero-concentrated differential privacy."""
 
     rho: float
@@ -80,7 +81,7 @@ class ZCDP:
 
 
 @dataclass(frozen=True, slots=True)
-class RDP:
+class RDP(Explained):
     """Rényi differential privacy at finitely many orders; `orders` increase strictly and `epsilons` bound D_α at each."""
 
     orders: tuple[float, ...]

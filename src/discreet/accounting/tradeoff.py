@@ -24,6 +24,7 @@ from discreet.accounting import tradeoff_segments as segments
 from discreet.accounting.enclosure import enclose, normal_tail, upper_float
 from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.parameters import not_negative, positive, probability, whole_number
+from discreet.accounting.words import Explained
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_down, float_up, rational, readings
 
@@ -53,7 +54,7 @@ class Curve(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TradeOff:
+class TradeOff(Explained):
     """f-DP by a discrete pair: `certain` is 1−f(0), and piece i adds `hits[i]` to the power and `alarms[i]` to the false-alarm rate.
 
     Theorem.  1−f(α) = certain + max{Σ wᵢhitsᵢ : Σ wᵢalarmsᵢ ≤ α, 0 ≤ wᵢ ≤ 1}, at most 1; f is a trade-off function.

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from discreet.accounting.pld.laws import UNIT, Law, kind_of, law_of
 from discreet.accounting.pld.pairs import Direction, Factor, Gaussian
 from discreet.accounting.pld.planning import plan
 from discreet.accounting.pld.spectrum import Composed, compose
+from discreet.accounting.words import Explained
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, float_up, rational, sqrt_up
 
@@ -34,7 +36,7 @@ _DELTA_WHY = "delta is a probability of failure; at 0 only pure guarantees exist
 
 
 @dataclass(frozen=True, slots=True)
-class PLD:
+class PLD(Explained):
     """A privacy loss distribution: `factors` are (dominating pair, how many times).
 
     Theorem.  `delta_at(ε)` is never below the δ(ε) of the composition, and `epsilon_at(δ)` never below its ε.
@@ -44,6 +46,7 @@ class PLD:
     """
 
     factors: tuple[tuple[Factor, int], ...]
+    kind: ClassVar[str] = "pld"
 
     def __post_init__(self) -> None:
         if not self.factors:
@@ -131,6 +134,18 @@ class PLD:
             composed = _evaluate(laws, "above", accuracy, delta=0.5)
             least = min(least, _tradeoff(composed, float(rate)))
         return least
+
+    def covers(self, other: Any) -> bool:
+        """Whether everything that satisfies `other` satisfies what is certified here (the certified trade-off curve)."""
+        from discreet.accounting.tradeoff import tradeoff_of
+
+        return tradeoff_of(self, points=97).covers(other)
+
+    def group(self, size: int) -> Any:
+        """The guarantee for groups of `size`, as a trade-off function (math.md A3)."""
+        from discreet.accounting.tradeoff import tradeoff_of
+
+        return tradeoff_of(self, points=97).group(size)
 
     def _gaussian_mu(self, *, up: bool) -> Fraction | None:
         """√Σμ² where every factor is Gaussian (exact composition, math.md C4), rounded up or down."""

@@ -25,7 +25,7 @@ WINDOW_TAIL = 18.0  # −ln of the probability that may leave the window at each
 LARGEST_WINDOW = 1 << 24
 _TRIALS = 5
 _SCOUTS = 12  # one row in so many is transformed at all frequencies first
-_NEGLIGIBLE = 1e-16
+_NEGLIGIBLE = 1e-10  # in the sum of the spectrum, whose first entry is 1
 _BATCH = 1 << 21  # numbers transformed at a time
 
 
