@@ -21,7 +21,7 @@ def test_steps_and_rate_meet_the_target_barely():
     rate = plan(epsilon=2, delta=1e-5, sigma=1.0, steps=1000, sampling_rate=None)
     assert rate.pld.delta_at(2.0) <= 1e-5
     assert steps_pld(1.0, 1000, rate.sampling_rate * 1.001).delta_at(2.0) > 1e-5
-    assert "1000 steps" in str(rate)
+    assert "1000 gaussian steps" in str(rate)
 
 
 @pytest.mark.parametrize("bad", [{}, {"sigma": 1, "steps": 10}, {"sigma": None}, {"sigma": 0, "steps": None}, {"sigma": -1, "sampling_rate": 0.1}, {"steps": 0}, {"steps": 10, "sampling_rate": 2}])
@@ -44,3 +44,17 @@ def test_rows_needed_matches_a_preview():
         data = dp.from_arrays({"x": [50.0] * n}, schema={"x": dp.Real(0, 100)}, neighbors=dp.Replace())
         forecast = dp.preview(data.open(budget=dp.GDP(5)), dp.mean, "x", spend=spend, assume=dp.Assumptions(standard_deviation=10))
         assert forecast.width == pytest.approx(2.0, rel=0.06)
+
+
+def test_other_noises_and_accountants():
+    laplace = plan(epsilon=1, delta=1e-6, steps=10, noise="laplace")
+    assert laplace.pld.delta_at(1.0) <= 1e-6
+    assert steps_pld(laplace.sigma * 0.999, 10, noise="laplace").delta_at(1.0) > 1e-6
+    assert laplace.sigma <= 10  # basic composition needs b = 10
+    tight, renyi = (plan(epsilon=2, delta=1e-5, steps=1000, sampling_rate=0.01, accountant=name) for name in ("pld", "rdp"))
+    assert renyi.pld.delta_at(2.0) <= 1e-5
+    assert 1.01 < renyi.sigma / tight.sigma < 1.15
+    with pytest.raises(dp.InvalidParameter, match="accountant"):
+        plan(epsilon=1, delta=1e-6, steps=10, noise="laplace", accountant="rdp")
+    with pytest.raises(dp.InvalidParameter, match="noise"):
+        plan(epsilon=1, delta=1e-6, steps=10, noise="cauchy")

@@ -1,7 +1,8 @@
 """Planning: what σ, how many steps, what sampling rate, how many rows.
 
-`plan` answers for (sub)sampled Gaussian steps by the certified loss distribution: give all but one of σ, steps and
-sampling rate, and the missing one is found so that the whole is (ε, δ)-DP. `rows_needed` answers for a mean.
+`plan` answers for (sub)sampled steps of Gaussian or Laplace noise, by the certified loss distribution or by Rényi divergences:
+give all but one of σ (or b), steps and sampling rate, and the missing one is found so that the whole is (ε, δ)-DP.
+`rows_needed` answers for a mean.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
-from discreet.accounting.pld import PLD, calibrate_sigma, fixed_size_subsampled, gaussian_pld, poisson_subsampled
+from discreet.accounting.pld import PLD, calibrate_sigma, fixed_size_subsampled, gaussian_pld, laplace_pld, poisson_subsampled
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, rational
 
@@ -21,7 +23,7 @@ _WHY = "the plan must be (ε, δ)-DP as a whole"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps of Gaussian noise σ (per sensitivity) on samples of a rate: (ε, δ)-DP as a whole, certified."""
+    """Steps of noise σ (Laplace: b), per sensitivity, on samples of a rate: (ε, δ)-DP as a whole, certified."""
 
     sigma: float
     steps: int
@@ -29,19 +31,24 @@ class Plan:
     scheme: str
     epsilon: float
     delta: float
+    noise: str = "gaussian"
+    accountant: str = "pld"
 
     @property
     def pld(self) -> PLD:
-        return steps_pld(self.sigma, self.steps, self.sampling_rate, self.scheme)
+        return steps_pld(self.sigma, self.steps, self.sampling_rate, self.scheme, noise=self.noise)
 
     def __str__(self) -> str:
         sample = "" if self.sampling_rate == 1 else f" on {self.scheme} samples of rate {decimal_text(self.sampling_rate)}"
-        return f"{self.steps} steps with σ = {decimal_text(self.sigma, 6)} times the sensitivity{sample}: ε = {decimal_text(self.epsilon)}, δ = {decimal_text(self.delta)}"
+        letter = "σ" if self.noise == "gaussian" else "b"
+        return f"{self.steps} {self.noise} steps with {letter} = {decimal_text(self.sigma, 6)} times the sensitivity{sample}: ε = {decimal_text(self.epsilon)}, δ = {decimal_text(self.delta)}"
 
 
-def steps_pld(sigma: float, steps: int, sampling_rate: float = 1.0, scheme: str = "poisson") -> PLD:
-    """The loss distribution of `steps` Gaussian steps, sampled ("poisson": add/remove neighbours, "fixed": replace-one)."""
-    base = gaussian_pld(1 / float(_positive(sigma, "sigma")))
+def steps_pld(sigma: float, steps: int, sampling_rate: float = 1.0, scheme: str = "poisson", *, noise: str = "gaussian") -> PLD:
+    """The loss distribution of `steps` steps, sampled ("poisson": add/remove neighbours, "fixed": replace-one)."""
+    if noise not in ("gaussian", "laplace"):
+        raise InvalidParameter("noise", "it is neither 'gaussian' nor 'laplace'", "the loss depends on the law of the noise", "pass one of the two")
+    base = (gaussian_pld if noise == "gaussian" else laplace_pld)(1 / _positive(sigma, "sigma"))
     if rational(sampling_rate, "sampling_rate") == 1:
         return base.self_compose(steps)
     if scheme not in ("poisson", "fixed"):
@@ -50,29 +57,68 @@ def steps_pld(sigma: float, steps: int, sampling_rate: float = 1.0, scheme: str 
     return sample(base, float(sampling_rate)).self_compose(steps)
 
 
-def plan(*, epsilon: float, delta: float, sigma: float | None = None, steps: int | None = None, sampling_rate: float | None = 1.0, scheme: str = "poisson") -> Plan:
-    """The missing one of σ, steps and sampling rate (pass None for it), so that everything together is (ε, δ)-DP."""
+def plan(*, epsilon: float, delta: float, sigma: float | None = None, steps: int | None = None, sampling_rate: float | None = 1.0, scheme: str = "poisson", noise: str = "gaussian", accountant: str = "pld") -> Plan:
+    """The missing one of σ, steps and sampling rate (pass None for it), so that everything together is (ε, δ)-DP.
+
+    `accountant` is "pld" (tight) or "rdp" (Gaussian noise; Poisson samples or none): a Rényi plan needs more noise.
+    """
     missing = [name for name, value in (("sigma", sigma), ("steps", steps), ("sampling_rate", sampling_rate)) if value is None]
     if len(missing) != 1:
         raise InvalidParameter("plan", f"{len(missing)} of sigma, steps and sampling_rate are missing", "exactly one of them can be found from the others", "give two of the three")
     target, failure = float(_positive(epsilon, "epsilon")), float(_positive(delta, "delta"))
 
-    def meets(s: float, t: int, q: float) -> bool:
-        return steps_pld(s, t, q, scheme).delta_at(target) <= failure
+    curve = _curve(noise, scheme, accountant)
 
-    if sigma is None:
+    def meets(s: float, t: int, q: float) -> bool:
+        return float(curve(s, t, q).delta_at(target)) <= failure
+
+    if sigma is None and (noise, accountant) != ("gaussian", "pld"):
+        count, rate = steps or 1, float(sampling_rate or 1.0)
+        sigma = _least_noise(lambda s: meets(s, count, rate))
+    elif sigma is None:
         assert steps is not None
         assert sampling_rate is not None
         sigma = calibrate_sigma(target, failure, steps=steps, sampling_rate=sampling_rate, scheme=scheme)  # type: ignore[arg-type]
     elif steps is None:
         assert sampling_rate is not None
-        noise, rate = sigma, sampling_rate
-        steps = _most_steps(lambda count: meets(noise, count, rate))
-    else:
-        noise, count = sigma, steps
-        sampling_rate = _largest_rate(lambda rate: meets(noise, count, rate))
+        given, rate = sigma, sampling_rate
+        steps = _most_steps(lambda count: meets(given, count, rate))
+    elif sampling_rate is None:
+        given, count = sigma, steps
+        sampling_rate = _largest_rate(lambda rate: meets(given, count, rate))
+    assert steps is not None
     assert sampling_rate is not None
-    return Plan(float(sigma), steps, float(sampling_rate), scheme, target, failure)
+    return Plan(float(sigma), steps, float(sampling_rate), scheme, target, failure, noise, accountant)
+
+
+def _curve(noise: str, scheme: str, accountant: str) -> Callable[[float, int, float], Any]:
+    """(σ, steps, rate) → a certified guarantee, by the accountant asked for."""
+    if accountant == "pld":
+        return lambda s, t, q: steps_pld(s, t, q, scheme, noise=noise)
+    if accountant != "rdp" or noise != "gaussian" or scheme != "poisson":
+        raise InvalidParameter("accountant", f"{accountant!r} does not account for {scheme} samples with {noise} noise here", "a plan must be certified", "pass accountant='pld'")
+    from discreet.accounting.steps import sampled_gaussian_rdp
+    from discreet.accounting.subsampling import PoissonSampling
+    from discreet.neighbors import AddRemove
+
+    orders = tuple(range(2, 65))
+    return lambda s, t, q: sampled_gaussian_rdp(noise_multiplier=s, sampling=PoissonSampling(q), neighbors=AddRemove(), steps=t, orders=orders)
+
+
+def _least_noise(meets: Callable[[float], bool]) -> float:
+    """The least σ that meets the target, within 1e-4 (more noise never costs more)."""
+    high = 1.0
+    while not meets(high):
+        high *= 2
+        if high > 1e8:
+            raise InvalidParameter("plan", "not even noise of 1e8 sensitivities meets the target", _WHY, "use fewer steps, or a larger epsilon or delta")
+    low = high / 2
+    while low > 1 / 32 and meets(low):
+        low, high = low / 2, low
+    while high / low > 1 + 1e-4:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if meets(middle) else (middle, high)
+    return high
 
 
 def rows_needed(spend: Guarantee, *, width: float, standard_deviation: float, low: float, high: float, level: float = 0.95) -> int:
