@@ -239,7 +239,7 @@ def test_reserved_budget_is_out_of_reach() -> None:
     session = open_session(budget=dp.GDP(1))
     with session.reserve(dp.GDP(0.9)), pytest.raises(dp.BudgetExceeded, match="set aside"):
         dp.mean(session, "income", spend=SPEND)
-    dp.mean(session, "income", spend=SPEND)
+    assert dp.mean(session, "income", spend=SPEND).release.secure
 
 
 # ── what is public ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -187,7 +187,7 @@ def renyi(first: Array, second: Array, order: float) -> float:
     return float(logsumexp(order * np.log(first) + (1 - order) * np.log(second)) / (order - 1))
 
 
-def keeps_the_promise(kind: str, first: Array, second: Array) -> None:
+def assert_promise_kept(kind: str, first: Array, second: Array) -> None:
     budget, split = BOXES[kind]
     box = open_box(budget, **split)
     pure, mu, delta0 = float(box.epsilon), float(box.mu_squared) ** 0.5, float(box.delta)
@@ -205,12 +205,12 @@ def keeps_the_promise(kind: str, first: Array, second: Array) -> None:
 @kinds
 @pytest.mark.parametrize("seed", range(8))
 def test_every_erratic_strategy_keeps_the_promise(kind: str, seed: int) -> None:
-    keeps_the_promise(kind, *histories(kind, erratic(seed), 4))
+    assert_promise_kept(kind, *histories(kind, erratic(seed), 4))
 
 
 @kinds
 def test_chasing_the_loss_gains_nothing(kind: str) -> None:
-    keeps_the_promise(kind, *histories(kind, chasing, 5))
+    assert_promise_kept(kind, *histories(kind, chasing, 5))
 
 
 def test_a_pure_box_can_be_used_up() -> None:

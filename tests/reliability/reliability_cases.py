@@ -185,7 +185,7 @@ def sound(result: Any, *, like: Any, target: str = "population") -> None:
         assert (quantity.std_error >= 0).all()
 
 
-def presentable(result: Any) -> None:
+def assert_presentable(result: Any) -> None:
     """It prints, and comes back equal from JSON and from a pickle."""
     summary = result.summary()
     assert result.title in str(summary)

@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from reliability_cases import CLEAN, ESTIMATORS, RELATIONS, SCHEMA, SOURCES, SPENDS, TABLES, UTC, arrow_array, dataset, presentable, sound
+from reliability_cases import CLEAN, ESTIMATORS, RELATIONS, SCHEMA, SOURCES, SPENDS, TABLES, UTC, arrow_array, assert_presentable, dataset, sound
 
 import discreet as dp
 from discreet.testing import seeded_session
@@ -44,7 +44,7 @@ def ask(make: Any, relation: str, kind: str, names: Any, *, look: bool = True) -
             place = len(CHECKED)
             sound(result, like=clean_result(relation, kind, name), target=("population", "data")[place % 2])
             if place % 20 == 0:
-                presentable(result)
+                assert_presentable(result)
         assert session.ledger.verify().ok
     return len(names)
 
@@ -80,8 +80,8 @@ def test_every_result_prints_and_travels(relation):
     amount, budget = SPENDS["pure"]
     session = empty.open(budget=budget)
     for name, question in ESTIMATORS.items():
-        presentable(question(session, amount))
-        presentable(clean_result(relation, "gdp", name))
+        assert_presentable(question(session, amount))
+        assert_presentable(clean_result(relation, "gdp", name))
 
 
 def test_case_29_an_empty_group_has_a_cell_like_any_other():

@@ -56,7 +56,7 @@ class Guarded:
     def reads(self) -> int:
         return sum(column.reads for column in self.columns.values())
 
-    def refuses(self, call: Callable[[Any], Any], kind: type[dp.DiscreetError] = dp.DiscreetError) -> dp.DiscreetError:
+    def assert_refused(self, call: Callable[[Any], Any], kind: type[dp.DiscreetError] = dp.DiscreetError) -> dp.DiscreetError:
         before, reads = self.session.ledger.entries(), self.reads
         with pytest.raises(kind) as caught:
             call(self.session)
@@ -87,10 +87,10 @@ def guarded(request):
     return Guarded(NEIGHBORS[request.param])
 
 
-def refuse_spend(guarded: Guarded, spend: Callable[[], Any], kind: type[dp.DiscreetError] = dp.InvalidParameter) -> None:
+def assert_spend_refused(guarded: Guarded, spend: Callable[[], Any], kind: type[dp.DiscreetError] = dp.InvalidParameter) -> None:
     """A spend that cannot be made, or that every estimator refuses."""
     for ask in ESTIMATORS.values():
-        guarded.refuses(lambda session, ask=ask: ask(session, spend()), kind)
+        guarded.assert_refused(lambda session, ask=ask: ask(session, spend()), kind)
 
 
 def test_the_guard_sees_a_debit_and_a_read(guarded):
@@ -99,74 +99,74 @@ def test_the_guard_sees_a_debit_and_a_read(guarded):
     assert guarded.reads > 0
     assert guarded.session.ledger.spent()
     with pytest.raises(AssertionError):
-        guarded.refuses(lambda session: dp.mean(session, "nobody", spend=dp.GDP(0.1)))
+        guarded.assert_refused(lambda session: dp.mean(session, "nobody", spend=dp.GDP(0.1)))
 
 
 @pytest.mark.parametrize("zero", [0, 0.0, -0.0, Fraction(0), Decimal("0e999999999")], ids=kind_of)
 def test_case_01_epsilon_zero(guarded, zero):
-    refuse_spend(guarded, lambda: dp.PureDP(zero))
-    refuse_spend(guarded, lambda: dp.ApproxDP(zero, 1e-6))
-    refuse_spend(guarded, lambda: dp.GDP(zero))
+    assert_spend_refused(guarded, lambda: dp.PureDP(zero))
+    assert_spend_refused(guarded, lambda: dp.ApproxDP(zero, 1e-6))
+    assert_spend_refused(guarded, lambda: dp.GDP(zero))
 
 
 @pytest.mark.parametrize("negative", [-1, -1e-300, -INFINITY, Fraction(-1, 3), -(10**400)], ids=kind_of)
 def test_case_02_epsilon_negative(guarded, negative):
-    refuse_spend(guarded, lambda: dp.PureDP(negative))
-    refuse_spend(guarded, lambda: dp.GDP(negative))
+    assert_spend_refused(guarded, lambda: dp.PureDP(negative))
+    assert_spend_refused(guarded, lambda: dp.GDP(negative))
 
 
 @pytest.mark.parametrize("nan", [NAN, np.nan, np.float32("nan"), Decimal("nan"), Decimal("sNaN")], ids=kind_of)
 def test_case_03_epsilon_nan(guarded, nan):
-    refuse_spend(guarded, lambda: dp.PureDP(nan))
-    refuse_spend(guarded, lambda: dp.GDP(nan))
+    assert_spend_refused(guarded, lambda: dp.PureDP(nan))
+    assert_spend_refused(guarded, lambda: dp.GDP(nan))
 
 
 @pytest.mark.parametrize("endless", [INFINITY, np.inf, Decimal("inf"), 1e7, 10**400, 10**5000, Fraction(10**400, 3), Decimal("1e999999999")], ids=kind_of)
 def test_case_04_epsilon_infinite(guarded, endless):
-    refuse_spend(guarded, lambda: dp.PureDP(endless))
-    refuse_spend(guarded, lambda: dp.GDP(endless))
+    assert_spend_refused(guarded, lambda: dp.PureDP(endless))
+    assert_spend_refused(guarded, lambda: dp.GDP(endless))
 
 
 @pytest.mark.parametrize("other", [True, False, np.bool_(True), "1", b"1", None, [1], (1,), {}, 1j, np.array([1.0]), np.array(1.0), object(), dp.PureDP], ids=kind_of)
 def test_case_05_epsilon_of_another_type(guarded, other):
-    refuse_spend(guarded, lambda: dp.PureDP(other))
-    refuse_spend(guarded, lambda: dp.GDP(other))
+    assert_spend_refused(guarded, lambda: dp.PureDP(other))
+    assert_spend_refused(guarded, lambda: dp.GDP(other))
 
 
 @pytest.mark.parametrize("spend", [0.1, "0.1", None, True, (1, 1e-6), {"epsilon": 1}, dp.PureDP, NAN], ids=kind_of)
 def test_case_05_spend_that_is_no_guarantee(guarded, spend):
-    refuse_spend(guarded, lambda: spend)
+    assert_spend_refused(guarded, lambda: spend)
 
 
 @pytest.mark.parametrize("tiny", [5e-324, 1e-10, Fraction(1, 10**400), Decimal("1e-999999999"), Fraction(1, 10**5000)], ids=kind_of)
 def test_case_06_epsilon_below_the_floor(guarded, tiny):
-    refuse_spend(guarded, lambda: dp.PureDP(tiny))
-    refuse_spend(guarded, lambda: dp.GDP(tiny))
+    assert_spend_refused(guarded, lambda: dp.PureDP(tiny))
+    assert_spend_refused(guarded, lambda: dp.GDP(tiny))
 
 
 def test_case_06_a_spend_too_small_for_the_grid(guarded):
-    error = guarded.refuses(lambda session: dp.variance(session, "x", spend=dp.GDP(1e-6)), dp.InvalidParameter)
+    error = guarded.assert_refused(lambda session: dp.variance(session, "x", spend=dp.GDP(1e-6)), dp.InvalidParameter)
     assert "spend more" in error.remedy
 
 
 @pytest.mark.parametrize("delta", [-1e-9, 0, 0.0, 1, 1.5, 1e-18, NAN, INFINITY, None, True, "1e-6", 10**400, Decimal("1e-999999999")], ids=kind_of)
 def test_case_07_delta_outside_its_domain(guarded, delta):
-    refuse_spend(guarded, lambda: dp.ApproxDP(0.1, delta))
+    assert_spend_refused(guarded, lambda: dp.ApproxDP(0.1, delta))
     for option in ({"budget": lambda: dp.ApproxDP(1, delta)}, {"budget": lambda: dp.ApproxDP(1, 1e-6), "delta0": delta}):
         if option.get("delta0", 1) in (0, 1e-18, None):
             continue  # admissible parts of δ = 1e-6
-        guarded.refuses(lambda _, option=option: guarded.data.open(budget=option["budget"](), **({"delta0": option["delta0"]} if "delta0" in option else {})), dp.InvalidParameter)
+        guarded.assert_refused(lambda _, option=option: guarded.data.open(budget=option["budget"](), **({"delta0": option["delta0"]} if "delta0" in option else {})), dp.InvalidParameter)
 
 
 def test_case_07_no_delta_where_one_is_needed():
     """A pure ledger opens no Gaussian part: a Gaussian spend is refused, whatever its size."""
     guarded = Guarded(dp.AddRemove(), budget=dp.PureDP(1))
     for spend in (dp.GDP(0.1), dp.ApproxDP(0.1, 1e-8)):
-        error = guarded.refuses(lambda session, spend=spend: dp.mean(session, "x", spend=spend), dp.BudgetExceeded)
+        error = guarded.assert_refused(lambda session, spend=spend: dp.mean(session, "x", spend=spend), dp.BudgetExceeded)
         assert "dp.PureDP" in error.remedy
 
 
-def refused_declaration(call: Callable[[], Any]) -> dp.DiscreetError:
+def assert_declaration_refused(call: Callable[[], Any]) -> dp.DiscreetError:
     with pytest.raises(dp.InvalidParameter) as caught:
         call()
     four_parts(caught.value)
@@ -176,33 +176,33 @@ def refused_declaration(call: Callable[[], Any]) -> dp.DiscreetError:
 @pytest.mark.parametrize(("low", "high"), [(1, 0), (0, 0), (0.0, -0.0), (5, -5), (1e300, -1e300), (10**5000, 10**4999), (Fraction(1, 3), Fraction(1, 3))], ids=kind_of)
 def test_case_08_bounds_reversed_or_equal(low, high):
     for kind in (dp.Real, dp.Integer):
-        refused_declaration(lambda kind=kind: kind(low, high))
+        assert_declaration_refused(lambda kind=kind: kind(low, high))
 
 
 def test_case_08_a_missing_value_outside_its_bounds():
     for value in (-1, 11, NAN, INFINITY, "5", True, 10**400, 10**5000):
         for kind in (dp.Real, dp.Integer):
-            refused_declaration(lambda kind=kind, value=value: kind(0, 10, missing=value))
-    refused_declaration(lambda: dp.Category(["a"], missing="b"))
-    refused_declaration(lambda: dp.Boolean(missing=None))
+            assert_declaration_refused(lambda kind=kind, value=value: kind(0, 10, missing=value))
+    assert_declaration_refused(lambda: dp.Category(["a"], missing="b"))
+    assert_declaration_refused(lambda: dp.Boolean(missing=None))
 
 
 @pytest.mark.parametrize("bound", [NAN, INFINITY, -INFINITY, Decimal("nan"), np.float64("inf"), "0", True, 1j, [0]], ids=kind_of)
 def test_case_09_bounds_that_are_no_finite_numbers(bound):
     for kind in (dp.Real, dp.Integer):
-        refused_declaration(lambda kind=kind: kind(bound, 1))
-        refused_declaration(lambda kind=kind: kind(0, bound))
+        assert_declaration_refused(lambda kind=kind: kind(bound, 1))
+        assert_declaration_refused(lambda kind=kind: kind(0, bound))
 
 
 def test_case_10_bounds_missing():
     for declare in (lambda: dp.Real(), lambda: dp.Real(0), lambda: dp.Real(high=1), lambda: dp.Real(None, None), lambda: dp.Integer(), lambda: dp.Integer(low=3), lambda: dp.Integer(None, 5)):
-        assert "never read from the data" in refused_declaration(declare).why
+        assert "never read from the data" in assert_declaration_refused(declare).why
 
 
 @pytest.mark.parametrize("schema", [None, {}, [], ["x"], "x", {"x": None}, {"x": (0, 1)}, {"x": float}, {"x": dp.Real}, {"": dp.Boolean()}, {5: dp.Boolean()}])
 def test_case_10_a_schema_that_declares_nothing(schema):
     columns = {name: Watched(cells) for name, cells in PLANTED.items()}
-    refused_declaration(lambda: dp.from_arrays(columns, schema=schema, neighbors=dp.Replace()))
+    assert_declaration_refused(lambda: dp.from_arrays(columns, schema=schema, neighbors=dp.Replace()))
     assert not any(column.reads for column in columns.values())
 
 
@@ -211,7 +211,7 @@ def test_case_10_a_schema_that_declares_nothing(schema):
     lambda: dp.Integer(0, 2**40), lambda: dp.Integer(-(2**60), -(2**60) + 1), lambda: dp.Integer(0, 10**400), lambda: dp.Integer(0.5, 3),
 ])
 def test_case_11_bounds_that_overflow_the_grid(declare):
-    refused_declaration(declare)
+    assert_declaration_refused(declare)
 
 
 def too_small_a_spend(session: Any, ask: Any, spend: Any) -> bool:
@@ -255,26 +255,26 @@ def test_case_11_a_great_spend_is_answered(epsilon):
 
 @pytest.mark.parametrize("declare", [lambda: dp.Real(1e16, 1e16 + 4), lambda: dp.Real(1e9, 1e9 + 1e-3), lambda: dp.Real(1e9, 1e9 + 1, bits=32), lambda: dp.Real(1, 1 + 2**-40)])
 def test_case_12_a_grid_coarser_than_the_bounds(declare):
-    assert "floats" in refused_declaration(declare).found
+    assert "floats" in assert_declaration_refused(declare).found
 
 
 @pytest.mark.parametrize("bits", [0, 8, 64, 16.0, True, "16", None, 10**5000], ids=kind_of)
 def test_case_12_a_grid_that_is_not_offered(bits):
-    refused_declaration(lambda: dp.Real(0, 1, bits=bits))
+    assert_declaration_refused(lambda: dp.Real(0, 1, bits=bits))
 
 
 @pytest.mark.parametrize("column", ["xx", "", "X", "id", None, 5, ["x"], ("x",), {"x": 1}, b"x", 10**5000, dp.Real, "x\0", "y" * 5000], ids=kind_of)
 def test_case_13_unknown_column(guarded, column):
     spend = dp.GDP(0.1)
     for ask in (dp.mean, dp.sum, dp.variance, dp.histogram):
-        guarded.refuses(lambda session, ask=ask: ask(session, column, spend=spend), dp.UndeclaredColumn)
-    guarded.refuses(lambda session: dp.proportion(session, column, level="N", spend=spend), dp.UndeclaredColumn)
-    guarded.refuses(lambda session: dp.table(session, by=[column], spend=spend), dp.UndeclaredColumn)
-    guarded.refuses(lambda session: dp.preview(session, dp.mean, column, spend=spend), dp.UndeclaredColumn)
+        guarded.assert_refused(lambda session, ask=ask: ask(session, column, spend=spend), dp.UndeclaredColumn)
+    guarded.assert_refused(lambda session: dp.proportion(session, column, level="N", spend=spend), dp.UndeclaredColumn)
+    guarded.assert_refused(lambda session: dp.table(session, by=[column], spend=spend), dp.UndeclaredColumn)
+    guarded.assert_refused(lambda session: dp.preview(session, dp.mean, column, spend=spend), dp.UndeclaredColumn)
     if column is not None:
-        guarded.refuses(lambda session: dp.table(session, column, by="c", spend=spend), dp.UndeclaredColumn)
+        guarded.assert_refused(lambda session: dp.table(session, column, by="c", spend=spend), dp.UndeclaredColumn)
     if not isinstance(column, (list, dict)):
-        guarded.refuses(lambda session: dp.count(session, where={column: (0, 1)}, spend=spend), dp.UndeclaredColumn)
+        guarded.assert_refused(lambda session: dp.count(session, where={column: (0, 1)}, spend=spend), dp.UndeclaredColumn)
 
 
 def test_case_13_a_near_miss_is_named():
@@ -287,7 +287,7 @@ def test_case_13_a_near_miss_is_named():
 def test_case_13_unknown_estimator_or_option(guarded):
     spend = dp.GDP(0.1)
     for thing in (print, None, [], "mean", dp.Real):
-        guarded.refuses(lambda session, thing=thing: dp.preview(session, thing, "x", spend=spend), dp.InvalidParameter)
+        guarded.assert_refused(lambda session, thing=thing: dp.preview(session, thing, "x", spend=spend), dp.InvalidParameter)
     before = guarded.session.ledger.entries()
     with pytest.raises(AttributeError, match="no attribute 'median'"):
         dp.median(guarded.session, "x", spend=spend)
@@ -312,7 +312,7 @@ def test_case_13_unknown_estimator_or_option(guarded):
     lambda session: dp.Category([]), lambda session: dp.Category("NS"), lambda session: dp.Category(["N", "N"]), lambda session: dp.Category([1, "1"]), lambda session: dp.Category([1.5]), lambda session: dp.Category([10**5000]), lambda session: dp.Category(None),
 ], ids=range(34))
 def test_case_13_unknown_level_filter_or_key(guarded, ask):
-    guarded.refuses(ask)
+    guarded.assert_refused(ask)
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 1.5, 95, NAN, None, "0.95", True, 1e-300, 1 - 1e-16, 1 - Fraction(1, 10**400)], ids=kind_of)
@@ -320,7 +320,7 @@ def test_case_14_a_level_that_is_no_probability(level):
     """Quantiles are not offered yet; the level of an interval is the one probability that is asked for."""
     result = dp.mean(dp.from_arrays(PLANTED, schema=SCHEMA, neighbors=dp.Replace()).open(budget=dp.PureDP(1)), "x", spend=dp.PureDP(1))
     for call in (result.confidence_interval, result.summary, result.records, result.to_frame):
-        refused_declaration(lambda call=call: call(level))
+        assert_declaration_refused(lambda call=call: call(level))
     for edge in (1e-4, 1 - 1e-9):
         assert np.isfinite(result.confidence_interval(edge)).all()
         assert np.isfinite(result.confidence_interval(edge, target="data")).all()
@@ -330,23 +330,23 @@ def test_case_14_a_level_that_is_no_probability(level):
     0, -1, 4097, 10**400, 10**5000, True, 2.5, "10", [], [1], [1, 1], [2, 1], [0, NAN], [0, INFINITY], [0, None], [0, "1"], [0, 10**400], np.array(5), np.eye(2), {1: 2}, list(range(4099)), [[0, 1], [1, 2]], object(),
 ], ids=range(23))
 def test_case_15_bins_not_increasing_or_too_many(guarded, bins):
-    guarded.refuses(lambda session: dp.histogram(session, "x", bins=bins, spend=dp.GDP(0.1)), dp.InvalidParameter)
-    guarded.refuses(lambda session: dp.table(session, by={"x": bins}, spend=dp.GDP(0.1)), dp.InvalidParameter)
+    guarded.assert_refused(lambda session: dp.histogram(session, "x", bins=bins, spend=dp.GDP(0.1)), dp.InvalidParameter)
+    guarded.assert_refused(lambda session: dp.table(session, by={"x": bins}, spend=dp.GDP(0.1)), dp.InvalidParameter)
 
 
 def test_case_15_bins_of_levels_and_too_many_cells(guarded):
-    guarded.refuses(lambda session: dp.histogram(session, "c", bins=3, spend=dp.GDP(0.1)), dp.InvalidParameter)
-    guarded.refuses(lambda session: dp.table(session, by={"x": 4096, "k": 4096}, spend=dp.GDP(0.1)), dp.InvalidParameter)
+    guarded.assert_refused(lambda session: dp.histogram(session, "c", bins=3, spend=dp.GDP(0.1)), dp.InvalidParameter)
+    guarded.assert_refused(lambda session: dp.table(session, by={"x": 4096, "k": 4096}, spend=dp.GDP(0.1)), dp.InvalidParameter)
     for by in ([], None, 5, ["c", "c"]):
-        guarded.refuses(lambda session, by=by: dp.table(session, by=by, spend=dp.GDP(0.1)))
+        guarded.assert_refused(lambda session, by=by: dp.table(session, by=by, spend=dp.GDP(0.1)))
 
 
 def test_case_16_group_keys_not_declared(guarded):
     for by in ("x", ["c", "x"], {"x": None}, "k"):
-        error = guarded.refuses(lambda session, by=by: dp.table(session, by=by, spend=dp.GDP(0.1)), dp.InvalidParameter)
+        error = guarded.assert_refused(lambda session, by=by: dp.table(session, by=by, spend=dp.GDP(0.1)), dp.InvalidParameter)
         assert "delta" in error.why
         assert "dp.Category" in error.remedy
-    guarded.refuses(lambda session: dp.table(session, by="id", spend=dp.GDP(0.1)), dp.UndeclaredColumn)
+    guarded.assert_refused(lambda session: dp.table(session, by="id", spend=dp.GDP(0.1)), dp.UndeclaredColumn)
 
 
 @pytest.mark.parametrize("options", [
@@ -355,7 +355,7 @@ def test_case_16_group_keys_not_declared(guarded):
 ], ids=range(14))
 def test_case_17_contribution_bound_zero_or_absent(options):
     for relation in (dp.AddRemove, dp.Replace):
-        refused_declaration(lambda relation=relation: relation(**options))
+        assert_declaration_refused(lambda relation=relation: relation(**options))
 
 
 @pytest.mark.parametrize("neighbors", [None, "replace", True, dp.Replace, dp.AddRemove, {"relation": "replace"}, 1])

@@ -27,25 +27,26 @@ def to_float(mechanism: Any, integers: npt.NDArray[Any], worth: float) -> Array:
     return np.asarray(integers, dtype=float) * (float(mechanism.step) * worth)
 
 
-def decode_means(query: Any, mechanism: Any, integers: npt.NDArray[Any], *, public_rows: int | None, cluster: int) -> MeanStatistics:
-    """Order-2 moments; `integers` has shape (coordinates, cells)."""
+def _coordinates(query: Any, mechanism: Any, integers: npt.NDArray[Any], public_rows: int | None) -> tuple[list[Array], list[Noise]]:
+    """The sums of the features of c, count first, and their noise; a public count has none."""
     worths = query.worths()
     values = [to_float(mechanism, row, worth) for row, worth in zip(integers, worths, strict=True)]
     noises = [noise_of(mechanism, worth) for worth in worths]
     if public_rows is not None:
         values.insert(0, np.full(values[0].shape, float(public_rows)))
         noises.insert(0, Noise(0.0))
+    return values, noises
+
+
+def decode_means(query: Any, mechanism: Any, integers: npt.NDArray[Any], *, public_rows: int | None, cluster: int) -> MeanStatistics:
+    """Order-2 moments; `integers` has shape (coordinates, cells)."""
+    values, noises = _coordinates(query, mechanism, integers, public_rows)
     return MeanStatistics(values[0], values[1], values[2], noises[0], noises[1], noises[2], cluster)
 
 
 def decode_variance(query: Any, mechanism: Any, integers: npt.NDArray[Any], *, public_rows: int | None, cluster: int) -> VarianceStatistics:
-    """Order-4 moments as raw power sums of c: coordinates are (count,) c, c², c(1−c²), c²(1−c²)."""
-    worths = query.worths()
-    values = [to_float(mechanism, row, worth) for row, worth in zip(integers, worths, strict=True)]
-    noises = [noise_of(mechanism, worth) for worth in worths]
-    if public_rows is not None:
-        values.insert(0, np.full(values[0].shape, float(public_rows)))
-        noises.insert(0, Noise(0.0))
+    """Order-4 moments: the coordinates are count, c, c², c(1−c²), c²(1−c²)."""
+    values, noises = _coordinates(query, mechanism, integers, public_rows)
     return VarianceStatistics(tuple(values), tuple(noises), cluster)
 
 
