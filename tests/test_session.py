@@ -275,3 +275,9 @@ def test_questions_about_undeclared_or_unfit_columns_cost_nothing() -> None:
         with pytest.raises(error):
             ask()
     assert debits(session) == 0
+
+
+def test_what_is_no_session_is_refused() -> None:
+    for ask in (lambda: dp.mean(None, "income", spend=SPEND), lambda: dp.table(5, by="region", spend=SPEND), lambda: dp.count("data", spend=SPEND)):  # type: ignore[arg-type]
+        with pytest.raises(dp.InvalidParameter, match=r"data\.open"):
+            ask()

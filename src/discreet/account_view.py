@@ -41,7 +41,7 @@ def account_table(*, sigma: float, delta: float, steps: int, sampling_rate: floa
 
 
 def plot_account(path: Path, *, sigma: float, steps: int, sampling_rate: float, scheme: str) -> None:
-    """ε(δ) of the steps, beside the μ-GDP curve of the same steps without sampling."""
+    """A picture of ε(δ) of the steps."""
     from discreet.accounting_plots import plot_epsilon_delta
 
     plot_epsilon_delta(steps_pld(sigma, steps, sampling_rate, scheme), labels=[f"{steps} steps, σ = {decimal_text(sigma)}"], path=path, points=24)

@@ -30,7 +30,8 @@ from discreet.exact import rational, sqrt_up
 
 Floats = npt.NDArray[np.float64]
 _POINTS = 30
-_ROUNDS = 4
+_ROUNDS = 12
+_CLOSE = 1e-5
 _SMALLEST_MU = 1e-6
 _ACCURACY = 1e-3  # of ε, relative: finer lattices change μ by less than 1e-4
 _TARGETS = (0.2, 1e-3)  # where the loss distribution is evaluated most accurately, besides δ₀
@@ -49,7 +50,8 @@ def least_mu(pld: PLD, delta0: float) -> float:
     knots = np.concatenate([[0.0], last * np.geomspace(1e-3, 1, 2 * _POINTS)])
     deltas = np.array([bound(epsilon) for epsilon in knots])
     mu = _search(knots, deltas, float(failure))
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS):  # more points where the chord binds, while that still helps
+        before = mu
         worst = int(np.argmin(_slack(knots, deltas, mu, float(failure))))
         low, high = knots[max(worst - 1, 0)], knots[min(worst + 2, knots.size - 1)]
         if high - low < 1e-6 * last:
@@ -59,6 +61,8 @@ def least_mu(pld: PLD, delta0: float) -> float:
         order = np.argsort(np.concatenate([knots, added]))
         knots, deltas = np.concatenate([knots, added])[order], np.concatenate([deltas, [bound(epsilon) for epsilon in added]])[order]
         mu = _search(knots, deltas, float(failure))
+        if before - mu < _CLOSE * mu:
+            break
     rise = 1e-8
     while not _certain(knots, deltas, mu, failure):
         mu, rise = mu * (1 + rise), 4 * rise

@@ -9,35 +9,42 @@ answer at no cost.
 from __future__ import annotations
 
 from discreet.accounting import Guarantee
+from discreet.errors import InvalidParameter
 from discreet.estimators import questions
 from discreet.estimators.cells import By, Where
 from discreet.inference.basic import CountResult, HistogramResult, MeanResult, ProportionResult, SumResult, TableResult, VarianceResult
 from discreet.session import Session
 
 
+def _open(session: object) -> Session:
+    if isinstance(session, Session):
+        return session
+    raise InvalidParameter("session", f"a {type(session).__name__} is not a session", "questions are asked of an open session, which has a budget", "pass what data.open(budget=...) returned")
+
+
 def count(session: Session, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> CountResult:
     """The number of rows, or of rows in a subset (``where={"region": "N", "age": (18, 30)}``)."""
-    return CountResult(session.release(questions.count_question(session.public, spend=spend, where=where), key=key))
+    return CountResult(_open(session).release(questions.count_question(_open(session).public, spend=spend, where=where), key=key))
 
 
 def sum(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> SumResult:
     """The total of a number column."""
-    return SumResult(session.release(questions.sum_question(session.public, column, spend=spend, where=where), key=key))
+    return SumResult(_open(session).release(questions.sum_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
 def mean(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> MeanResult:
     """The mean of a number column (math.md F1, F4)."""
-    return MeanResult(session.release(questions.mean_question(session.public, column, spend=spend, where=where), key=key))
+    return MeanResult(_open(session).release(questions.mean_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
 def variance(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> VarianceResult:
     """The variance of a number column (math.md F2)."""
-    return VarianceResult(session.release(questions.variance_question(session.public, column, spend=spend, where=where), key=key))
+    return VarianceResult(_open(session).release(questions.variance_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
 def proportion(session: Session, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None, key: str | None = None) -> ProportionResult:
     """The share of rows that are True (Boolean) or have `level` (Category) (math.md M1, M2)."""
-    return ProportionResult(session.release(questions.proportion_question(session.public, column, spend=spend, level=level, where=where), key=key))
+    return ProportionResult(_open(session).release(questions.proportion_question(_open(session).public, column, spend=spend, level=level, where=where), key=key))
 
 
 def histogram(session: Session, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None, key: str | None = None) -> HistogramResult:
@@ -46,7 +53,7 @@ def histogram(session: Session, column: str, *, spend: Guarantee, bins: object =
     `bins` is a number of equal bins over the declared range (20 by default) or increasing edges. Shares are of all rows
     where their number is public and no filter is set, else of the rows that fall in a bin or have a declared level.
     """
-    return HistogramResult(session.release(questions.histogram_question(session.public, column, spend=spend, bins=bins, where=where), key=key))
+    return HistogramResult(_open(session).release(questions.histogram_question(_open(session).public, column, spend=spend, bins=bins, where=where), key=key))
 
 
 def table(session: Session, column: str | None = None, *, by: By, spend: Guarantee, where: Where | None = None, key: str | None = None) -> TableResult:
@@ -54,4 +61,4 @@ def table(session: Session, column: str | None = None, *, by: By, spend: Guarant
 
     `by` is a column, a list of columns, or a mapping from columns to bins: ``by={"region": None, "age": [18, 40, 65, 90]}``.
     """
-    return TableResult(session.release(questions.table_question(session.public, column, by=by, spend=spend, where=where), key=key))
+    return TableResult(_open(session).release(questions.table_question(_open(session).public, column, by=by, spend=spend, where=where), key=key))
