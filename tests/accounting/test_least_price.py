@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 import discreet as dp
 from discreet.accounting.gaussian import mu_for_pure
@@ -62,3 +62,15 @@ def test_composition_of_prices_is_safe():
     whole = least_mu(laplace_pld(0.1).self_compose(60), 1e-7)
     half = least_mu(laplace_pld(0.1).self_compose(30), 5e-8)
     assert math.sqrt(2) * half >= whole * (1 - 1e-3)
+
+
+@pytest.mark.parametrize(("epsilon", "times", "delta0"), [(0.3, 10, 1e-9), (0.1, 100, 1e-6), (1.0, 3, 1e-4)])
+def test_price_of_composed_randomised_response_is_the_dual_one(epsilon, times, delta0):
+    """By duality the least μ is the greatest Φ⁻¹(1−α/(1−δ₀)) − Φ⁻¹(β/(1−δ₀)) over the corners (α, β) of the exact trade-off curve."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    wins = np.arange(times + 1)
+    alpha, beta = binom.sf(wins, times, 1 - truth) / (1 - delta0), binom.cdf(wins, times, truth) / (1 - delta0)
+    inside = (alpha > 0) & (alpha < 1) & (beta > 0) & (beta < 1)
+    dual = float(np.max(norm.isf(alpha[inside]) - norm.ppf(beta[inside])))
+    priced = least_mu(randomized_response_pld(epsilon).self_compose(times), delta0)
+    assert dual * (1 - 1e-9) <= priced <= dual * (1 + 1e-3)
