@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 import discreet as dp
 from discreet.accounting.gaussian import mu_for_pure
-from discreet.accounting.least_price import least_mu, price_of_pld
+from discreet.accounting.least_price import _certain, least_mu, price_of_pld
 from discreet.accounting.pld import approx_pld, fixed_size_subsampled, gaussian_pld, laplace_pld, poisson_subsampled, randomized_response_pld
 
 
@@ -74,3 +74,15 @@ def test_price_of_composed_randomised_response_is_the_dual_one(epsilon, times, d
     dual = float(np.max(norm.isf(alpha[inside]) - norm.ppf(beta[inside])))
     priced = least_mu(randomized_response_pld(epsilon).self_compose(times), delta0)
     assert dual * (1 - 1e-9) <= priced <= dual * (1 + 1e-3)
+
+
+def test_certification_refuses_what_the_ends_of_an_interval_alone_would_accept():
+    """Chords of the price's own curve touch it at both ends and lie above it between: the same μ must be refused, a larger one not."""
+    knots = np.array([0.0, 0.4, 0.9, 1.6])
+    touching = right_side(0.5, 1e-7, knots) * (1 - 1e-9)
+    assert not _certain(knots, touching, 0.5, Fraction(1, 10**7))
+    assert not _certain(knots, touching, 0.49, Fraction(1, 10**7))
+    assert _certain(knots, touching, 0.8, Fraction(1, 10**7))
+    fine = np.linspace(0, 1.6, 400)
+    assert _certain(fine, right_side(0.5, 1e-7, fine), 0.5 * (1 + 1e-4), Fraction(1, 10**7))
+    assert not _certain(fine, right_side(0.5, 1e-7, fine), 0.5 * (1 - 1e-4), Fraction(1, 10**7))

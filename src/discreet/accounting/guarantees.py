@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 from discreet.accounting.enclosure import enclose, lower_float, upper_float
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, mu_for_approx, mu_for_pure, tradeoff_gdp
+from discreet.accounting.parameters import not_negative, probability, within
 from discreet.accounting.renyi import RDP, ZCDP, compose_renyi, rdp_of, zcdp_of
 from discreet.accounting.words import Explained
 from discreet.errors import InvalidParameter, NoTheorem
@@ -29,9 +30,7 @@ _WHY = "noise is computed from it; a value outside this range would mean no nois
 
 
 def _checked(value: object, name: str, floor: Fraction, ceiling: Fraction) -> float:
-    number = rational(value, name)
-    if not floor <= number <= ceiling:
-        raise InvalidParameter(name, f"{decimal_text(number)} is outside {decimal_text(floor)} … {decimal_text(ceiling)}", _WHY, f"typical values of {name} are between 0.01 and 10")
+    number = within(value, name, floor, ceiling, f"typical values of {name} are between 0.01 and 10")
     return float(value) if isinstance(value, float) else float(number)
 
 
@@ -40,19 +39,6 @@ def _checked_delta(value: object, name: str = "delta") -> float:
     if not DELTA_FLOOR <= number < 1:
         raise InvalidParameter(name, f"{decimal_text(number)} is outside {decimal_text(DELTA_FLOOR)} … 1", "delta is a probability of failure; at 0 use dp.PureDP, at 1 nothing is private", "use a delta far below one over the number of people, for example 1e-6")
     return float(number)
-
-
-def _epsilon_argument(value: object) -> Fraction:
-    number = rational(value, "epsilon")
-    if number < 0:
-        raise InvalidParameter("epsilon", "it is negative", _WHY, "ask at an epsilon of 0 or more")
-    return number
-
-
-def _alpha(value: float) -> float:
-    if not 0 <= rational(value, "alpha") <= 1:
-        raise InvalidParameter("alpha", "it is not in [0, 1]", "it is a probability of false alarm", "pass a number from 0 to 1")
-    return float(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +62,14 @@ class PureDP(Explained):
 
     def delta_at(self, epsilon: float) -> float:
         """δ(ε′) = max(0, (e^ε − e^ε′)/(1+e^ε)), rounded up: randomised response is the worst case."""
-        mine, asked = rational(self.epsilon, "epsilon"), _epsilon_argument(epsilon)
+        mine, asked = rational(self.epsilon, "epsilon"), not_negative(epsilon, "epsilon")
         if asked >= mine:
             return 0.0
         return min(1.0, upper_float(enclose(lambda ball: (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp()))))
 
     def tradeoff(self, alpha: float) -> float:
         """The least probability of missing a person at false-alarm rate α, rounded down (math.md A5)."""
-        return _tradeoff_approx(self.epsilon, 0.0, _alpha(alpha))
+        return _tradeoff_approx(self.epsilon, 0.0, float(probability(alpha, "alpha")))
 
     def covers(self, other: Guarantee) -> bool:
         """Whether everything that satisfies `other` satisfies this too."""
@@ -123,13 +109,13 @@ class ApproxDP(Explained):
         return max(0.0, upper_float(enclose(lambda ball: (ball(mine).exp() - (ball(wanted) - ball(own)) / (1 - ball(own)) * (1 + ball(mine).exp())).log())))
 
     def delta_at(self, epsilon: float) -> float:
-        mine, own, asked = rational(self.epsilon, "epsilon"), rational(self.delta, "delta"), _epsilon_argument(epsilon)
+        mine, own, asked = rational(self.epsilon, "epsilon"), rational(self.delta, "delta"), not_negative(epsilon, "epsilon")
         if asked >= mine:
             return self.delta
         return min(1.0, upper_float(enclose(lambda ball: ball(own) + (1 - ball(own)) * (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp()))))
 
     def tradeoff(self, alpha: float) -> float:
-        return _tradeoff_approx(self.epsilon, self.delta, _alpha(alpha))
+        return _tradeoff_approx(self.epsilon, self.delta, float(probability(alpha, "alpha")))
 
     def covers(self, other: Guarantee) -> bool:
         return other.delta_at(self.epsilon) <= self.delta
@@ -163,10 +149,10 @@ class GDP(Explained):
 
     def delta_at(self, epsilon: float) -> float:
         """δ_μ(ε), rounded up (math.md A7)."""
-        return gdp_delta(rational(self.mu, "mu"), _epsilon_argument(epsilon))
+        return gdp_delta(rational(self.mu, "mu"), not_negative(epsilon, "epsilon"))
 
     def tradeoff(self, alpha: float) -> float:
-        return tradeoff_gdp(self.mu, _alpha(alpha))
+        return tradeoff_gdp(self.mu, float(probability(alpha, "alpha")))
 
     def covers(self, other: Guarantee) -> bool:
         if isinstance(other, GDP):

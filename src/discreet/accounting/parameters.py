@@ -32,11 +32,11 @@ def not_negative(value: object, name: str) -> Fraction:
     return number
 
 
-def within(value: object, name: str, floor: Fraction, ceiling: Fraction) -> Fraction:
+def within(value: object, name: str, floor: Fraction, ceiling: Fraction, remedy: str = "") -> Fraction:
     """A number of a closed interval, exactly."""
     number = rational(value, name)
     if not floor <= number <= ceiling:
-        raise InvalidParameter(name, f"{decimal_text(number)} is outside {decimal_text(floor)} … {decimal_text(ceiling)}", _WHY, f"pass a {name} of ordinary size")
+        raise InvalidParameter(name, f"{decimal_text(number)} is outside {decimal_text(floor)} … {decimal_text(ceiling)}", _WHY, remedy or f"pass a {name} of ordinary size")
     return number
 
 

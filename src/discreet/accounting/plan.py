@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
+from discreet.accounting.parameters import positive
 from discreet.accounting.pld import PLD, calibrate_sigma, fixed_size_subsampled, gaussian_pld, laplace_pld, poisson_subsampled
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, rational
@@ -48,7 +49,7 @@ def steps_pld(sigma: float, steps: int, sampling_rate: float = 1.0, scheme: str 
     """The loss distribution of `steps` steps, sampled ("poisson": add/remove neighbours, "fixed": replace-one)."""
     if noise not in ("gaussian", "laplace"):
         raise InvalidParameter("noise", "it is neither 'gaussian' nor 'laplace'", "the loss depends on the law of the noise", "pass one of the two")
-    base = (gaussian_pld if noise == "gaussian" else laplace_pld)(1 / _positive(sigma, "sigma"))
+    base = (gaussian_pld if noise == "gaussian" else laplace_pld)(1 / float(positive(sigma, "sigma")))
     if rational(sampling_rate, "sampling_rate") == 1:
         return base.self_compose(steps)
     if scheme not in ("poisson", "fixed"):
@@ -65,7 +66,7 @@ def plan(*, epsilon: float, delta: float, sigma: float | None = None, steps: int
     missing = [name for name, value in (("sigma", sigma), ("steps", steps), ("sampling_rate", sampling_rate)) if value is None]
     if len(missing) != 1:
         raise InvalidParameter("plan", f"{len(missing)} of sigma, steps and sampling_rate are missing", "exactly one of them can be found from the others", "give two of the three")
-    target, failure = float(_positive(epsilon, "epsilon")), float(_positive(delta, "delta"))
+    target, failure = float(positive(epsilon, "epsilon")), float(positive(delta, "delta"))
 
     curve = _curve(noise, scheme, accountant)
 
@@ -128,8 +129,8 @@ def rows_needed(spend: Guarantee, *, width: float, standard_deviation: float, lo
     """
     from statistics import NormalDist
 
-    wide, deviation = float(_positive(width, "width")), float(_positive(standard_deviation, "standard_deviation"))
-    reach = float(_positive(rational(high, "high") - rational(low, "low"), "the range"))
+    wide, deviation = float(positive(width, "width")), float(positive(standard_deviation, "standard_deviation"))
+    reach = float(positive(rational(high, "high") - rational(low, "low"), "the range"))
     if isinstance(spend, PureDP):
         noise = math.sqrt(2) * reach / spend.epsilon * -math.log(1 - level) / (math.sqrt(2) * NormalDist().inv_cdf(0.5 + level / 2))
     else:
@@ -164,9 +165,3 @@ def _largest_rate(meets: Callable[[float], bool]) -> float:
         low, high = (middle, high) if meets(middle) else (low, middle)
     return low
 
-
-def _positive(value: object, name: str) -> float:
-    number = rational(value, name)
-    if number <= 0:
-        raise InvalidParameter(name, "it is not positive", _WHY, f"pass a positive {name}")
-    return float(number)
