@@ -53,6 +53,13 @@ def encode(values: Floats, encoding: Encoding) -> Integers:
     return codes.astype(code_dtype(encoding))
 
 
+def places(codes: Integers, low: int, stride: int) -> npt.NDArray[np.int64]:
+    """(code − low) / stride: the cells of a grid, from 0."""
+    cells = codes.astype(np.int64)
+    cells -= low
+    return cells if stride == 1 else cells // stride
+
+
 def code_dtype(encoding: Encoding) -> type[np.int16] | type[np.int32]:
     """int16 for codes that fit in it, else int32 (the schema bounds every code by 2**31)."""
     return np.int16 if max(abs(encoding.low), abs(encoding.high)) < 1 << 15 else np.int32

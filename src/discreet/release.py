@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import Guarantee, guarantee_from_dict
 from discreet.errors import InvalidParameter
-from discreet.mechanisms import AdditiveNoise, mechanism_from_dict
+from discreet.exact import fraction_text
+from discreet.mechanisms import Mechanism, mechanism_from_dict
 from discreet.neighbors import Neighbors, neighbors_from_dict
 from discreet.queries import Query, query_from_dict
 
@@ -42,24 +44,28 @@ def asked_from_dict(record: dict[str, Any]) -> Asked:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its statistic, its noise and what the caller agreed to spend."""
+    """A question with its statistic, its mechanism and what the caller agreed to spend.
+
+    `delta` is the δ₀ that goes with the spend, for mechanisms that fail with a small probability; an (ε, δ) spend sets it aside from its δ.
+    """
 
     asked: Asked
     query: Query
-    mechanism: AdditiveNoise
+    mechanism: Mechanism
     spend: Guarantee
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A noisy statistic: `integers` counts steps of the mechanism's grid.
+    """What a mechanism answered: `integers` as its spec says (for additive noise, steps of its grid), `found` the keys that it discovered.
 
     `public_count` is the number of rows (row-level Replace) or of units (Replace with a unit), else None.
     """
 
     asked: Asked
     query: Query
-    mechanism: AdditiveNoise
+    mechanism: Mechanism
     integers: tuple[int, ...] = field(repr=False)
     neighbors: Neighbors
     spend: Guarantee
@@ -69,6 +75,8 @@ class Release:
     entry: int
     entry_hash: str
     secure: bool = True
+    delta: Fraction = Fraction(0)
+    found: tuple[str, ...] = ()
 
     @property
     def public_rows(self) -> int | None:
@@ -80,7 +88,7 @@ class Release:
             "format": FORMAT, "version": VERSION, "asked": self.asked.to_dict(), "query": self.query.to_dict(), "mechanism": self.mechanism.to_dict(),
             "integers": [str(value) for value in self.integers], "neighbors": self.neighbors.to_dict(), "spend": self.spend.to_dict(),
             "guarantee": self.guarantee.to_dict(), "public_count": self.public_count, "key": self.key, "entry": self.entry,
-            "entry_hash": self.entry_hash, "secure": self.secure,
+            "entry_hash": self.entry_hash, "secure": self.secure, "delta": fraction_text(self.delta), "found": list(self.found),
         }
         return json.dumps(record, ensure_ascii=False)
 
@@ -102,4 +110,5 @@ def _release_from_dict(record: dict[str, Any]) -> Release:
         integers=tuple(int(value) for value in record["integers"]), neighbors=neighbors_from_dict(record["neighbors"]),
         spend=guarantee_from_dict(record["spend"]), guarantee=guarantee_from_dict(record["guarantee"]), public_count=record["public_count"],
         key=record["key"], entry=record["entry"], entry_hash=record["entry_hash"], secure=record["secure"],
+        delta=Fraction(record["delta"]), found=tuple(record["found"]),
     )

@@ -1,6 +1,7 @@
 """How far one protected unit can move a statistic, exactly.
 
-A `Sensitivity` is an ℓ₁ value or the square of an ℓ₂ value, so that √2 never has to be rounded.
+A `Sensitivity` is an ℓ₁ value, the square of an ℓ₂ value (so that √2 never has to be rounded), the largest change of one score, or,
+for mechanisms that read a whole tally of values, the number of values that may change.
 The rules at the bottom are the only place where a neighbour relation becomes a number.
 """
 
@@ -46,11 +47,67 @@ class L2:
         return {"norm": "l2", "squared": fraction_text(self.squared)}
 
 
-Sensitivity = L1 | L2
+@dataclass(frozen=True, slots=True)
+class LInf:
+    """The largest change of one coordinate; `one_way` says that all coordinates of a neighbour move in the same direction."""
+
+    value: Fraction
+    one_way: bool
+
+    def __post_init__(self) -> None:
+        _positive(self.value)
+
+    @property
+    def span(self) -> Fraction:
+        """How far apart the changes of two coordinates can lie: Δ where all move one way, else 2Δ."""
+        return self.value if self.one_way else 2 * self.value
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"norm": "linf", "value": fraction_text(self.value), "one_way": self.one_way}
+
+
+CHANGES = ("replaced", "added or removed", "changed")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How the values of neighbouring data sets differ, for mechanisms that read a tally of values.
+
+    ``replaced``           at most `rows` values take other values; their number is fixed and public
+    ``added or removed``   at most `rows` values come, or at most `rows` values go
+    ``changed``            at most `rows` values go and at most `rows` values come
+    """
+
+    rows: int
+    change: str
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1 or self.change not in CHANGES:
+            raise InvalidParameter("a sensitivity", "it is no number of changed rows", "a mechanism's proof counts them", "derive it from the query")
+
+    def weighted(self, below: int, above: int) -> int:
+        """How far below·#{values ≤ t} − above·#{values > t} can move, for whole numbers below, above ≥ 0 and any t.
+
+        Theorem.  rows·max(below, above) if values come or go, rows·(below + above) otherwise, for every t at once.
+        Proof.    One value adds +below or −above. Coming or going adds or takes one such number; a replaced or changed
+                  value takes one and adds another, and two of them differ by at most below + above.
+        Checked.  tests/claims/test_tallies.py::test_weighted_prefix_counts_move_no_further
+        """
+        return self.rows * (max(below, above) if self.change == "added or removed" else below + above)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"norm": "rows", "rows": self.rows, "change": self.change}
+
+
+Sensitivity = L1 | L2 | LInf | Rows
 
 
 def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
-    return L1(Fraction(record["value"])) if record["norm"] == "l1" else L2(Fraction(record["squared"]))
+    if record["norm"] == "l1":
+        return L1(Fraction(record["value"]))
+    if record["norm"] == "l2":
+        return L2(Fraction(record["squared"]))
+    return LInf(Fraction(record["value"]), record["one_way"]) if record["norm"] == "linf" else Rows(record["rows"], record["change"])
 
 
 def _positive(value: Fraction) -> None:
@@ -89,6 +146,34 @@ def sum_sensitivity(neighbors: Neighbors, low: int, high: int, *, cells: int, op
         l1, l2_squared = largest, largest**2
     k = neighbors.rows
     return L1(Fraction(k * l1)), L2(Fraction(k * k * l2_squared))
+
+
+def score_sensitivity(neighbors: Neighbors, low: int, high: int, *, optional: bool) -> LInf:
+    """The largest change of one of several sums of per-row terms in [low, high]; a row may count in any number of them.
+
+    Theorem.  Let k = the rows of one unit. Every sum moves by at most k·c, with c = max(|low|, |high|) under AddRemove,
+              high − low under row-level Replace where every row counts in every sum, and max(high, 0) − min(low, 0) under Replace otherwise.
+              Under AddRemove all sums move the same way if 0 ≤ low or high ≤ 0.
+    Proof.    As for one cell in `sum_sensitivity`, for each sum on its own.
+    Checked.  tests/claims/test_selection.py::test_score_sensitivity_is_never_exceeded
+    """
+    if isinstance(neighbors, Replace):
+        every_row_counts = not optional and neighbors.unit is None
+        return LInf(Fraction(neighbors.rows * (high - low if every_row_counts else max(high, 0) - min(low, 0))), False)
+    return LInf(Fraction(neighbors.rows * max(abs(low), abs(high))), low >= 0 or high <= 0)
+
+
+def tally_sensitivity(neighbors: Neighbors, *, optional: bool) -> Rows:
+    """How the values of a column, or of the part of it that a filter keeps, differ between neighbours.
+
+    Theorem.  AddRemove: up to k values come or go. Row-level Replace of a whole column: one value is replaced. Replace with a
+              filter, or by units: up to k values go and up to k come (k = the rows of one unit).
+    Proof.    A row is one value, or none where a filter leaves it out; a unit has at most k rows, before and after.
+    Checked.  tests/claims/test_tallies.py::test_neighbouring_tallies_differ_as_stated
+    """
+    if not isinstance(neighbors, Replace):
+        return Rows(neighbors.rows, "added or removed")
+    return Rows(neighbors.rows, "changed" if optional or neighbors.unit is not None else "replaced")
 
 
 def gram_sensitivity(neighbors: Neighbors, norm_squared: int) -> L2:

@@ -16,17 +16,19 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
 from discreet.accounting import Guarantee, Price, guarantee_of, price_of, price_of_spend, within_spend
-from discreet.engines import Engine
+from discreet.engines import Engine, carry_out
 from discreet.errors import DiscreetError, InvalidParameter, LedgerRefused
+from discreet.exact import fraction_text
 from discreet.ledger import Ledger, Reservation
 from discreet.mechanisms import PROVEN_MECHANISMS
 from discreet.neighbors import Neighbors, require_neighbors
-from discreet.noise import Source, draw, secure_source
-from discreet.queries import PROVEN_QUERIES, GramMatrix, GramPlan, may_leave_out
+from discreet.noise import Source, apply, secure_source
+from discreet.queries import PROVEN_QUERIES, may_leave_out
 from discreet.release import Question, Release
 from discreet.schema import Schema
 
@@ -113,16 +115,16 @@ class Session:
         return Release(
             asked=question.asked, query=question.query, mechanism=question.mechanism, integers=tuple(int(value) for value in record["integers"]),
             neighbors=self.public.neighbors, spend=question.spend, guarantee=guarantee, public_count=self.public.count,
-            key=name, entry=debit.number, entry_hash=debit.hash, secure=record["secure"],
+            key=name, entry=debit.number, entry_hash=debit.hash, secure=record["secure"], delta=question.delta, found=tuple(record["found"]),
         )
 
     def price(self, question: Question) -> Price:
         """What a question would cost in this session's ledger."""
         return price_of((question.mechanism,), box=self.ledger.box)
 
-    def reserve(self, spend: Guarantee, *, key: str | None = None) -> Reservation:
+    def reserve(self, spend: Guarantee, *, delta: Fraction = Fraction(0), key: str | None = None) -> Reservation:
         """Set budget aside for a procedure of several steps; closing it gives back what no step used."""
-        return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box), key=key)
+        return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box, delta=delta), key=key)
 
     def _checked(self, question: Question) -> None:
         """Refuses, before the debit, a question whose noise is not what its statistic and its spend call for.
@@ -135,35 +137,33 @@ class Session:
         query, mechanism, schema = question.query, question.mechanism, self.public.schema
         if type(query) not in PROVEN_QUERIES or type(mechanism) not in PROVEN_MECHANISMS:
             raise _mismatch("its query or its mechanism is of a type without a theorem")
-        if not isinstance(query, GramMatrix) and not query.optional and any(may_leave_out(key, schema) for key in query.keys):
+        if mechanism.reads != query.gives:
+            raise _mismatch(f"its mechanism reads a {mechanism.reads}, and its query gives a {query.gives}")
+        if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
             raise _mismatch("its query says that every row counts, and its keys can leave rows out")
         proven = query.sensitivity(self.public.neighbors)
         if mechanism.sensitivity not in (proven if isinstance(proven, tuple) else (proven,)):
             raise _mismatch(f"its mechanism is not calibrated to its query's sensitivity under {self.public.neighbors}")
-        if not within_spend(mechanism, question.spend):
+        if not within_spend(mechanism, question.spend, question.delta):
             raise _mismatch("its mechanism costs more than its spend")
 
     def _request(self, question: Question) -> dict[str, Any]:
         return {
             "asked": question.asked.to_dict(), "query": question.query.to_dict(), "mechanism": question.mechanism.to_dict(),
-            "spend": question.spend.to_dict(), "neighbors": self.public.neighbors.to_dict(), "data": self._engine.data_id(),
+            "spend": question.spend.to_dict(), "delta": fraction_text(question.delta), "neighbors": self.public.neighbors.to_dict(), "data": self._engine.data_id(),
         }
 
-    def _aggregate(self, question: Question, key: str) -> list[int]:
-        plan = question.query.plan()
+    def _aggregate(self, question: Question, key: str) -> Any:
         try:
-            sums = self._engine.gram(plan) if isinstance(plan, GramPlan) else self._engine.sums(plan)
-            return question.query.assemble(sums)
+            return question.query.assemble(carry_out(self._engine, question.query.plan()))
         except Exception:
             pass  # raised below: the engine's own error may quote a cell, so it is not even chained
         raise ReleaseFailed(key)
 
-    def _draw(self, question: Question, statistic: list[int]) -> str:
-        """Statistic plus noise on the mechanism's grid, as the JSON text that the ledger keeps."""
-        mechanism = question.mechanism
-        noise = draw(mechanism, len(statistic), self._source)
-        cut = 1 << mechanism.refinement
-        return json.dumps({"integers": [str(value * cut + int(step)) for value, step in zip(statistic, noise, strict=True)], "secure": self._source.secure})
+    def _draw(self, question: Question, statistic: Any) -> str:
+        """The mechanism's answer, as the JSON text that the ledger keeps."""
+        answer = apply(question.mechanism, statistic, self._source)
+        return json.dumps({"integers": [str(value) for value in answer.integers], "found": list(answer.found), "secure": self._source.secure})
 
     def __reduce__(self) -> NoReturn:
         raise _not_copied("session")

@@ -13,7 +13,7 @@ import discreet
 
 SOURCE = Path(discreet.__file__).parent
 
-VOCABULARY = {"errors", "exact", "neighbors", "schema", "sensitivity"}
+VOCABULARY = {"errors", "exact", "neighbors", "schema", "sensitivity", "tally"}
 TRUSTED = {"balls", "mechanisms", "noise", "accounting", "queries", "kernels", "engines", "ledger"}  # layers 1–3
 READERS = {"release", "inference", "plots", "accounting_plots"}  # post-processing
 ANYTHING = VOCABULARY | TRUSTED | READERS | {"session", "datasets", "estimators", "demo", "ledger_view", "account_view", "cli", "testing", ""}
@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "neighbors": {"errors"},
     "schema": {"errors", "exact"},
     "sensitivity": {"errors", "exact", "neighbors"},
+    "tally": set(),
     "balls": set(),  # the one lock on the precision of ball arithmetic, which noise and accounting share
     "mechanisms": VOCABULARY,
     "noise": {"mechanisms", "balls"} | VOCABULARY,
@@ -47,6 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 FRAMES = {"pandas", "polars", "pyarrow"}
 MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     **{package: set() for package in (*VOCABULARY, "mechanisms", "ledger", "release", "session", "datasets")},
+    "tally": {"numpy"},
     "balls": {"flint"},
     "noise": {"numpy", "cryptography", "flint", "numba"},
     "accounting": {"flint", "numpy", "scipy"},

@@ -160,7 +160,7 @@ def test_one_unit_never_moves_a_sum_by_more_than_claimed(before, after, others, 
             data = [[*others, *(("mine", *cell) for cell in own)] for own in (before, replaced)]
             shuffle.shuffle(data[1])  # the order of rows is no information
             difference = totals_of(data[0], neighbors, query) - totals_of(data[1], neighbors, query)
-            l1, l2 = query.sensitivity(neighbors)
+            l1, l2, _ = query.sensitivity(neighbors)
             assert sum(abs(entry) for entry in difference) <= l1.value
             assert sum(entry * entry for entry in difference) <= l2.squared
 

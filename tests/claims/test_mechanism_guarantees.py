@@ -5,10 +5,23 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 import discreet as dp
-from discreet.accounting import gaussian_noise, geometric_noise, guarantee_of, laplace_noise
+from discreet.accounting import (
+    Price,
+    bounded_range_within,
+    gaussian_noise,
+    geometric_noise,
+    guarantee_of,
+    laplace_noise,
+    pure_within,
+    spend_box,
+)
+from discreet.accounting.gaussian import mu_for_pure
+from discreet.accounting.losses import Loss
+from discreet.accounting.pricing import _price, loss_fits, mu_for_bounded_range
+from discreet.errors import NoTheorem
 from discreet.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise
 from discreet.sensitivity import L1, L2
 
@@ -73,3 +86,45 @@ def test_specs_refuse_what_no_proof_covers():
     ):
         with pytest.raises(dp.InvalidParameter):
             bad()
+
+
+def binary_pair(epsilon, top):
+    """The extreme pair of bounded range: log-ratios top and top − epsilon."""
+    q = (1 - math.exp(top - epsilon)) / (math.exp(top) - math.exp(top - epsilon))
+    return math.exp(top) * q, q
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 2.5, 8.0, 20.0])
+def test_bounded_range_curves_lie_above_their_gaussian(epsilon):
+    """The kink (q, 1 − p) of every extreme pair lies on or above G_mu: Φ⁻¹(p) − Φ⁻¹(q) ≤ mu; 1 % less is too little."""
+    mu = mu_for_bounded_range(Fraction(repr(epsilon)))
+    pairs = [binary_pair(epsilon, top) for top in np.linspace(0, epsilon, 2001)[1:-1]]
+    needed = max(-ndtri(1 - p) - ndtri(q) if p > 0.5 else ndtri(p) - ndtri(q) for p, q in pairs)
+    assert needed <= mu * (1 + 1e-9)
+    assert needed > 0.99 * mu
+    assert mu < 0.8 * mu_for_pure(Fraction(repr(epsilon)))
+
+
+def test_losses_become_prices_in_every_box():
+    """A mechanism of two pure parts, one of bounded range and a delta: charged part by part, in every kind of box."""
+    loss = Loss(mu_squared=Fraction(1, 4), pure=(Fraction(1, 2), Fraction(1, 3)), bounded_range=(Fraction(1),), delta=Fraction(1, 10**6))
+    in_mu, in_epsilon, in_rho = (_price(loss, box) for box in (Price(mu_squared=Fraction(1)), Price(epsilon=Fraction(1)), Price(rho=Fraction(1))))
+    squares = [Fraction(mu) ** 2 for mu in (mu_for_pure(Fraction(1, 2)), mu_for_pure(Fraction(1, 3)), mu_for_bounded_range(Fraction(1)))]
+    assert in_mu == Price(mu_squared=Fraction(1, 4) + sum(squares), delta=loss.delta)
+    assert in_epsilon == Price(Fraction(11, 6), Fraction(1, 4), loss.delta)
+    assert in_rho.rho == pytest.approx(1 / 8 + 0.5 * math.tanh(0.25) + math.tanh(1 / 6) / 3 + 1 / 8)
+    assert in_rho.delta == loss.delta
+    with pytest.raises(NoTheorem, match="zCDP alone"):
+        _price(Loss(rho=Fraction(1)), Price(mu_squared=Fraction(1)))
+    assert loss_fits(loss, in_mu)
+    assert not loss_fits(loss, Price(mu_squared=in_mu.mu_squared))  # no delta
+
+
+@pytest.mark.parametrize("spend", [dp.GDP(0.3), dp.PureDP(0.7), dp.ZCDP(0.02), dp.ApproxDP(1.0, 1e-6)], ids=repr)
+@pytest.mark.parametrize("parts", [1, 5])
+def test_the_greatest_epsilon_of_a_spend_fits_and_a_greater_one_does_not(spend, parts):
+    delta = Fraction(1, 10**7)
+    for greatest, loss in ((pure_within, lambda e: Loss(pure=(e,) * parts)), (bounded_range_within, lambda e: Loss(bounded_range=(e,) * parts))):
+        epsilon = greatest(spend, delta, parts=parts)
+        assert loss_fits(loss(epsilon), spend_box(spend, delta))
+        assert not loss_fits(loss(epsilon * (1 + Fraction(1, 10**6))), spend_box(spend, delta))

@@ -106,6 +106,18 @@ def reference_sums(rows, plan, schema, neighbors):
     return result
 
 
+def reference_tally(rows, plan, schema, neighbors):
+    """{cell of the grid: rows in it}, by sorted cell."""
+    found = {}
+    for row in bounded(rows, schema, neighbors):
+        if cell_of(row, plan.keys, schema) == 0:
+            grid = plan.factor.encoding
+            steps = code(clamped(row[plan.factor.column], schema[plan.factor.column]), grid) - grid.low
+            assert steps % plan.stride == 0
+            found[steps // plan.stride] = found.get(steps // plan.stride, 0) + 1
+    return dict(sorted(found.items()))
+
+
 def reference_gram(rows, plan, schema, neighbors):
     width = len(plan.factors)
     result = [[0] * width for _ in range(width)]

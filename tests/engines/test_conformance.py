@@ -8,11 +8,11 @@ from decimal import Decimal
 
 import pytest
 from engine_kinds import KINDS, make_engine, write_cell
-from engine_reference import reference_gram, reference_sums
+from engine_reference import reference_gram, reference_sums, reference_tally
 
 from discreet.engines import Engine
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Between, Bins, GramPlan, Levels, Split, Subset, SumsPlan
+from discreet.queries import Between, Bins, GramPlan, Levels, Split, Subset, SumsPlan, TallyPlan
 from discreet.queries.sums import number_factor
 from discreet.schema import Boolean, Category, Integer, Real, Schema
 
@@ -70,6 +70,15 @@ def plans():
     yield SumsPlan((Bins("fine", tuple(float(edge) for edge in range(-300, 300, 3))),), ((),))
 
 
+def tally_plans():
+    numbers = [name for name, column in SCHEMA.items() if not isinstance(column, Category)]
+    yield from (TallyPlan((), factor(name)) for name in numbers)
+    yield TallyPlan((), factor("fine", 16))
+    yield TallyPlan((), factor("huge", 16))
+    yield TallyPlan((Between("fine", -1.0, 0.30000000000000004), Subset("worded", (1,))), factor("age"))
+    yield TallyPlan((Subset("region", ()),), factor("real"))
+
+
 GRAM = GramPlan((factor("real"), factor("age"), factor("flag"), factor("typed"), factor("fine", 16)))
 
 
@@ -87,6 +96,11 @@ def test_every_engine_gives_the_reference_integers(kind, neighbors, rows, tmp_pa
         assert answer.shape == (plan.cells, len(plan.terms))
         assert all(type(entry) is int for entry in answer.flat)
         assert answer.tolist() == reference_sums(listed, plan, SCHEMA, neighbors), plan
+    for plan in tally_plans():
+        tally = engine.tally(plan)
+        assert tally.cells == plan.cells
+        assert dict(zip(tally.places.tolist(), tally.counts.tolist(), strict=True)) == reference_tally(listed, plan, SCHEMA, neighbors), plan
+        assert tally.places.tolist() == sorted(tally.places.tolist())
     assert engine.gram(GRAM).tolist() == reference_gram(listed, GRAM, SCHEMA, neighbors)
     units = len({cell for cell in read.get(neighbors.unit or "", []) if cell is not None and cell == cell})
     assert engine.public_count() == (rows if neighbors == Replace() else units if isinstance(neighbors, Replace) else None)

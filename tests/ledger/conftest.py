@@ -43,7 +43,7 @@ def run_process() -> Callable[..., Any]:
 
     def run(command: str, *arguments: object) -> Any:
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run([sys.executable, str(SCRIPT), command, *map(str, arguments)], capture_output=True, text=True, timeout=120, env=environment, check=False)
+        done = subprocess.run([sys.executable, str(SCRIPT), command, *map(str, arguments)], capture_output=True, text=True, timeout=600, env=environment, check=False)
         if done.returncode < 0:
             return {"signal": -done.returncode, "printed": done.stdout}
         assert done.returncode == 0, done.stderr

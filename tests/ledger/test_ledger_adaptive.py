@@ -20,7 +20,7 @@ from scipy.special import logsumexp, ndtr
 
 import discreet as dp
 from discreet.accounting import Price, gaussian_noise, geometric_noise, open_box, price_of
-from discreet.accounting.pricing import gaussian_mu_squared, pure_epsilon
+from discreet.accounting.losses import gaussian_mu_squared, pure_epsilon
 from discreet.accounting.renyi_conversions import zcdp_delta
 from discreet.errors import BudgetExceeded
 from discreet.ledger import Ledger

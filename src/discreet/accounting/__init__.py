@@ -1,6 +1,6 @@
 """Mechanism → guarantee → price: what was promised, and what it costs."""
 
-from discreet.accounting.calibrate import gaussian_noise, geometric_noise, laplace_noise
+from discreet.accounting.calibrate import bounded_range_within, gaussian_noise, geometric_noise, laplace_noise, pure_within
 from discreet.accounting.guarantees import (
     GDP,
     ApproxDP,
@@ -10,10 +10,10 @@ from discreet.accounting.guarantees import (
     guarantee_from_dict,
     spend_mu_squared,
 )
-from discreet.accounting.pricing import Price, guarantee_of, open_box, price_of, price_of_spend, within_spend
+from discreet.accounting.pricing import Price, guarantee_of, open_box, price_of, price_of_spend, spend_box, within_spend
 from discreet.accounting.renyi import RDP, ZCDP
 
 __all__ = [
-    "ApproxDP", "GDP", "Guarantee", "Price", "PureDP", "RDP", "ZCDP", "compose", "gaussian_noise", "geometric_noise", "guarantee_from_dict", "guarantee_of",
-    "laplace_noise", "open_box", "price_of", "price_of_spend", "spend_mu_squared", "within_spend",
+    "ApproxDP", "GDP", "Guarantee", "Price", "PureDP", "RDP", "ZCDP", "bounded_range_within", "compose", "gaussian_noise", "geometric_noise", "guarantee_from_dict", "guarantee_of",
+    "laplace_noise", "open_box", "price_of", "price_of_spend", "pure_within", "spend_box", "spend_mu_squared", "within_spend",
 ]

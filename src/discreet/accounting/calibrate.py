@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
+from discreet.accounting.guarantees import Guarantee
+from discreet.accounting.losses import Loss
+from discreet.accounting.pricing import loss_fits, spend_box
 from discreet.errors import InvalidParameter
-from discreet.exact import float_up, sqrt_up
+from discreet.exact import float_down, float_up, sqrt_up
 from discreet.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise
 from discreet.mechanisms.additive import LARGEST_STEPS, SMALLEST_STEPS
 from discreet.sensitivity import L1, L2
@@ -30,6 +34,29 @@ def geometric_noise(sensitivity: L1, epsilon: Fraction) -> GeometricNoise:
     if scale > LARGEST_STEPS:
         raise _too_much()
     return GeometricNoise(sensitivity, scale, 0)
+
+
+def pure_within(spend: Guarantee, delta: Fraction = Fraction(0), *, parts: int = 1) -> Fraction:
+    """The greatest ε (a float) such that `parts` pure mechanisms of ε each, one after another, cost no more than a spend with δ₀ = `delta`."""
+    return _greatest(spend, delta, lambda epsilon: Loss(pure=(epsilon,) * parts), parts)
+
+
+def bounded_range_within(spend: Guarantee, delta: Fraction = Fraction(0), *, parts: int = 1) -> Fraction:
+    """The same for mechanisms of bounded range ε, such as the exponential mechanism (math.md B6)."""
+    return _greatest(spend, delta, lambda epsilon: Loss(bounded_range=(epsilon,) * parts), parts)
+
+
+def _greatest(spend: Guarantee, delta: Fraction, loss: Callable[[Fraction], Loss], parts: int) -> Fraction:
+    box = spend_box(spend, delta)
+    if box.epsilon:
+        return Fraction(float_down(box.epsilon / parts))
+    low, high = 0.0, 1.0
+    while loss_fits(loss(Fraction(high)), box):
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high and math.nextafter(low, high) < high:
+        middle = low + (high - low) / 2
+        low, high = (middle, high) if loss_fits(loss(Fraction(middle)), box) else (low, middle)
+    return Fraction(low)
 
 
 def _refinement(spread: Fraction) -> int:

@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.gaussian import mu_for_approx, mu_for_pure
+from discreet.accounting.gaussian import gdp_epsilon, mu_for_approx, mu_for_pure
 from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP, spend_mu_squared
+from discreet.accounting.losses import Loss, loss_of
 from discreet.accounting.renyi import ZCDP
-from discreet.accounting.renyi_conversions import pure_rho
+from discreet.accounting.renyi_conversions import bounded_range_rho, pure_rho
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_up, rational, sqrt_up
-from discreet.mechanisms import AdditiveNoise, GaussianNoise
-from discreet.sensitivity import L1, L2
+from discreet.mechanisms import Mechanism
 
 _SPLIT_WHY = "the box is fixed when the ledger is opened and never re-split: moving budget after seeing answers breaks the guarantee"
 
@@ -39,66 +39,92 @@ class Price:
         return ", ".join(f"{name} = {decimal_text(amount)}" for name, amount in named if amount) or "nothing"
 
 
-def guarantee_of(mechanism: AdditiveNoise) -> Guarantee:
-    """The guarantee of one mechanism.
+def guarantee_of(mechanism: Mechanism) -> Guarantee:
+    """The guarantee of one mechanism, from its loss (accounting.losses).
 
-    Theorem.  Gaussian noise of standard deviation σ on a statistic of ℓ₂ sensitivity Δ is (Δ/σ)-GDP (math.md B5).
-              Laplace, two-sided geometric and Tulap noise of scale b on ℓ₁ sensitivity Δ is (Δ/b)-DP (B2, M3);
-              for the integer laws Δ counts integer units. Rounding to a grid that the statistic lies on keeps both.
+    Theorem.  Parts compose: Gaussian ones to μ = √Σμ², pure ones and those of bounded range to ε = Σε, a mixture of both to the μ of all of
+              them; an event of probability δ outside which a part fails adds δ to the (ε, δ) of the rest. A Gaussian loss with δ is
+              said as (ε, 2δ) with δ_μ(ε) = δ. Rounding to a grid that the statistic lies on keeps all of them.
     Checked.  tests/claims/test_mechanism_guarantees.py
     """
-    if isinstance(mechanism, GaussianNoise):
-        return GDP(float_up(sqrt_up(gaussian_mu_squared(mechanism))))
-    return PureDP(float_up(pure_epsilon(mechanism)))
+    loss = loss_of(mechanism)
+    if loss.rho:
+        if loss.delta:
+            raise NoTheorem("the guarantee of a mechanism", "it is known by its zCDP but for δ", "no single guarantee of this library says that", "charge it to a ledger of dp.ZCDP(rho) with delta0=")
+        return ZCDP(float_up(_rho(loss)))
+    if loss.epsilon is not None:
+        epsilon = float_up(loss.epsilon)
+        return ApproxDP(epsilon, float_up(loss.delta)) if loss.delta else PureDP(epsilon)
+    mu = sqrt_up(_mu_squared(loss))
+    return ApproxDP(gdp_epsilon(mu, loss.delta), float_up(2 * loss.delta)) if loss.delta else GDP(float_up(mu))
 
 
-def gaussian_mu_squared(mechanism: AdditiveNoise) -> Fraction:
-    """μ² = Δ²/σ², exactly."""
-    assert isinstance(mechanism.sensitivity, L2)
-    return mechanism.sensitivity.squared / mechanism.spread**2
+def mu_for_bounded_range(epsilon: Fraction) -> float:
+    """The least μ such that every mechanism of bounded range ε is μ-GDP, rounded up: the μ of a pure ε/2.
+
+    Theorem.  If all log-ratios of M(D) to M(D′) lie in an interval of length ε, then M is μ-GDP with μ = −2Φ⁻¹(1/(1+e^(ε/2))).
+    Proof.    The most distinguishable such pair has two outcomes, of probabilities p and q under D and D′ with logit p − logit q = ε
+              (Dong et al. 2020, Thm 1). Its trade-off curve is the chord through (q, 1−p) of a convex curve, so G_μ lies below it iff
+              Φ⁻¹(p) − Φ⁻¹(q) ≤ μ (as for mu_for_pure). With x = Φ⁻¹(p), d logit/dx = φ(x)/(Φ(x)Φ(−x)), which rises with |x|; so a
+              stretch of ε in logits is longest in x about 0: p = 1−q = 1/(1+e^(−ε/2)).
+    Checked.  tests/claims/test_mechanism_guarantees.py::test_bounded_range_curves_lie_above_their_gaussian
+    """
+    return mu_for_pure(epsilon / 2)
 
 
-def pure_epsilon(mechanism: AdditiveNoise) -> Fraction:
-    """ε = Δ/b, exactly."""
-    assert isinstance(mechanism.sensitivity, L1)
-    return mechanism.sensitivity.value / mechanism.spread
-
-
-def price_of(mechanisms: Iterable[AdditiveNoise], *, box: Price) -> Price:
+def price_of(mechanisms: Iterable[Mechanism], *, box: Price) -> Price:
     """The exact price of releasing all of them, in a given box.
 
-    A pure mechanism is charged to ε_p where the box opened one, else at μ = −2Φ⁻¹(1/(1+e^ε)), rounded up. In a zCDP box
-    Gaussian noise is charged ρ = μ²/2 exactly and a pure mechanism ρ = ε·tanh(ε/2), rounded up.
+    A pure mechanism, or one of bounded range, is charged to ε_p where the box opened one, else at its μ (`mu_for_pure`,
+    `mu_for_bounded_range`), rounded up. In a zCDP box Gaussian noise is charged ρ = μ²/2 exactly, a pure mechanism ρ = ε·tanh(ε/2), rounded
+    up, and one of bounded range ε²/8. What is known by its zCDP alone is charged in a zCDP box alone. δ is charged to δ₀ everywhere.
     """
-    total = Price()
-    for mechanism in mechanisms:
-        if box.rho > 0:
-            total += Price(rho=_rho(mechanism))
-        elif isinstance(mechanism, GaussianNoise):
-            total += Price(mu_squared=gaussian_mu_squared(mechanism))
-        elif box.epsilon > 0:
-            total += Price(epsilon=pure_epsilon(mechanism))
-        else:
-            total += Price(mu_squared=Fraction(mu_for_pure(pure_epsilon(mechanism))) ** 2)
-    return total
+    return sum((_price(loss_of(mechanism), box) for mechanism in mechanisms), Price())
 
 
-def within_spend(mechanism: AdditiveNoise, spend: Guarantee) -> bool:
-    """Whether one mechanism costs no more than `spend`, compared exactly; a pure spend needs a pure mechanism."""
-    if isinstance(spend, PureDP):
-        return not isinstance(mechanism, GaussianNoise) and pure_epsilon(mechanism) <= rational(spend.epsilon, "epsilon")
-    if isinstance(spend, ZCDP):
-        return _rho(mechanism) <= spend.exact
-    return price_of((mechanism,), box=Price()).mu_squared <= spend_mu_squared(spend)
-
-
-def price_of_spend(spend: Guarantee, *, box: Price) -> Price:
-    """What may be set aside for a procedure that will spend `spend` in all, in a given box."""
+def _price(loss: Loss, box: Price) -> Price:
     if box.rho > 0:
-        return Price(rho=Fraction(pure_rho(spend.epsilon)) if isinstance(spend, PureDP) else spend_mu_squared(spend) / 2)
+        return Price(rho=_rho(loss), delta=loss.delta)
+    if loss.rho:
+        raise NoTheorem("pricing a mechanism", "it is known by its zCDP alone", "a bound on Rényi divergences bounds no trade-off curve by a Gaussian one", "open the ledger with dp.ZCDP(rho), or choose another noise")
+    if box.epsilon > 0:
+        return Price(sum((*loss.pure, *loss.bounded_range), Fraction(0)), loss.mu_squared, loss.delta)
+    return Price(mu_squared=_mu_squared(loss), delta=loss.delta)
+
+
+def spend_box(spend: Guarantee, delta: Fraction = Fraction(0)) -> Price:
+    """What a spend allows, as a box: ε for a pure spend, ρ for zCDP, else μ²; and δ₀ = `delta`, which an (ε, δ) spend sets aside from its δ."""
+    if isinstance(spend, PureDP):
+        return Price(epsilon=rational(spend.epsilon, "epsilon"), delta=delta)
+    if isinstance(spend, ZCDP):
+        return Price(rho=spend.exact, delta=delta)
+    if isinstance(spend, ApproxDP) and delta:
+        whole = rational(spend.delta, "delta")
+        if not delta < whole:
+            raise InvalidParameter("delta=", f"it must be below the spend's own delta = {decimal_text(whole)}", _SPLIT_WHY, "leave it out for a tenth of the spend's delta")
+        return Price(mu_squared=Fraction(mu_for_approx(rational(spend.epsilon, "epsilon"), whole - delta)) ** 2, delta=delta)
+    return Price(mu_squared=spend_mu_squared(spend), delta=delta)
+
+
+def within_spend(mechanism: Mechanism, spend: Guarantee, delta: Fraction = Fraction(0)) -> bool:
+    """Whether one mechanism costs no more than `spend` with δ₀ = `delta`, compared exactly; a pure spend needs a pure mechanism."""
+    return loss_fits(loss_of(mechanism), spend_box(spend, delta))
+
+
+def loss_fits(loss: Loss, box: Price) -> bool:
+    """Whether a loss costs no more than a box holds, in every coordinate."""
+    price = _price(loss, box)
+    return price.epsilon <= box.epsilon and price.mu_squared <= box.mu_squared and price.rho <= box.rho and price.delta <= box.delta
+
+
+def price_of_spend(spend: Guarantee, *, box: Price, delta: Fraction = Fraction(0)) -> Price:
+    """What may be set aside for a procedure that will spend `spend` in all, in a given box."""
+    asked = spend_box(spend, delta)
+    if box.rho > 0:
+        return Price(rho=Fraction(pure_rho(spend.epsilon)) if isinstance(spend, PureDP) else asked.rho or asked.mu_squared / 2, delta=delta)
     if isinstance(spend, PureDP) and box.epsilon > 0:
-        return Price(epsilon=rational(spend.epsilon, "epsilon"))
-    return Price(mu_squared=spend_mu_squared(spend))
+        return asked
+    return Price(mu_squared=asked.mu_squared or spend_mu_squared(spend), delta=delta)
 
 
 def open_box(budget: Guarantee, *, pure: float | None = None, delta0: float | None = None) -> Price:
@@ -132,6 +158,13 @@ def open_box(budget: Guarantee, *, pure: float | None = None, delta0: float | No
     raise NoTheorem("budget=", f"a {type(budget).__name__} is not a guarantee that a ledger counts in", "a ledger promises one", "pass dp.ApproxDP(epsilon, delta), dp.GDP(mu), dp.ZCDP(rho) or dp.PureDP(epsilon)")
 
 
-def _rho(mechanism: AdditiveNoise) -> Fraction:
-    """The ρ of one mechanism: μ²/2 exactly, or ε·tanh(ε/2) rounded up (math.md D1, D5)."""
-    return gaussian_mu_squared(mechanism) / 2 if isinstance(mechanism, GaussianNoise) else Fraction(pure_rho(pure_epsilon(mechanism)))
+def _mu_squared(loss: Loss) -> Fraction:
+    """The μ² of a loss without zCDP parts."""
+    pure = sum((Fraction(mu_for_pure(epsilon)) ** 2 for epsilon in loss.pure), Fraction(0))
+    return loss.mu_squared + pure + sum((Fraction(mu_for_bounded_range(epsilon)) ** 2 for epsilon in loss.bounded_range), Fraction(0))
+
+
+def _rho(loss: Loss) -> Fraction:
+    """The ρ of a loss: μ²/2 exactly, ε·tanh(ε/2) rounded up for a pure part, ε²/8 for one of bounded range (math.md B6, D1, D5)."""
+    pure = sum((Fraction(pure_rho(epsilon)) for epsilon in loss.pure), Fraction(0))
+    return loss.mu_squared / 2 + pure + sum((bounded_range_rho(epsilon) for epsilon in loss.bounded_range), Fraction(0)) + loss.rho

@@ -242,7 +242,8 @@ def rdp_of(guarantee: Guarantee | ZCDP | RDP, orders: Sequence[Fraction | float]
 
 def rdp_of_mechanism(mechanism: AdditiveNoise, orders: Sequence[Fraction | float] = USUAL_ORDERS) -> RDP:
     """The Rényi curve of additive noise: exact for Gaussian and Laplace noise, the pure bound for integer laws."""
-    from discreet.accounting.pricing import guarantee_of, pure_epsilon
+    from discreet.accounting.losses import pure_epsilon
+    from discreet.accounting.pricing import guarantee_of
     from discreet.mechanisms import LaplaceNoise
 
     if isinstance(mechanism, LaplaceNoise):

@@ -127,7 +127,8 @@ def amplify_renyi(guarantee: Guarantee | ZCDP | RDP, sampling: Sampling, neighbo
 
 def amplify_mechanism(mechanism: AdditiveNoise, sampling: Sampling, neighbors: Neighbors, *, orders: Sequence[Fraction | float] = SAMPLED_ORDERS) -> RDP:
     """The Rényi curve of additive noise on a sample; Laplace noise under Poisson sampling keeps its own curve (a symmetric pair)."""
-    from discreet.accounting.pricing import gaussian_mu_squared, guarantee_of, pure_epsilon
+    from discreet.accounting.losses import gaussian_mu_squared, pure_epsilon
+    from discreet.accounting.pricing import guarantee_of
     from discreet.mechanisms import GaussianNoise
 
     if isinstance(sampling, PoissonSampling) and isinstance(mechanism, LaplaceNoise):

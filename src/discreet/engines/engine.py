@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import Neighbors
-from discreet.queries import GramPlan, SumsPlan
+from discreet.queries import GramPlan, SumsPlan, TallyPlan
 from discreet.schema import Schema
+from discreet.tally import Tally
 
 ObjectIntegers = npt.NDArray[np.object_]
 
@@ -21,7 +22,7 @@ class Engine(Protocol):
     """Carries out plans over one data source.
 
     Results are arrays of Python integers (dtype object), equal on every engine, whatever the order of rows.
-    Making an engine reads names, types and lengths, never a cell; `sums`, `gram` and `public_count` read cells.
+    Making an engine reads names, types and lengths, never a cell; `sums`, `gram`, `tally` and `public_count` read cells.
     None of them raises or warns because of what a cell holds.
     """
 
@@ -34,6 +35,10 @@ class Engine(Protocol):
 
     def gram(self, plan: GramPlan) -> ObjectIntegers:
         """Σ of all pairwise products of the factors, shape (factors, factors)."""
+        ...
+
+    def tally(self, plan: TallyPlan) -> Tally:
+        """How many rows hold each value of a factor's grid."""
         ...
 
     def public_count(self) -> int | None:
@@ -51,6 +56,13 @@ class Engine(Protocol):
         confirm the guess.
         """
         ...
+
+
+def carry_out(engine: Engine, plan: Any) -> Any:
+    """What an engine gives for a plan."""
+    if isinstance(plan, TallyPlan):
+        return engine.tally(plan)
+    return engine.gram(plan) if isinstance(plan, GramPlan) else engine.sums(plan)
 
 
 def needed_columns(schema: Schema, neighbors: Neighbors) -> tuple[str, ...]:

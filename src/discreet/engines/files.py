@@ -31,8 +31,9 @@ from discreet.engines.selection import Selection
 from discreet.engines.sql import identifier, source_kind, text_literal, unit_sql
 from discreet.errors import DataShapeRefused, InvalidParameter, MissingExtra
 from discreet.neighbors import Neighbors
-from discreet.queries import GramPlan, SumsPlan
+from discreet.queries import GramPlan, SumsPlan, TallyPlan
 from discreet.schema import Category, Schema
+from discreet.tally import Tally
 
 FORMATS = ("parquet", "csv")
 CHUNK = 1 << 22
@@ -80,6 +81,16 @@ class FileEngine:
 
         return self._run(work, lambda engine: engine.gram(plan))
 
+    def tally(self, plan: TallyPlan) -> Tally:
+        """How many rows hold each value of a factor's grid."""
+
+        def work(connection: Any, folder: str) -> Tally:
+            found = connection.execute(self._selection(connection, folder, plan).tally(plan)).fetchnumpy()
+            places, counts = (np.asarray(column, dtype=np.int64) for column in found.values())
+            return Tally(plan.cells, places, counts)
+
+        return self._run(work, lambda engine: engine.tally(plan))
+
     def public_count(self) -> int | None:
         """Rows under row-level Replace, distinct units under Replace(unit=), None under AddRemove."""
         if not self.neighbors.unit_count_is_public:
@@ -99,7 +110,7 @@ class FileEngine:
         """Format and absolute paths: contents are never hashed (see `Engine.data_id`)."""
         return f"{self._format}:" + "|".join(self._paths)
 
-    def _selection(self, connection: Any, folder: str, plan: SumsPlan | GramPlan) -> Selection:
+    def _selection(self, connection: Any, folder: str, plan: SumsPlan | GramPlan | TallyPlan) -> Selection:
         selection = Selection(self._source(folder), self._types, self.schema, self.neighbors)
         for statement, values in selection.setup(plan):
             connection.execute(statement, [values, values] if values else [])

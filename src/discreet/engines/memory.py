@@ -30,9 +30,10 @@ from discreet.engines.cells import (
 from discreet.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import Neighbors
-from discreet.queries import Between, Bins, Factor, GramPlan, Key, Levels, Split, SumsPlan
+from discreet.queries import Between, Bins, Factor, GramPlan, Key, Levels, Split, SumsPlan, TallyPlan
 from discreet.queries.plans import BLOCK_ROWS, term_bounds
 from discreet.schema import Boolean, Category, Schema
+from discreet.tally import Tally, tally_of_cells
 
 Read = Callable[[], Cells]
 
@@ -64,6 +65,14 @@ class MemoryEngine:
         with self._lock:
             columns = tuple(self._factor(factor) for factor in plan.factors)
         return kernels.gram(_row_blocks(columns), len(columns), plan.block_rows, plan.product_bits)
+
+    def tally(self, plan: TallyPlan) -> Tally:
+        """How many rows hold each value of a factor's grid."""
+        with self._lock:
+            codes = self._factor(plan.factor)
+            if plan.keys:
+                codes = codes[self._cell_index(plan.keys) == 0]
+        return tally_of_cells(plan.cells, kernels.places(codes, plan.factor.encoding.low, plan.stride))
 
     def public_count(self) -> int | None:
         """Rows under row-level Replace, distinct units under Replace(unit=), None under AddRemove."""

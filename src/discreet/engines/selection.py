@@ -20,8 +20,7 @@ from discreet.engines.sql import (
     unit_sql,
 )
 from discreet.neighbors import Neighbors
-from discreet.queries import Factor, GramPlan, Key, Levels, Split, Subset, SumsPlan
-from discreet.queries.plans import columns_read
+from discreet.queries import Factor, GramPlan, Key, Levels, Split, Subset, SumsPlan, TallyPlan
 from discreet.schema import Boolean, Category, Schema
 
 
@@ -38,10 +37,10 @@ class Selection:
     schema: Schema
     neighbors: Neighbors
 
-    def setup(self, plan: SumsPlan | GramPlan) -> list[tuple[str, list[str] | list[float]]]:
+    def setup(self, plan: SumsPlan | GramPlan | TallyPlan) -> list[tuple[str, list[str] | list[float]]]:
         """The statements to run before a plan's query: the types in which levels are looked up."""
         return [
-            statement for name in (columns_read(plan) if self.neighbors.unit is None else self._names())
+            statement for name in (plan.columns if self.neighbors.unit is None else self._names())
             if isinstance(column := self.schema[name], Category) for statement in level_types(column, self.kinds[name], self._cell_name(name))
         ]
 
@@ -51,12 +50,17 @@ class Selection:
         names = {factor: f"f{position}" for position, factor in enumerate(factors)}
         chosen = [f"{self._cell(plan.keys)} AS cell", *(f"{self._code(factor)} AS {name}" for factor, name in names.items())]
         totals = ", ".join(["cell", *(term_sql(term, names) for term in plan.terms)])
-        return f"SELECT {totals} FROM (SELECT {', '.join(chosen)} FROM ({self._rows(columns_read(plan))})) GROUP BY cell"
+        return f"SELECT {totals} FROM (SELECT {', '.join(chosen)} FROM ({self._rows(plan.columns)})) GROUP BY cell"
 
     def codes(self, plan: GramPlan) -> str:
         """One row a counted row: the code of each factor."""
         chosen = ", ".join(f"{self._code(factor)} AS f{position}" for position, factor in enumerate(plan.factors))
-        return f"SELECT {chosen} FROM ({self._rows(columns_read(plan))})"
+        return f"SELECT {chosen} FROM ({self._rows(plan.columns)})"
+
+    def tally(self, plan: TallyPlan) -> str:
+        """One row an occupied cell of the grid, in order: the cell, then how many rows it holds."""
+        chosen = f"(CAST({self._code(plan.factor)} AS BIGINT) - ({plan.factor.encoding.low})) // {plan.stride} AS place, {self._cell(plan.keys)} AS cell"
+        return f"SELECT place, count(*) FROM (SELECT {chosen} FROM ({self._rows(plan.columns)})) WHERE cell = 0 GROUP BY place ORDER BY place"
 
     def _names(self) -> list[str]:
         return sorted(self.schema)

@@ -25,7 +25,7 @@ def norm_of(spend: Guarantee) -> int:
 
 def count_noise(query: Sum, neighbors: Neighbors, spend: Guarantee) -> AdditiveNoise:
     """Noise for counts: geometric on the integers for a pure spend, so that exact tests stay possible."""
-    l1, l2 = query.sensitivity(neighbors)
+    l1, l2, _ = query.sensitivity(neighbors)
     if isinstance(spend, PureDP):
         return geometric_noise(l1, rational(spend.epsilon, "epsilon"))
     return gaussian_noise(l2, spend_mu_squared(spend))

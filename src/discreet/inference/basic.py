@@ -21,15 +21,15 @@ def _integers(result: Result, cells: int) -> Any:
 
 def _grid(result: Result) -> tuple[float, float, float]:
     """(center, worth of c = 1, half a grid step) of the column, in its own units."""
-    encoding = result.release.query.factor.encoding  # type: ignore[union-attr]
+    encoding = result.release.query.factor.encoding  # type: ignore[attr-defined]
     step = float(encoding.step)
     return encoding.center, encoding.high * step, 0.0 if encoding.is_exact else step / 2
 
 
 def _mean_statistics(result: Result) -> MeanStatistics:
     release = result.release
-    cells = release.query.cells  # type: ignore[union-attr]
-    public = release.public_rows if not release.query.design.count else None  # type: ignore[union-attr]
+    cells = release.query.cells  # type: ignore[attr-defined]
+    public = release.public_rows if not release.query.design.count else None  # type: ignore[attr-defined]
     return decode_means(release.query, release.mechanism, _integers(result, cells), public_rows=public, cluster=release.neighbors.rows)
 
 
@@ -69,7 +69,7 @@ class SumResult(Result):
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
         statistics = _mean_statistics(self)
         center, worth, half_step = _grid(self)
-        public = self.release.public_rows is not None and not self.release.query.design.count  # type: ignore[union-attr]
+        public = self.release.public_rows is not None and not self.release.query.design.count  # type: ignore[attr-defined]
         estimate, half, sampling, privacy = total_interval(statistics, center / worth, level, target=target, public_rows=public)
         half = half * worth + half_step * statistics.rows
         kept = sampling if target == "population" else 0.0 * sampling
@@ -85,7 +85,7 @@ class VarianceResult(Result):
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
         release = self.release
-        public = release.public_rows if not release.query.design.count else None  # type: ignore[union-attr]
+        public = release.public_rows if not release.query.design.count else None  # type: ignore[attr-defined]
         statistics = decode_variance(release.query, release.mechanism, _integers(self, 1), public_rows=public, cluster=release.neighbors.rows)
         _, worth, half_step = _grid(self)
         rounding = (2 * half_step) ** 2 / 12  # rounding to the grid adds this much variance

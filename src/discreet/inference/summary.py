@@ -88,7 +88,7 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
     if release.public_count is not None:
         notes.append(f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} (public).")
     if release.query.kind == "moments":
-        grid = release.query.factor.encoding  # type: ignore[union-attr]
+        grid = release.query.factor.encoding  # type: ignore[attr-defined]
         low, high = (_tidy(float(grid.value(code)), float(grid.step) * grid.high) for code in (grid.low, grid.high))
         notes.append(f"Values outside {low} … {high} count as the nearest bound.")
     notes.append(result.about if target == "population" else "Intervals are for this data set itself: privacy error alone.")

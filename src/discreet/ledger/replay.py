@@ -16,16 +16,18 @@ from typing import Any
 
 from discreet.accounting import Price
 from discreet.accounting.gaussian import gdp_epsilon
+from discreet.accounting.guarantees import PureDP
+from discreet.accounting.losses import loss_of
 from discreet.accounting.parameters import failure_probability
-from discreet.accounting.pricing import gaussian_mu_squared, price_of
-from discreet.accounting.renyi import ZCDP, compose_renyi, rdp_of_mechanism
-from discreet.accounting.renyi_conversions import zcdp_epsilon
-from discreet.errors import InvalidParameter, LedgerRefused, shown
+from discreet.accounting.pricing import price_of
+from discreet.accounting.renyi import ZCDP, compose_renyi, rdp_of, rdp_of_mechanism
+from discreet.accounting.renyi_conversions import bounded_range_rho, zcdp_epsilon
+from discreet.errors import InvalidParameter, LedgerRefused, NoTheorem, shown
 from discreet.exact import decimal_text, float_down, float_up, rational, sqrt_up
 from discreet.ledger.entries import Entry
-from discreet.mechanisms import AdditiveNoise, GaussianNoise, mechanism_from_dict
+from discreet.mechanisms import AdditiveNoise, LaplaceNoise, Mechanism, mechanism_from_dict
 
-Accountant = Callable[[Sequence[AdditiveNoise], float], float]
+Accountant = Callable[[Sequence[Mechanism], float], float]
 _WHY = "an accountant prices the mechanisms that were run, all of them, at one delta"
 _GAUSSIAN_BOX, _ZCDP_BOX = Price(mu_squared=Fraction(1)), Price(rho=Fraction(1))
 
@@ -97,27 +99,43 @@ def epsilon_at(price: Price, delta: Fraction) -> float:
     return float_up(total)
 
 
-def _by_gdp(mechanisms: Sequence[AdditiveNoise], delta: float) -> float:
+def _by_gdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
     return gdp_epsilon(sqrt_up(_total(mechanisms, _GAUSSIAN_BOX).mu_squared), rational(delta, "delta"))
 
 
-def _by_zcdp(mechanisms: Sequence[AdditiveNoise], delta: float) -> float:
+def _by_zcdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
     return zcdp_epsilon(_total(mechanisms, _ZCDP_BOX).rho, rational(delta, "delta"))
 
 
-def _by_rdp(mechanisms: Sequence[AdditiveNoise], delta: float) -> float:
-    """Gaussian noise by ρ, which loses nothing; the rest at the usual orders, each distinct mechanism once."""
-    counted = Counter(mechanisms)
-    squared = sum((times * gaussian_mu_squared(one) for one, times in counted.items() if isinstance(one, GaussianNoise)), Fraction(0))
-    curves = [rdp_of_mechanism(one).repeat(times) for one, times in counted.items() if not isinstance(one, GaussianNoise)]
-    parts = ([ZCDP(float_up(squared / 2))] if squared else []) + curves
-    return compose_renyi(*parts).epsilon_at(delta)
+def _by_rdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
+    """What is Gaussian or of bounded range by ρ; pure parts at the usual orders, each distinct mechanism once."""
+    rho, curves = Fraction(0), []
+    for one, times in Counter(mechanisms).items():
+        loss = loss_of(one)
+        rho += times * (loss.mu_squared / 2 + loss.rho + sum((bounded_range_rho(epsilon) for epsilon in loss.bounded_range), Fraction(0)))
+        if isinstance(one, LaplaceNoise):
+            curves.append(rdp_of_mechanism(one).repeat(times))
+        else:
+            curves += [rdp_of(PureDP(float_up(epsilon))).repeat(times * same) for epsilon, same in Counter(loss.pure).items()]
+    return compose_renyi(*([ZCDP(float_up(rho))] if rho else []), *curves).epsilon_at(delta)
 
 
-def _by_pld(mechanisms: Sequence[AdditiveNoise], delta: float) -> float:
-    from discreet.accounting.pld import compose_all, pld_of  # late: numpy and the transforms are needed here alone
+def _by_pld(mechanisms: Sequence[Mechanism], delta: float) -> float:
+    """Additive noise by its own loss distribution; other mechanisms by those of their parts."""
+    from discreet.accounting.pld import approx_pld, compose_all, exponential_pld, gaussian_pld, pld_of  # late: numpy and the transforms are needed here alone
 
-    return compose_all((pld_of(one), times) for one, times in Counter(mechanisms).items()).epsilon_at(delta)
+    parts = []
+    for one, times in Counter(mechanisms).items():
+        if isinstance(one, AdditiveNoise):
+            parts.append((pld_of(one), times))
+            continue
+        loss = loss_of(one)
+        if loss.rho:
+            raise NoTheorem("a loss distribution", "a mechanism of this ledger is known by its zCDP alone", "a bound on Rényi divergences fixes no loss distribution", "replay with accountant='zcdp' or 'rdp'")
+        parts += [(gaussian_pld(float_up(sqrt_up(loss.mu_squared))), times)] if loss.mu_squared else []
+        parts += [(approx_pld(float_up(epsilon)), times * same) for epsilon, same in Counter(loss.pure).items()]
+        parts += [(exponential_pld(float_up(epsilon)), times * same) for epsilon, same in Counter(loss.bounded_range).items()]
+    return compose_all(parts).epsilon_at(delta)
 
 
 ACCOUNTANTS: Mapping[str, Accountant] = {"pld": _by_pld, "rdp": _by_rdp, "gdp": _by_gdp, "zcdp": _by_zcdp}
@@ -131,7 +149,7 @@ def _accountant(asked: object) -> tuple[str, Accountant]:
     raise InvalidParameter("accountant=", f"{shown(asked)} is not one of {', '.join(ACCOUNTANTS)}", _WHY, "pass one of these names, or a function of (mechanisms, delta) that returns ε")
 
 
-def _total(mechanisms: Sequence[AdditiveNoise], box: Price) -> Price:
+def _total(mechanisms: Sequence[Mechanism], box: Price) -> Price:
     total = Price()
     for mechanism, times in Counter(mechanisms).items():
         one = price_of((mechanism,), box=box)
@@ -139,7 +157,7 @@ def _total(mechanisms: Sequence[AdditiveNoise], box: Price) -> Price:
     return total
 
 
-def _mechanism(entry: Entry) -> AdditiveNoise:
+def _mechanism(entry: Entry) -> Mechanism:
     record: Any = (entry.request or {}).get("mechanism")
     try:
         return mechanism_from_dict(record)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from discreet.errors import InvalidParameter
 from discreet.exact import fraction_text, is_float
@@ -39,6 +39,7 @@ class AdditiveNoise:
     refinement: int
     kind: ClassVar[str] = ""
     norm: ClassVar[type] = L1
+    reads: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
         if type(self) is AdditiveNoise or not isinstance(self.sensitivity, self.norm):
@@ -67,6 +68,10 @@ class AdditiveNoise:
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "spread": fraction_text(self.spread), "refinement": self.refinement}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Self:
+        return cls(sensitivity_from_dict(record["sensitivity"]), Fraction(record["spread"]), record["refinement"])
 
 
 def _bad(what: str, found: str) -> InvalidParameter:
@@ -151,9 +156,4 @@ def geometric_variance(spread: float) -> float:
     return 2 * (0.5 / math.sinh(0.5 / spread)) ** 2 if spread > 1 / 1400 else 0.0
 
 
-PROVEN_MECHANISMS: tuple[type[AdditiveNoise], ...] = (GaussianNoise, LaplaceNoise, GeometricNoise, TulapNoise)  # each has a sampler and a theorem
-_KINDS: dict[str, type[AdditiveNoise]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}
-
-
-def mechanism_from_dict(record: dict[str, Any]) -> AdditiveNoise:
-    return _KINDS[record["kind"]](sensitivity_from_dict(record["sensitivity"]), Fraction(record["spread"]), record["refinement"])
+ADDITIVE: tuple[type[AdditiveNoise], ...] = (GaussianNoise, LaplaceNoise, GeometricNoise, TulapNoise)  # each has a sampler and a theorem

@@ -119,6 +119,7 @@ class Moments:
     design: Design
     optional: bool
     kind: ClassVar[str] = "moments"
+    gives: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
         if DESIGNS.get(self.design.name) != self.design:
@@ -172,7 +173,6 @@ class Moments:
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "keys": [key.to_dict() for key in self.keys], "factor": self.factor.to_dict(), "design": self.design.name, "optional": self.optional}
 
-
-def moments_from_dict(record: dict[str, Any]) -> Moments:
-    return Moments(tuple(key_from_dict(key) for key in record["keys"]), factor_from_dict(record["factor"]), DESIGNS[record["design"]], record["optional"])
-
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Moments:
+        return cls(tuple(key_from_dict(key) for key in record["keys"]), factor_from_dict(record["factor"]), DESIGNS[record["design"]], record["optional"])

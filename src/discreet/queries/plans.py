@@ -7,6 +7,7 @@ The bit budget is checked here, from public facts, before data is touched: every
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +75,10 @@ class SumsPlan:
     def cells(self) -> int:
         return cell_count(self.keys)
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return columns_read((factor for term in self.terms for factor in term), self.keys)
+
 
 @dataclass(frozen=True, slots=True)
 class GramPlan:
@@ -84,6 +89,10 @@ class GramPlan:
     def __post_init__(self) -> None:
         if not self.factors or self.product_bits > FLOAT_BITS - 8:
             raise _too_wide()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return columns_read(self.factors, ())
 
     @property
     def product_bits(self) -> int:
@@ -99,9 +108,6 @@ def _too_wide() -> InvalidParameter:
     return InvalidParameter("a sum of products", "the product of the columns' codes has too many bits", "sums must be exact integers for every data set", "use 16-bit columns in products")
 
 
-def columns_read(plan: SumsPlan | GramPlan) -> tuple[str, ...]:
-    """The columns a plan reads, in a fixed order."""
-    factors = plan.factors if isinstance(plan, GramPlan) else tuple(factor for term in plan.terms for factor in term)
-    keys = () if isinstance(plan, GramPlan) else plan.keys
+def columns_read(factors: Iterable[Factor], keys: Iterable[Key]) -> tuple[str, ...]:
+    """The columns that factors and keys read, in a fixed order."""
     return tuple(sorted({factor.column for factor in factors} | {key.column for key in keys}))
-

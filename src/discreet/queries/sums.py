@@ -12,10 +12,9 @@ import numpy.typing as npt
 from discreet.errors import WrongColumnKind
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import Key, cell_count, key_from_dict
-from discreet.queries.moments import Moments, moments_from_dict
 from discreet.queries.plans import Factor, GramPlan, SumsPlan, Term, factor_from_dict, term_bounds
 from discreet.schema import Category, Column
-from discreet.sensitivity import L1, L2, gram_sensitivity, sum_sensitivity
+from discreet.sensitivity import L1, L2, LInf, gram_sensitivity, score_sensitivity, sum_sensitivity
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,7 @@ class Sum:
     term: Term
     optional: bool
     kind: ClassVar[str] = "sum"
+    gives: ClassVar[str] = "vector"
 
     @property
     def size(self) -> int:
@@ -47,13 +47,14 @@ class Sum:
         """The range of one row's term, in integer units."""
         return term_bounds(self.term)
 
-    def sensitivity(self, neighbors: Neighbors) -> tuple[L1, L2]:
-        """ℓ₁ and ℓ₂ sensitivity, in integer units: `sum_sensitivity` for this term's range.
+    def sensitivity(self, neighbors: Neighbors) -> tuple[L1, L2, LInf]:
+        """ℓ₁, ℓ₂ and ℓ∞ sensitivity, in integer units: `sum_sensitivity` and `score_sensitivity` for this term's range.
 
         A count of all rows under row-level Replace cannot change; its number is public and is not a query.
         """
         low, high = self.bounds
-        return sum_sensitivity(neighbors, low, high, cells=self.size, optional=self.optional)
+        several = self.size > 1  # then a row can leave one cell for another
+        return *sum_sensitivity(neighbors, low, high, cells=self.size, optional=self.optional), score_sensitivity(neighbors, low, high, optional=self.optional or several)
 
     def plan(self) -> SumsPlan:
         return SumsPlan(self.keys, (self.term,))
@@ -61,6 +62,10 @@ class Sum:
     def assemble(self, sums: npt.NDArray[Any]) -> list[int]:
         """The integer statistic from the engine's answer (shape cells × 1)."""
         return [int(value) for value in sums[:, 0]]
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Sum:
+        return cls(tuple(key_from_dict(key) for key in record["keys"]), tuple(factor_from_dict(factor) for factor in record["term"]), record["optional"])
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "keys": [key.to_dict() for key in self.keys], "term": [factor.to_dict() for factor in self.term], "optional": self.optional}
@@ -72,6 +77,9 @@ class GramMatrix:
 
     factors: Term
     kind: ClassVar[str] = "gram"
+    gives: ClassVar[str] = "vector"
+    keys: ClassVar[tuple[Key, ...]] = ()
+    optional: ClassVar[bool] = False
 
     @property
     def size(self) -> int:
@@ -87,12 +95,12 @@ class GramMatrix:
         """The upper triangle, row by row."""
         return [int(gram[i, j]) for i in range(len(self.factors)) for j in range(i, len(self.factors))]
 
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> GramMatrix:
+        return cls(tuple(factor_from_dict(factor) for factor in record["factors"]))
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "factors": [factor.to_dict() for factor in self.factors]}
-
-
-Query = Sum | GramMatrix | Moments
-PROVEN_QUERIES: tuple[type[Query], ...] = (Sum, GramMatrix, Moments)  # each has a sensitivity theorem; subclasses do not
 
 
 def number_factor(schema: Mapping[str, Column], name: str, asked: str, bits: int | None = None) -> Factor:
@@ -101,11 +109,3 @@ def number_factor(schema: Mapping[str, Column], name: str, asked: str, bits: int
     if isinstance(column, Category):
         raise WrongColumnKind(name, "Category", "Real, Integer or Boolean", asked)
     return Factor(name, column.encoding(bits))
-
-
-def query_from_dict(record: dict[str, Any]) -> Query:
-    if record["kind"] == "gram":
-        return GramMatrix(tuple(factor_from_dict(factor) for factor in record["factors"]))
-    if record["kind"] == "moments":
-        return moments_from_dict(record)
-    return Sum(tuple(key_from_dict(key) for key in record["keys"]), tuple(factor_from_dict(factor) for factor in record["term"]), record["optional"])

@@ -1,0 +1,67 @@
+"""What one mechanism costs before any box: the parts that it is a composition of. One theorem a mechanism, in one table.
+
+A part is Gaussian (μ², exact), pure (ε), of bounded range (ε), or known by its zCDP alone (ρ); `delta` is the probability, under both
+neighbours, of an event outside which the rest holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.errors import NoTheorem
+from discreet.mechanisms import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, Mechanism, TulapNoise
+from discreet.sensitivity import L1, L2
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The parts of a mechanism, composed."""
+
+    mu_squared: Fraction = Fraction(0)
+    pure: tuple[Fraction, ...] = ()
+    bounded_range: tuple[Fraction, ...] = ()
+    rho: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """The ε of the parts added up, where all of them have one."""
+        return None if self.mu_squared or self.rho else sum((*self.pure, *self.bounded_range), Fraction(0))
+
+
+def loss_of(mechanism: Mechanism) -> Loss:
+    """The loss of one mechanism, by its theorem."""
+    theorem = _THEOREMS.get(type(mechanism))
+    if theorem is None:
+        raise NoTheorem("pricing a mechanism", f"a {type(mechanism).__name__} has no theorem", "only what is proven can be charged", "use a mechanism of discreet.mechanisms")
+    return theorem(mechanism)
+
+
+def gaussian_mu_squared(mechanism: AdditiveNoise) -> Fraction:
+    """μ² = Δ²/σ², exactly."""
+    assert isinstance(mechanism.sensitivity, L2)
+    return mechanism.sensitivity.squared / mechanism.spread**2
+
+
+def pure_epsilon(mechanism: AdditiveNoise) -> Fraction:
+    """ε = Δ/b, exactly."""
+    assert isinstance(mechanism.sensitivity, L1)
+    return mechanism.sensitivity.value / mechanism.spread
+
+
+def _gaussian(mechanism: GaussianNoise) -> Loss:
+    """Theorem.  Gaussian noise of standard deviation σ on a statistic of ℓ₂ sensitivity Δ is (Δ/σ)-GDP (math.md B5)."""
+    return Loss(mu_squared=gaussian_mu_squared(mechanism))
+
+
+def _pure(mechanism: AdditiveNoise) -> Loss:
+    """Theorem.  Laplace, two-sided geometric and Tulap noise of scale b on ℓ₁ sensitivity Δ is (Δ/b)-DP (math.md B2, M3)."""
+    return Loss(pure=(pure_epsilon(mechanism),))
+
+
+_THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
+    GaussianNoise: _gaussian, LaplaceNoise: _pure, GeometricNoise: _pure, TulapNoise: _pure,
+}

@@ -1,0 +1,25 @@
+"""What every mechanism says of itself."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol, Self
+
+from discreet.sensitivity import Sensitivity
+
+
+class Mechanism(Protocol):
+    """A frozen description of what is done to a statistic; a sampler (noise) and a theorem (accounting) read it.
+
+    `reads` is what the statistic must be: "vector" (integers), "tally" (counts on a grid) or "keys" (counts of values that nobody declared).
+    """
+
+    kind: ClassVar[str]
+    reads: ClassVar[str]
+
+    @property
+    def sensitivity(self) -> Sensitivity: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Self: ...
