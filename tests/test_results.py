@@ -14,7 +14,7 @@ from scipy import stats
 
 import discreet as dp
 from discreet.testing import seeded_session
-from tests.survey import ASKS, RELATIONS, SPENDS, data_set, open_session, survey
+from tests.survey import ASKS, RELATIONS, ROWS, SPENDS, data_set, open_session, survey
 
 ALPHA = 1e-9  # of every statistical test in this file
 EVERY_ASK = pytest.mark.parametrize("name", ASKS)
@@ -68,7 +68,7 @@ def found_in(blob: bytes) -> list[bytes]:
 @EVERY_ASK
 @EVERY_RELATION
 def test_nothing_private_is_in_what_can_be_shared(name: str, neighbors: object) -> None:
-    session = open_session(neighbors, data=planted())
+    session = seeded_session(data_set(neighbors, planted()), dp.GDP(1), name)  # the bytes of secure noise would hold four given ones now and then
     result = ASKS[name](session, dp.GDP(0.5))
     written = [repr(session), str(session), repr(result), str(result), result._repr_html_(), result.to_json(), json.dumps(result.records())]
     blobs = [pickle.dumps(result, protocol) for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1)] + [text.encode() for text in written]
@@ -231,7 +231,7 @@ def test_html_is_escaped() -> None:
 
 # ── estimates are right ────────────────────────────────────────────────────────────────────────────────────────────
 
-LOUD = dp.GDP(1000)  # so large that noise is far below the grids
+LOUD = dp.GDP(1000)  # the largest there is: the noise of counts is far below 1, that of means about a grid step
 STEP = 100 / 65534  # of income
 
 
@@ -250,18 +250,28 @@ def exact_values(data: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
-TOLERANCE = {"count": 0.05, "sum": 1.0, "mean": STEP, "mean where": 1e-3, "variance": 0.5, "table": 3 * STEP}  # counts are exact, so are shares
+SIGMAS = 7  # standard deviations of the noise that a release declares: chance goes beyond once in 10¹¹
+LARGEST_NOISE = {"count": 0.05, "sum": 1.0, "mean": STEP, "mean where": 1e-3, "variance": 0.05, "table": 3 * STEP}  # standard deviations of LOUD noise
+COARSE = 100 / 1022  # the grid of a variance; n rounding errors, as good as uniform, move it by 2·10·COARSE/√(12·n)
+ROUNDING = {"sum": ROWS * STEP / 2, "mean": STEP / 2, "table": STEP / 2, "variance": SIGMAS * 20 * COARSE / np.sqrt(12 * ROWS)}  # counts and ages are exact
+
+
+def noise_of(result: dp.Result) -> np.ndarray:
+    """The standard deviation of each estimate's noise, as the release declares it."""
+    return np.sqrt(result.quantities(target="data")[-1].privacy_variance)
 
 
 @EVERY_ASK
 @EVERY_RELATION
 def test_with_a_huge_budget_estimates_are_the_exact_values(name: str, neighbors: object) -> None:
     data = survey(seed=7)
-    result = ASKS[name](open_session(neighbors, LOUD, data), LOUD)
-    np.testing.assert_allclose(result.params, exact_values(data)[name], atol=TOLERANCE.get(name, 1e-4))
-    low, high = result.confidence_interval(0.9999999, target="data").T
-    slack = 0.5 if name == "variance" else 0.0  # its grid has 10 bits, and this is the data's variance before encoding
-    assert np.all((low - slack <= exact_values(data)[name]) & (exact_values(data)[name] <= high + slack))
+    exact, rounding = exact_values(data)[name], ROUNDING.get(name, 0.0)
+    result = ASKS[name](seeded_session(data_set(neighbors, data), LOUD, f"{name} {neighbors}"), LOUD)
+    assert np.all(noise_of(result) < LARGEST_NOISE.get(name, 1e-5))
+    assert np.all(np.abs(result.params - exact) < SIGMAS * noise_of(result) + rounding)
+    low, high = result.confidence_interval(1 - 1e-9, target="data").T
+    slack = rounding if name == "variance" else 0.0  # its interval is for the data after encoding
+    assert np.all((low - slack <= exact) & (exact <= high + slack))
 
 
 @pytest.mark.parametrize("neighbors", [dp.Replace(unit="person", max_rows=2), dp.AddRemove(unit="person", max_rows=2)], ids=str)
@@ -271,10 +281,15 @@ def test_units_contribute_at_most_max_rows(neighbors: dp.Replace | dp.AddRemove)
     kept = np.minimum(sizes, 2)
     frame = {"person": np.repeat(np.arange(300), sizes), "income": np.repeat(values, sizes)}
     data = dp.from_arrays(frame, schema={"income": dp.Real(0, 100)}, neighbors=neighbors)
-    assert dp.count(data.open(budget=LOUD), spend=LOUD).estimate == pytest.approx(kept.sum(), abs=0.1)
-    assert dp.mean(data.open(budget=LOUD), "income", spend=LOUD).estimate == pytest.approx((kept * values).sum() / kept.sum(), abs=5 * STEP)
-    assert dp.sum(data.open(budget=LOUD), "income", spend=LOUD).estimate == pytest.approx((kept * values).sum(), abs=3)
-    assert abs((kept * values).sum() / kept.sum() - np.repeat(values, sizes).mean()) > 10 * STEP  # bounding matters here
+    rows, total = kept.sum(), (kept * values).sum()
+    count, mean, whole = (ask(seeded_session(data, LOUD, str(neighbors))) for ask in (
+        lambda session: dp.count(session, spend=LOUD), lambda session: dp.mean(session, "income", spend=LOUD), lambda session: dp.sum(session, "income", spend=LOUD),
+    ))
+    for result, exact, rounding in ((count, rows, 0), (mean, total / rows, STEP / 2), (whole, total, rows * STEP / 2)):
+        assert abs(result.estimate - exact) < SIGMAS * noise_of(result)[0] + rounding
+    without = (sizes.sum(), np.repeat(values, sizes).mean(), (sizes * values).sum())  # bounding matters here
+    for result, other in zip((count, mean, whole), without, strict=True):
+        assert abs(result.estimate - other) > 20 * noise_of(result)[0] + 10 * STEP
 
 
 REPEATS = 600

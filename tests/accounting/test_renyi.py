@@ -291,7 +291,7 @@ def test_bad_deltas_are_refused(bad):
 
 
 def test_extremes_are_answered_at_once():
-    begin = time.perf_counter()
+    begin = time.process_time()
     for rho in (1e-19, 1e-10, 1.0, 1e6):
         for delta in (1e-300, 1e-9, 0.999):
             assert 0 <= ZCDP(rho).epsilon_at(delta) <= conversions.zcdp_epsilon_bun_steinke(rho, delta)
@@ -301,4 +301,4 @@ def test_extremes_are_answered_at_once():
     assert rdp_of(dp.GDP(1e-3)).repeat(10**9).epsilon_at(1e-6) > 400
     assert rdp_of(dp.PureDP(1e6)).delta_at(1.0) == 1.0
     assert RDP((2,), (1e300,)).epsilon_at(1e-6) >= 1e300
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5

@@ -294,7 +294,7 @@ def test_refusals():
 
 
 def test_extremes_are_answered_at_once():
-    begin = time.perf_counter()
+    begin = time.process_time()
     for sigma, least in ((1e-12, 1e30), (1e6, 0.0)):
         curve = sampled_gaussian_rdp(noise_multiplier=sigma, sampling=PoissonSampling(0.01), neighbors=ADD_REMOVE, steps=10**9, orders=(1.5, 2, 8, 64))
         assert least <= curve.epsilon_at(1e-6) < math.inf
@@ -304,4 +304,4 @@ def test_extremes_are_answered_at_once():
     assert amplify(dp.PureDP(1e6), FixedSizeSampling(1, 10**12), REPLACE).epsilon == pytest.approx(1e6 - math.log(10**12))
     assert all(map(math.isfinite, amplify_renyi(dp.PureDP(1e6), FixedSizeSampling(1, 10**12), REPLACE, orders=(2, 64)).epsilons))
     assert all(map(math.isfinite, amplify_renyi(ZCDP(1e6), PoissonSampling(1e-300), ADD_REMOVE, orders=(2, 64)).epsilons))
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5

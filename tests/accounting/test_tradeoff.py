@@ -502,9 +502,9 @@ def test_bad_arguments():
 
 
 def test_extreme_compositions_answer_at_once():
-    start = time.perf_counter()
+    start = time.process_time()
     assert tradeoff_of(dp.PureDP(5)).repeat(1000)(0.05) == 0.0
     tiny = tradeoff_of(dp.PureDP(1e-9)).repeat(1000)
     assert tiny(0.05) == pytest.approx(0.95, abs=1e-6)
     assert tiny.epsilon_at(0) >= 1e-6 * (1 - 1e-9)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20

@@ -14,7 +14,7 @@ import discreet
 SOURCE = Path(discreet.__file__).parent
 
 VOCABULARY = {"errors", "exact", "neighbors", "schema", "sensitivity", "tally"}
-TRUSTED = {"balls", "mechanisms", "noise", "accounting", "queries", "kernels", "engines", "ledger"}  # layers 1–3
+TRUSTED = {"balls", "mechanisms", "noise", "accounting", "queries", "kernels", "model_kernels", "engines", "ledger"}  # layers 1–3
 READERS = {"release", "inference", "plots", "accounting_plots"}  # post-processing
 ANYTHING = VOCABULARY | TRUSTED | READERS | {"session", "datasets", "estimators", "demo", "ledger_view", "account_view", "cli", "testing", ""}
 
@@ -32,7 +32,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "accounting": {"mechanisms", "balls"} | VOCABULARY,
     "queries": VOCABULARY,
     "kernels": {"queries"} | VOCABULARY,
-    "engines": {"queries", "kernels"} | VOCABULARY,
+    "model_kernels": {"queries", "kernels"} | VOCABULARY,
+    "engines": {"queries", "kernels", "model_kernels"} | VOCABULARY,
     "ledger": {"accounting", "mechanisms"} | VOCABULARY,
     "release": {"accounting", "mechanisms", "queries"} | VOCABULARY,
     "session": {"release"} | (TRUSTED - {"balls"}) | VOCABULARY,
@@ -54,6 +55,7 @@ MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     "accounting": {"flint", "numpy", "scipy"},
     "queries": {"numpy"},
     "kernels": {"numpy", "numba"},
+    "model_kernels": {"numpy", "numba"},
     "engines": {"numpy", "narwhals", "duckdb", "pyarrow", "numba"},
     "inference": {"numpy", "scipy", "rich"} | FRAMES,
     "plots": {"numpy", "matplotlib"},

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import uuid
 from decimal import Decimal
 from fractions import Fraction
 
 from discreet.queries import Between, Bins, Levels, Split
-from discreet.schema import Boolean, Category
+from discreet.schema import Boolean, Category, Open
 
 PRIME, MULTIPLIER, INCREMENT = 2147483647, 1583458089, 784588716
 
@@ -129,10 +131,42 @@ def reference_gram(rows, plan, schema, neighbors):
     return result
 
 
+def open_key(cell):
+    """The key of a cell of an Open column, or None."""
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    if isinstance(cell, str):
+        return cell if 0 < len(cell) <= 200 and not any(0xD800 <= ord(character) < 0xE000 for character in cell) else None
+    if isinstance(cell, uuid.UUID):
+        return str(cell)
+    if not isinstance(cell, (int, float, Decimal)) or cell != cell or cell in (math.inf, -math.inf):
+        return None
+    exact = Fraction(cell)
+    limit = 2**53 if isinstance(cell, float) else 10**38
+    return str(int(exact)) if exact.denominator == 1 and abs(exact) < limit else None
+
+
+def reference_keys(rows, plan, schema, neighbors):
+    """Name → count, in the order of the names."""
+    found = {}
+    for row in bounded(rows, schema, neighbors):
+        texts, cell = [open_key(row[name]) for name in plan.open], cell_of(row, plan.keys, schema)
+        if cell >= 0 and None not in texts:
+            parts = [*texts, *([cell] if plan.cells > 1 else [])]
+            name = parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False)
+            found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items()))
+
+
 def content(row, schema):
     ordered, hashed = [], []
     for name in sorted(schema):
         column = schema[name]
+        if isinstance(column, Open):
+            key = open_key(row[name])
+            ordered.append(key or "")
+            hashed.append(0 if key is None else text_hash(key) + 1)
+            continue
         if isinstance(column, Category):
             ordered.append(level_code(row[name], column))
             hashed.append(ordered[-1] + 1)
@@ -141,6 +175,10 @@ def content(row, schema):
             ordered.append(clamped(row[name], column))
             hashed.append(code(ordered[-1], grid) - grid.low)
     return tuple(ordered), hashed
+
+
+def text_hash(text):
+    return int.from_bytes(hashlib.md5(text.encode()).digest()[8:], "little") % PRIME
 
 
 def mix(value):
@@ -158,7 +196,7 @@ def bounded(rows, schema, neighbors):
     kept = []
     for unit, own in units.items():
         text = unit if isinstance(unit, str) else str(math.floor(unit))
-        seed = int.from_bytes(hashlib.md5(text.encode()).digest()[8:], "little") % PRIME
+        seed = text_hash(text)
         copies, order = {}, []
         for row in own:
             ordered, hashed = content(row, schema)

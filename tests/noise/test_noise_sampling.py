@@ -43,7 +43,7 @@ def test_numba_numpy_and_the_exact_path_draw_the_same(mechanism, monkeypatch):
 
 @pytest.mark.parametrize("size", [0, 1, 2, 16_383, 16_384, 16_385, 50_000])
 def test_sizes(size):
-    noise = draw(MECHANISMS[0], size, secure_source())
+    noise = draw(MECHANISMS[0], size, SeededSource("sizes"))  # two secure draws are equal once in 30 000 times
     assert noise.shape == (size,)
     assert noise.dtype == np.int64
     assert size < 2 or len(np.unique(noise)) > 1

@@ -25,10 +25,11 @@ def words_in_child(secure: SecureSource, count: int) -> list[int]:
     if child == 0:
         os.write(write, secure.uint64(count).tobytes())
         os._exit(0)
-    os.waitpid(child, 0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        return np.frombuffer(pipe.read(), dtype=np.uint64).tolist()
+        words = np.frombuffer(pipe.read(), dtype=np.uint64).tolist()  # before waiting: a pipe holds only so much
+    os.waitpid(child, 0)
+    return words
 
 
 @pytest.mark.parametrize("count", [1, 8, 4000])
