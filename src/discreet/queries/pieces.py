@@ -1,0 +1,162 @@
+"""The columns of a model matrix, from declared columns alone: products of scaled numbers, tabulated transforms and level contrasts.
+
+Every model column is a whole number from −UNIT to UNIT; UNIT stands for 1. A piece maps one data column's code to such a number by a public table; a
+product of pieces is cut back to UNIT (toward zero), so every bound holds on the grid. No piece has columns: the intercept.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import InvalidParameter
+from discreet.queries.plans import Factor, factor_from_dict
+
+UNIT_BITS = 14
+UNIT = 1 << UNIT_BITS
+RESPONSE_BITS = 23  # responses of residual families are read on a grid of 2**23 steps a half-range
+Codes = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberPiece:
+    """A number column on a 16-bit grid, then `transform`: (x − middle)/half for "linear"; else a table over the grid.
+
+    `low` and `high` are the ends of the transform's range, which is scaled to −1 … 1; `knots` and `index` choose a spline's function.
+    """
+
+    factor: Factor
+    transform: str = "linear"
+    low: float = -1.0
+    high: float = 1.0
+    knots: tuple[float, ...] = ()
+    index: int = 0
+    kind: ClassVar[str] = "number"
+
+    @property
+    def column(self) -> str:
+        return self.factor.column
+
+    @property
+    def middle(self) -> float:
+        """The transformed value that 0 stands for."""
+        return self.low / 2 + self.high / 2
+
+    @property
+    def half(self) -> float:
+        """The distance in transformed values that UNIT stands for."""
+        return self.high / 2 - self.low / 2
+
+    def values(self, codes: Codes) -> npt.NDArray[np.int16]:
+        grid = self.factor.encoding
+        return number_table(self)[codes.astype(np.int64) - grid.low]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "factor": self.factor.to_dict(), "transform": self.transform, "low": self.low, "high": self.high, "knots": list(self.knots), "index": self.index}
+
+
+@dataclass(frozen=True, slots=True)
+class LevelPiece:
+    """A level's contrast: `values[code]` in units of UNIT (−1, 0 or 1) for each declared level; a row without a level counts 0."""
+
+    column: str
+    contrast: tuple[int, ...]
+    kind: ClassVar[str] = "level"
+
+    def __post_init__(self) -> None:
+        if any(value not in (-1, 0, 1) for value in self.contrast):
+            raise InvalidParameter("a contrast", "it has values beyond -1, 0 and 1", "model columns are bounded by 1", "use treatment or sum coding")
+
+    def values(self, codes: Codes) -> npt.NDArray[np.int16]:
+        table = np.array([*self.contrast, 0], dtype=np.int16) << UNIT_BITS  # the last entry is for code −1
+        return table[codes]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "column": self.column, "contrast": list(self.contrast)}
+
+
+Piece = NumberPiece | LevelPiece
+
+
+@dataclass(frozen=True, slots=True)
+class ModelColumn:
+    """A named product of pieces."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "pieces": [piece.to_dict() for piece in self.pieces]}
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The response: a number column's factor, or (`level` given) whether a Category or Boolean column has that level."""
+
+    factor: Factor | None = None
+    level: tuple[str, int] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.factor is None) == (self.level is None):
+            raise InvalidParameter("a response", "it is neither a number nor a level", "an equation needs one of the two", "name a number column, or a level")
+
+    @property
+    def column(self) -> str:
+        return self.factor.column if self.factor is not None else self.level[0] if self.level is not None else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"factor": None if self.factor is None else self.factor.to_dict(), "level": None if self.level is None else list(self.level)}
+
+
+def response_from_dict(record: dict[str, Any]) -> Response:
+    return Response(None if record["factor"] is None else factor_from_dict(record["factor"]), None if record["level"] is None else tuple(record["level"]))
+
+
+def column_from_record(record: dict[str, Any]) -> ModelColumn:
+    return ModelColumn(record["name"], tuple(_piece(piece) for piece in record["pieces"]))
+
+
+def _piece(record: dict[str, Any]) -> Piece:
+    if record["kind"] == "level":
+        return LevelPiece(record["column"], tuple(record["contrast"]))
+    return NumberPiece(factor_from_dict(record["factor"]), record["transform"], record["low"], record["high"], tuple(record["knots"]), record["index"])
+
+
+def model_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Piece, Codes], rows: int) -> npt.NDArray[np.int16]:
+    """The int16 matrix (rows × columns) of a block; `codes` holds each piece's data codes."""
+    matrix = np.empty((rows, len(columns)), dtype=np.int16)
+    for place, column in enumerate(columns):
+        product = np.full(rows, UNIT, dtype=np.int32)
+        for piece in column.pieces:
+            product *= piece.values(codes[piece])
+            product = np.where(product < 0, -((-product) >> UNIT_BITS), product >> UNIT_BITS).astype(np.int32)
+        matrix[:, place] = product
+    return matrix
+
+
+@functools.lru_cache(maxsize=64)
+def number_table(piece: NumberPiece) -> npt.NDArray[np.int16]:
+    """round(UNIT·(t(x) − middle)/half) for every grid value x, clipped to ±UNIT."""
+    grid = piece.factor.encoding
+    codes = np.arange(grid.low, grid.high + 1, dtype=np.float64)
+    x = grid.center + codes / grid.per_unit
+    moved = transformed(piece, x)
+    scaled = np.floor((moved - piece.middle) / piece.half * UNIT + 0.5)
+    return np.clip(scaled, -UNIT, UNIT).astype(np.int16)
+
+
+def transformed(piece: NumberPiece, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """t(x) for grid values x."""
+    if piece.transform == "linear":
+        return x
+    if piece.transform == "square":
+        return x * x
+    if piece.transform == "log":
+        return np.array([math.log(value) for value in x])
+    raise InvalidParameter("a transform", f"{piece.transform!r} is not known", "a table is built from it", "use linear, square or log")
