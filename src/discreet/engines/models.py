@@ -52,12 +52,12 @@ def _response(model: Model, family: Family | None, codes: npt.NDArray[Any] | Non
     else:
         assert model.response.factor is not None
         if family is None or family.residual:
-            whole: npt.NDArray[np.int32] = codes.astype(np.int32)
-            return whole
+            return model.response.steps(codes)
         grid = model.response.factor.encoding
         values = grid.center + codes.astype(np.float64) / grid.per_unit
     unit = 1.0 if family is None else family.tables().unit
-    return np.floor(np.clip(values * unit, -(2.0**30), 2.0**30) + 0.5).astype(np.int32)
+    rounded: npt.NDArray[np.int32] = np.floor(np.clip(values * unit, -(2.0**30), 2.0**30) + 0.5).astype(np.int32)
+    return rounded
 
 
 def level_columns(model: Model) -> tuple[str, ...]:

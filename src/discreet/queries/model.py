@@ -27,7 +27,7 @@ from discreet.queries.families import PSI_BITS, Family, family_from_dict, psi_bo
 from discreet.queries.keys import Key, cell_count, key_from_dict
 from discreet.queries.pieces import UNIT_BITS, ModelColumn, Response, column_from_record, response_from_dict
 from discreet.queries.plans import FLOAT_BITS, columns_read
-from discreet.sensitivity import L2
+from discreet.sensitivity import L2, Frobenius
 
 WEIGHT_BITS = 15  # weights are whole numbers from 0 to 2**15
 LEAN_BITS = 12  # multipliers of second moments, so that products of three factors stay exact in small blocks
@@ -254,7 +254,7 @@ class WeightedGram:
     family: Family | None = None
     point: Point | None = None
     kind: ClassVar[str] = "weighted gram"
-    gives: ClassVar[str] = "vector"
+    gives: ClassVar[str] = "matrix"
 
     def __post_init__(self) -> None:
         if self.part not in PARTS or (self.part == "metric") != (self.family is None) or (self.family is None) != (self.point is None):
@@ -295,7 +295,7 @@ class WeightedGram:
     def _reach(self) -> Fraction:
         return self.largest * self.metric.bound**2
 
-    def sensitivity(self, neighbors: Neighbors) -> L2:
+    def sensitivity(self, neighbors: Neighbors) -> Frobenius:
         """Frobenius sensitivity (math.md G5).
 
         Theorem.  With B = 2**LEAN_BITS·R² in units of the statistic: √2·B for one row exchanged, B for one row added or taken away, k times
@@ -305,7 +305,7 @@ class WeightedGram:
         Checked.  tests/claims/test_estimating_equations.py::test_gram_sensitivity_is_never_exceeded
         """
         root = sqrt_up(Fraction(2)) if isinstance(neighbors, Replace) else Fraction(1)
-        return L2((neighbors.rows * root * self._reach / (1 << self.cut) + len(self.metric.rows)) ** 2)
+        return Frobenius(len(self.metric.rows), (neighbors.rows * root * self._reach / (1 << self.cut) + len(self.metric.rows)) ** 2)
 
     def plan(self) -> EstimatingPlan:
         return EstimatingPlan(self.model, self.metric, self.part, self.family, self.point)

@@ -21,6 +21,7 @@ from discreet.queries.plans import Factor, factor_from_dict
 UNIT_BITS = 14
 UNIT = 1 << UNIT_BITS
 RESPONSE_BITS = 23  # responses of residual families are read on a grid of 2**23 steps a half-range
+LOG_RESPONSE_BITS = 19  # those whose log is taken, on 2**20 steps, by a table
 Codes = npt.NDArray[Any]
 
 
@@ -97,25 +98,54 @@ class ModelColumn:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The response: a number column's factor, or (`level` given) whether a Category or Boolean column has that level."""
+    """The response: a number column's factor, its log, or (`level` given) whether a Category or Boolean column has that level."""
 
     factor: Factor | None = None
     level: tuple[str, int] | None = None
+    transform: str = "linear"
 
     def __post_init__(self) -> None:
-        if (self.factor is None) == (self.level is None):
+        if (self.factor is None) == (self.level is None) or self.transform not in ("linear", "log") or (self.transform == "log" and (self.factor is None or self.factor.encoding.value(self.factor.encoding.low) <= 0)):
             raise InvalidParameter("a response", "it is neither a number nor a level", "an equation needs one of the two", "name a number column, or a level")
 
     @property
     def column(self) -> str:
         return self.factor.column if self.factor is not None else self.level[0] if self.level is not None else ""
 
+    @property
+    def middle(self) -> float:
+        """The (transformed) value that 0 stands for, on the grid of residual families."""
+        low, high = self._ends
+        return low / 2 + high / 2
+
+    @property
+    def half(self) -> float:
+        """The (transformed) distance that 2**RESPONSE_BITS steps stand for."""
+        low, high = self._ends
+        return high / 2 - low / 2
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        assert self.factor is not None
+        grid = self.factor.encoding
+        ends = (float(grid.value(grid.low)), float(grid.value(grid.high)))
+        return (math.log(ends[0]), math.log(ends[1])) if self.transform == "log" else ends
+
+    def steps(self, codes: Codes) -> npt.NDArray[np.int32]:
+        """Codes as whole steps of 2**-RESPONSE_BITS half-ranges."""
+        assert self.factor is not None
+        if self.transform == "log":
+            return log_table(self)[codes.astype(np.int64) - self.factor.encoding.low]
+        if self.factor.encoding.high == 1 << RESPONSE_BITS:
+            return np.asarray(codes.astype(np.int32))
+        return np.floor(codes.astype(np.float64) * ((1 << RESPONSE_BITS) / self.factor.encoding.high) + 0.5).astype(np.int32)
+
     def to_dict(self) -> dict[str, Any]:
-        return {"factor": None if self.factor is None else self.factor.to_dict(), "level": None if self.level is None else list(self.level)}
+        return {"factor": None if self.factor is None else self.factor.to_dict(), "level": None if self.level is None else list(self.level), "transform": self.transform}
 
 
 def response_from_dict(record: dict[str, Any]) -> Response:
-    return Response(None if record["factor"] is None else factor_from_dict(record["factor"]), None if record["level"] is None else tuple(record["level"]))
+    return Response(None if record["factor"] is None else factor_from_dict(record["factor"]), None if record["level"] is None else tuple(record["level"]), record["transform"])
 
 
 def column_from_record(record: dict[str, Any]) -> ModelColumn:
@@ -151,6 +181,16 @@ def number_table(piece: NumberPiece) -> npt.NDArray[np.int16]:
     return np.clip(scaled, -UNIT, UNIT).astype(np.int16)
 
 
+@functools.lru_cache(maxsize=4)
+def log_table(response: Response) -> npt.NDArray[np.int32]:
+    """round(2**RESPONSE_BITS·(log y − middle)/half) for every grid value y."""
+    assert response.factor is not None
+    grid = response.factor.encoding
+    y = grid.center + np.arange(grid.low, grid.high + 1, dtype=np.float64) / grid.per_unit
+    scaled = np.floor((np.log(y) - response.middle) / response.half * (1 << RESPONSE_BITS) + 0.5)
+    return np.clip(scaled, -(1 << RESPONSE_BITS), 1 << RESPONSE_BITS).astype(np.int32)
+
+
 def transformed(piece: NumberPiece, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """t(x) for grid values x."""
     if piece.transform == "linear":
@@ -159,4 +199,20 @@ def transformed(piece: NumberPiece, x: npt.NDArray[np.float64]) -> npt.NDArray[n
         return x * x
     if piece.transform == "log":
         return np.array([math.log(value) for value in x])
-    raise InvalidParameter("a transform", f"{piece.transform!r} is not known", "a table is built from it", "use linear, square or log")
+    if piece.transform == "spline":
+        return _spline(piece.knots, piece.index, x)
+    raise InvalidParameter("a transform", f"{piece.transform!r} is not known", "a table is built from it", "use linear, square, log or spline")
+
+
+def _spline(knots: tuple[float, ...], index: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The B-spline of the given place by its recursion; the order follows from the repeated first knot. Values lie between 0 and 1."""
+    order = sum(knot == knots[0] for knot in knots)
+    inside = np.minimum(x, math.nextafter(knots[-1], -math.inf))  # the last interval is closed
+    basis = [((knots[j] <= inside) & (inside < knots[j + 1])).astype(np.float64) for j in range(len(knots) - 1)]
+    for degree in range(1, order):
+        for j in range(len(knots) - 1 - degree):
+            rising, falling = knots[j + degree] - knots[j], knots[j + degree + 1] - knots[j + 1]
+            left = (inside - knots[j]) / rising * basis[j] if rising > 0 else 0.0
+            right = (knots[j + degree + 1] - inside) / falling * basis[j + 1] if falling > 0 else 0.0
+            basis[j] = np.asarray(left + right)
+    return basis[index]
