@@ -31,6 +31,8 @@ SUM_ROWS = 1 << 20  # rows of a block in `cell_sums`
 NARROW_BITS = 31  # terms below 2**31: a block of SUM_ROWS sums below 2**51
 SPLIT_BITS = 24  # wider terms are added in two parts: the low 24 bits and the rest
 ACCUMULATOR_LIMIT = 1 << 62
+CACHED_ROWS = 1 << 14  # float64 values at a time that stay in the processor's cache
+COUNTED_ROWS = 1 << 17  # codes at a time in `grid_counts`
 NUMBA_ROWS = 1 << 20  # from this many rows on, compiling pays
 
 
@@ -45,12 +47,44 @@ def clamp(numbers: Floats, column: Number) -> Floats:
 
 def encode(values: Floats, encoding: Encoding) -> Integers:
     """clip(⌊(x − center)·per_unit + ½⌋, low, high) of clamped values, as int16 where it fits, else int32."""
-    codes = values - encoding.center
-    codes *= encoding.per_unit
-    codes += 0.5
-    np.floor(codes, out=codes)
-    np.clip(codes, encoding.low, encoding.high, out=codes)
-    return codes.astype(code_dtype(encoding))
+    out = np.empty(len(values), dtype=code_dtype(encoding))
+    part = np.empty(min(len(values), CACHED_ROWS))
+    for start in range(0, len(values), CACHED_ROWS):
+        block = values[start : start + CACHED_ROWS]
+        _encode_block(block, encoding, part[: len(block)], out[start : start + CACHED_ROWS])
+    return out
+
+
+def clamp_and_encode(numbers: Floats, column: Number, encoding: Encoding) -> Integers:
+    """encode(clamp(numbers, column), encoding), bit for bit, in one pass over blocks that stay in the processor's cache.
+
+    The value for missing cells lies in the declared range, so it does not matter that it is filled in after clamping (NaN passes through).
+    """
+    if isinstance(column, Boolean):
+        return encode(numbers, encoding)
+    low, high, missing = float(column.low), float(column.high), float(column.missing or 0.0)
+    out = np.empty(len(numbers), dtype=code_dtype(encoding))
+    part, gone = np.empty(min(len(numbers), CACHED_ROWS)), np.empty(min(len(numbers), CACHED_ROWS), dtype=np.bool_)
+    with np.errstate(invalid="ignore"):
+        for start in range(0, len(numbers), CACHED_ROWS):
+            block = numbers[start : start + CACHED_ROWS]
+            values, nan = part[: len(block)], gone[: len(block)]
+            np.maximum(block, low, out=values)
+            np.minimum(values, high, out=values)
+            np.isnan(values, out=nan)
+            np.copyto(values, missing, where=nan)
+            _encode_block(values, encoding, values, out[start : start + CACHED_ROWS])
+    return out
+
+
+def _encode_block(values: Floats, encoding: Encoding, part: Floats, out: Integers) -> None:
+    np.subtract(values, encoding.center, out=part)
+    part *= encoding.per_unit
+    part += 0.5
+    np.floor(part, out=part)
+    np.maximum(part, encoding.low, out=part)
+    np.minimum(part, encoding.high, out=part)
+    np.copyto(out, part, casting="unsafe")
 
 
 def places(codes: Integers, low: int, stride: int) -> npt.NDArray[np.int64]:
@@ -58,6 +92,20 @@ def places(codes: Integers, low: int, stride: int) -> npt.NDArray[np.int64]:
     cells = codes.astype(np.int64)
     cells -= low
     return cells if stride == 1 else cells // stride
+
+
+def grid_counts(codes: Integers, low: int, stride: int, cells: int) -> npt.NDArray[np.int64]:
+    """How many codes fall in each cell (code − low) / stride of a grid: `places` counted, block by block."""
+    counts = np.zeros(cells, dtype=np.int64)
+    here = np.empty(min(len(codes), COUNTED_ROWS), dtype=np.int64)
+    for start in range(0, len(codes), COUNTED_ROWS):
+        block = codes[start : start + COUNTED_ROWS]
+        part = here[: len(block)]
+        np.subtract(block, low, out=part, dtype=np.int64)
+        if stride != 1:
+            part //= stride
+        counts += np.bincount(part, minlength=cells)
+    return counts
 
 
 def code_dtype(encoding: Encoding) -> type[np.int16] | type[np.int32]:
@@ -163,6 +211,23 @@ def _product(factors: Factors, block: slice) -> npt.NDArray[np.int64]:
     for factor in factors[1:]:
         term *= factor[block]
     return term
+
+
+def grouped(columns: Sequence[tuple[Integers, int]]) -> tuple[list[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+    """The combinations of several label columns that rows hold, as one array of labels a column, and how many rows hold each.
+
+    A column is its labels and their number; a row with a label −1 is in no combination.
+    """
+    labels, size = columns[0]
+    groups, parts = labels.astype(np.int64, copy=False), [np.arange(size, dtype=np.int64)]
+    for labels, size in columns[1:]:
+        pairs = np.where((groups < 0) | (labels < 0), np.int64(-1), groups * size + labels)  # fewer than 2**31 groups and labels each
+        found, groups = np.unique(pairs, return_inverse=True)
+        if found.size and found[0] < 0:
+            found, groups = found[1:], groups - 1
+        parts = [part[found // size] for part in parts] + [found % size]
+    held = groups[groups >= 0] if groups.size and groups.min() < 0 else groups
+    return parts, np.bincount(held, minlength=len(parts[0])).astype(np.int64)
 
 
 def gram(blocks: Iterable[Factors], width: int, block_rows: int, bits: int) -> ObjectIntegers:

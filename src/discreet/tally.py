@@ -1,7 +1,8 @@
-"""How many rows hold each value of a grid: the one statistic that medians, quantiles and all order statistics read."""
+"""How many rows hold each value of a grid, the one statistic that medians and quantiles read, or each key that nobody declared."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
+COUNTED_CELLS = 1 << 22  # up to this many cells all of them are counted; beyond, values are sorted
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +42,36 @@ class Tally:
         return int(self.upto[np.searchsorted(self.places, place, side="left")])
 
 
+def tally_of_counts(counts: Integers) -> Tally:
+    """The tally of a count for every cell."""
+    places = np.flatnonzero(counts)
+    return Tally(len(counts), places.astype(np.int64, copy=False), counts[places].astype(np.int64, copy=False))
+
+
 def tally_of_cells(cells: int, values: npt.NDArray[np.signedinteger]) -> Tally:
     """The tally of one cell number a row."""
-    if cells <= 1 << 22:
-        counts = np.bincount(values, minlength=cells) if len(values) else np.zeros(cells, dtype=np.int64)
-        places = np.flatnonzero(counts)
-        return Tally(cells, places.astype(np.int64), counts[places].astype(np.int64))
+    if cells <= COUNTED_CELLS:
+        return tally_of_counts(np.bincount(values, minlength=cells) if len(values) else np.zeros(cells, dtype=np.int64))
     places, counts = np.unique(values, return_counts=True)
     return Tally(cells, places.astype(np.int64), counts.astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class KeyCounts:
+    """Counts of rows by keys that nobody declared: `names` in the order of their text, `counts` at least 1 each.
+
+    Private: it never leaves the session, the names no more than the counts.
+    """
+
+    names: Sequence[str]
+    counts: Integers
+
+    def __post_init__(self) -> None:
+        assert self.counts.dtype == np.int64
+        assert len(self.names) == len(self.counts)
+
+
+def key_counts(names: Sequence[str], counts: Integers) -> KeyCounts:
+    """Names, each once, and their counts, put in order; a name without rows is left out."""
+    order = sorted((place for place in range(len(names)) if counts[place]), key=names.__getitem__)
+    return KeyCounts([names[place] for place in order], np.asarray(counts, dtype=np.int64)[order])

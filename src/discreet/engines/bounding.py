@@ -1,7 +1,7 @@
 """Contribution bounding: at most `max_rows` rows of a unit count, chosen from that unit's own rows alone.
 
 Within a unit, rows are put in a pseudo-random order: a hash of the unit's id, of the row's encoded content
-(all declared columns, by sorted name) and of the number of earlier copies of the same content; ties go by the
+(all declared columns, by sorted name; of an Open column the MD5 of its key) and of the number of earlier copies of the same content; ties go by the
 content itself. The first `max_rows` are kept; a row without an id belongs to nobody and counts nowhere. Only whole-number arithmetic below 2**63 is used, so numpy
 and a database compute the same order.
 

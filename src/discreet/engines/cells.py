@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from discreet.schema import FALSE_TEXT, TRUE_TEXT, Boolean, Category, level_number, level_text, text_number
+from discreet.schema import FALSE_TEXT, LARGEST_EXACT_FLOAT, LONGEST_KEY, MOST_KEY_DIGITS, TRUE_TEXT, Boolean, Category, level_number, level_text, text_number
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -71,7 +71,31 @@ def cells_from_series(series: nw.Series[Any]) -> Cells:
         gone = series.is_null().to_numpy()
         values = series.fill_null(False).to_numpy() if gone.any() else series.to_numpy()
         return Cells("boolean", np.asarray(values, dtype=bool), _mask(gone), length)
-    return Cells("text" if dtype == nw.String else "objects", _python_cells(series), None, length)
+    if dtype == nw.String:
+        return Cells("text", Texts(series), None, length)
+    return Cells("objects", _python_cells(series), None, length)
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A text column: its cells one by one (text or None), or all at once as labels."""
+
+    series: nw.Series[Any]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(_python_cells(self.series))
+
+    def labelled(self) -> tuple[npt.NDArray[np.int64], list[str | None]] | None:
+        """A label 0, 1, … for each cell (−1: missing) and each label's text, through Arrow; None where Arrow cannot."""
+        try:
+            encoded = self.series.to_arrow().dictionary_encode()
+            labels = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        except Exception:  # no Arrow, or text that it cannot hold: cells are then read one by one
+            return None
+        try:
+            return labels, encoded.dictionary.to_pylist()
+        except Exception:  # one text is not UTF-8: it is no key, alone
+            return labels, [_scalar(text) for text in encoded.dictionary]
 
 
 def _mask(gone: Any) -> npt.NDArray[np.bool_] | None:
@@ -100,7 +124,7 @@ def numbers(cells: Cells) -> Floats:
     if cells.kind in ("text", "objects"):
         return np.fromiter(map(cell_number, cells.values), dtype=np.float64, count=cells.length)
     with np.errstate(all="ignore"):
-        values: Floats = cells.values.astype(np.float64)
+        values: Floats = cells.values.astype(np.float64, copy=cells.missing is not None)  # nobody writes into what is read
     if cells.missing is not None:
         values[cells.missing] = NAN
     return values
@@ -199,6 +223,74 @@ def _levels_of_numbers(values: Floats, by_number: dict[float, int], otherwise: i
     codes = np.array([by_number[number] for number in known], dtype=np.int32)
     place = np.minimum(np.searchsorted(known, values), len(known) - 1)
     return np.where(known[place] == values, codes[place], np.int32(otherwise)).astype(np.int32)
+
+
+def open_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """A label 0, 1, … for each row's key in an Open column (−1: it has none), and the text of each label, in no order."""
+    if cells.kind == "nothing":
+        return np.full(cells.length, -1, dtype=np.int64), []
+    if cells.kind == "boolean":
+        labels = cells.values.astype(np.int64)
+        labels[~_known(cells)] = -1
+        return labels, ["false", "true"]
+    if cells.kind == "number":
+        return _open_numbers(cells)
+    read = cells.values.labelled() if isinstance(cells.values, Texts) else None
+    return _with_keys(*(read or _open_objects(cells)))
+
+
+def _open_numbers(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
+    known, values = _known(cells), cells.values
+    if values.dtype.kind == "f":
+        values = numbers(cells)
+        known = (values == np.floor(values)) & (np.abs(values) < LARGEST_EXACT_FLOAT)
+        values = np.where(known, values, 0.0).astype(np.int64)
+    distinct, inverse = np.unique(values[known], return_inverse=True)
+    labels = np.full(cells.length, -1, dtype=np.int64)
+    labels[known] = inverse
+    return labels, [str(int(number)) for number in distinct]
+
+
+def _open_objects(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str | None]]:
+    found: dict[str | None, int] = {}
+    labels = np.fromiter((found.setdefault(cell if type(cell) is str else open_text(cell), len(found)) for cell in cells.values), dtype=np.int64, count=cells.length)
+    return labels, list(found)
+
+
+def open_text(cell: Any) -> str | None:
+    """The text that one Python cell of an Open column stands for, before its length is looked at; None for none."""
+    if issubclass(type(cell), str):
+        return str.__str__(cell)
+    if issubclass(type(cell), (bool, np.bool_)):
+        return "true" if cell else "false"
+    if issubclass(type(cell), (int, np.integer)):
+        whole = int.__index__(cell) if issubclass(type(cell), int) else int(cell)
+        return str(whole) if abs(whole) < 10**MOST_KEY_DIGITS else None
+    if issubclass(type(cell), (float, np.floating)):
+        number = cell_number(cell)
+        return str(int(number)) if abs(number) < LARGEST_EXACT_FLOAT and number == math.floor(number) else None
+    if issubclass(type(cell), Decimal):
+        small = Decimal.is_finite(cell) and (Decimal.is_zero(cell) or Decimal.adjusted(cell) < MOST_KEY_DIGITS)
+        return str(Decimal.__int__(cell)) if small and Decimal.__eq__(cell, Decimal.__int__(cell)) else None
+    return str(cell) if type(cell) is uuid.UUID else None
+
+
+def _with_keys(labels: npt.NDArray[np.int64], texts: Sequence[str | None]) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Labels and texts without those that are no key."""
+    kept = [text for text in texts if text is not None and _is_key(text)]
+    if len(kept) == len(texts):
+        return labels, kept
+    places = np.full(len(texts) + 1, -1, dtype=np.int64)  # the last one is for the label −1
+    places[[place for place, text in enumerate(texts) if text is not None and _is_key(text)]] = np.arange(len(kept))
+    return places[labels], kept
+
+
+def _is_key(text: str) -> bool:
+    """Whether a text is a key: 1 to 200 characters, none of them half a surrogate pair."""
+    try:
+        return 1 <= len(text) <= LONGEST_KEY and bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def unit_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:

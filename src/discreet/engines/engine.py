@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import Neighbors
-from discreet.queries import GramPlan, SumsPlan, TallyPlan
+from discreet.queries import GramPlan, OpenPlan, ScoresPlan, SumsPlan, TallyPlan
+from discreet.queries.model import EstimatingPlan
 from discreet.schema import Schema
-from discreet.tally import Tally
+from discreet.tally import KeyCounts, Tally
 
 ObjectIntegers = npt.NDArray[np.object_]
 
@@ -22,7 +23,7 @@ class Engine(Protocol):
     """Carries out plans over one data source.
 
     Results are arrays of Python integers (dtype object), equal on every engine, whatever the order of rows.
-    Making an engine reads names, types and lengths, never a cell; `sums`, `gram`, `tally` and `public_count` read cells.
+    Making an engine reads names, types and lengths, never a cell; `sums`, `gram`, `tally`, `keys` and `public_count` read cells.
     None of them raises or warns because of what a cell holds.
     """
 
@@ -39,6 +40,14 @@ class Engine(Protocol):
 
     def tally(self, plan: TallyPlan) -> Tally:
         """How many rows hold each value of a factor's grid."""
+        ...
+
+    def keys(self, plan: OpenPlan) -> KeyCounts:
+        """How many rows hold each key that nobody declared."""
+        ...
+
+    def estimating(self, plan: EstimatingPlan) -> Any:
+        """The sums of an estimating equation."""
         ...
 
     def public_count(self) -> int | None:
@@ -60,8 +69,14 @@ class Engine(Protocol):
 
 def carry_out(engine: Engine, plan: Any) -> Any:
     """What an engine gives for a plan."""
+    if isinstance(plan, EstimatingPlan):
+        return engine.estimating(plan)
     if isinstance(plan, TallyPlan):
         return engine.tally(plan)
+    if isinstance(plan, OpenPlan):
+        return engine.keys(plan)
+    if isinstance(plan, ScoresPlan):
+        return [engine.sums(part) for part in plan.parts]
     return engine.gram(plan) if isinstance(plan, GramPlan) else engine.sums(plan)
 
 

@@ -27,13 +27,16 @@ import numpy as np
 from discreet import kernels
 from discreet.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
 from discreet.engines.memory import MemoryEngine, memory_engine_from_frame
+from discreet.engines.models import ModelCodes, ModelRows, level_columns
 from discreet.engines.selection import Selection
 from discreet.engines.sql import identifier, source_kind, text_literal, unit_sql
 from discreet.errors import DataShapeRefused, InvalidParameter, MissingExtra
 from discreet.neighbors import Neighbors
-from discreet.queries import GramPlan, SumsPlan, TallyPlan
+from discreet.queries import GramPlan, OpenPlan, SumsPlan, TallyPlan
+from discreet.queries.model import EstimatingPlan, Model
+from discreet.queries.pieces import NumberPiece
 from discreet.schema import Category, Schema
-from discreet.tally import Tally
+from discreet.tally import KeyCounts, Tally, key_counts
 
 FORMATS = ("parquet", "csv")
 CHUNK = 1 << 22
@@ -57,6 +60,7 @@ class FileEngine:
                 _require_text(name, column)
         self._headers: dict[str, list[str]] = {}
         self._types = self._check_columns()
+        self._models = ModelRows(self._model_codes)
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
         """Σ of each term over the rows of each cell: Python integers of shape (cells, terms), in one pass."""
@@ -91,6 +95,37 @@ class FileEngine:
 
         return self._run(work, lambda engine: engine.tally(plan))
 
+    def keys(self, plan: OpenPlan) -> KeyCounts:
+        """How many rows hold each key that nobody declared."""
+
+        def work(connection: Any, folder: str) -> KeyCounts:
+            found = connection.execute(self._selection(connection, folder, plan).keys(plan)).fetchall()
+            names = [row[0] for row in found] if plan.plain else [plan.name(row[:-2], row[-2]) for row in found]
+            return key_counts(names, np.array([row[-1] for row in found], dtype=np.int64))
+
+        return self._run(work, lambda engine: engine.keys(plan))
+
+    def estimating(self, plan: EstimatingPlan) -> Any:
+        """The sums of an estimating equation; the model's rows are read once and kept as whole numbers, two bytes a cell."""
+        return self._models.sums(plan)
+
+    def _model_codes(self, model: Model) -> ModelCodes:
+        pieces = sorted({piece for column in model.columns for piece in column.pieces}, key=repr)
+        response = model.response
+        factors = list(dict.fromkeys([piece.factor for piece in pieces if isinstance(piece, NumberPiece)] + ([response.factor] if response and response.factor else [])))
+        levels = level_columns(model)
+
+        def work(connection: Any, folder: str) -> ModelCodes:
+            reader = connection.sql(self._selection(connection, folder, model).model(model, factors, levels)).to_arrow_reader(1 << 17)
+            blocks = [[column.to_numpy(zero_copy_only=False) for column in batch.columns] for batch in reader]
+            columns = [np.concatenate(parts) for parts in zip(*blocks, strict=True)] if blocks else [np.zeros(0, dtype=np.int32)] * (len(factors) + len(levels))
+            by_factor, by_level = dict(zip(factors, columns, strict=False)), dict(zip(levels, columns[len(factors) :], strict=True))
+            codes = {piece: by_factor[piece.factor] if isinstance(piece, NumberPiece) else by_level[piece.column] for piece in pieces}
+            answer = None if response is None else by_factor[response.factor] if response.factor else by_level[response.column]
+            return codes, answer, len(columns[0])
+
+        return self._run(work, lambda engine: engine.model_codes(model))
+
     def public_count(self) -> int | None:
         """Rows under row-level Replace, distinct units under Replace(unit=), None under AddRemove."""
         if not self.neighbors.unit_count_is_public:
@@ -110,7 +145,7 @@ class FileEngine:
         """Format and absolute paths: contents are never hashed (see `Engine.data_id`)."""
         return f"{self._format}:" + "|".join(self._paths)
 
-    def _selection(self, connection: Any, folder: str, plan: SumsPlan | GramPlan | TallyPlan) -> Selection:
+    def _selection(self, connection: Any, folder: str, plan: SumsPlan | GramPlan | TallyPlan | OpenPlan | Model) -> Selection:
         selection = Selection(self._source(folder), self._types, self.schema, self.neighbors)
         for statement, values in selection.setup(plan):
             connection.execute(statement, [values, values] if values else [])

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import kernels
-from discreet.engines.bounding import Content, kept_rows
+from discreet.engines.bounding import Content, kept_rows, unit_seed
 from discreet.engines.cells import (
     NOT_NUMBERS,
     Cells,
@@ -25,15 +25,19 @@ from discreet.engines.cells import (
     cells_from_sequence,
     cells_from_series,
     numbers,
+    open_labels,
     unit_labels,
 )
 from discreet.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
+from discreet.engines.models import ModelCodes, ModelRows
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import Neighbors
-from discreet.queries import Between, Bins, Factor, GramPlan, Key, Levels, Split, SumsPlan, TallyPlan
+from discreet.queries import Between, Bins, Factor, GramPlan, Key, Levels, OpenPlan, Split, SumsPlan, TallyPlan
+from discreet.queries.model import EstimatingPlan, Model
+from discreet.queries.pieces import LevelPiece
 from discreet.queries.plans import BLOCK_ROWS, term_bounds
-from discreet.schema import Boolean, Category, Schema
-from discreet.tally import Tally, tally_of_cells
+from discreet.schema import Boolean, Category, Open, Schema
+from discreet.tally import COUNTED_CELLS, KeyCounts, Tally, key_counts, tally_of_counts
 
 Read = Callable[[], Cells]
 
@@ -47,8 +51,10 @@ class MemoryEngine:
         self._token = secrets.token_hex(16)
         self._lock = threading.RLock()
         self._codes: dict[Any, npt.NDArray[Any]] = {}
+        self._texts: dict[str, list[str]] = {}  # of the labels of Open columns, in order
         self._kept: npt.NDArray[np.int64] | None = None
         self._bounded = neighbors.unit is None
+        self._models = ModelRows(self.model_codes)
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
         """Σ of each term over the rows of each cell: Python integers of shape (cells, terms)."""
@@ -72,7 +78,46 @@ class MemoryEngine:
             codes = self._factor(plan.factor)
             if plan.keys:
                 codes = codes[self._cell_index(plan.keys) == 0]
-        return tally_of_cells(plan.cells, kernels.places(codes, plan.factor.encoding.low, plan.stride))
+        low, cells = plan.factor.encoding.low, plan.cells
+        if cells <= COUNTED_CELLS and len(codes) >= cells // 8:
+            return tally_of_counts(kernels.grid_counts(codes, low, plan.stride, cells))
+        distinct, counts = np.unique(codes, return_counts=True)
+        return Tally(cells, kernels.places(distinct, low, plan.stride), counts.astype(np.int64))
+
+    def keys(self, plan: OpenPlan) -> KeyCounts:
+        """How many rows hold each key that nobody declared."""
+        with self._lock:
+            columns = [(self._open_labels(name), len(self._texts[name])) for name in plan.open]
+            if plan.keys:
+                cells = self._cell_index(plan.keys)
+                if plan.cells > 1:
+                    columns.append((cells, plan.cells))
+                else:
+                    columns[0] = (np.where(cells < 0, np.int64(-1), columns[0][0]), columns[0][1])
+            texts = [self._texts[name] for name in plan.open]
+        parts, counts = kernels.grouped(columns)
+        if plan.plain:
+            return key_counts(texts[0], counts)
+        cells_held = parts[len(texts)].tolist() if plan.cells > 1 else [0] * len(counts)
+        held = [[words[label] for label in part] for words, part in zip(texts, parts, strict=False)]
+        return key_counts([plan.name(words, cell) for *words, cell in zip(*held, cells_held, strict=True)], counts)
+
+    def estimating(self, plan: EstimatingPlan) -> Any:
+        """The sums of an estimating equation, exact."""
+        return self._models.sums(plan)
+
+    def model_codes(self, model: Model) -> ModelCodes:
+        """Codes of a model's pieces and response in the rows that its filters keep."""
+        with self._lock:
+            chosen = np.flatnonzero(self._cell_index(model.keys) == 0) if model.keys else slice(None)
+            pieces = {piece for column in model.columns for piece in column.pieces}
+            codes = {piece: (self._level_codes(piece.column) if isinstance(piece, LevelPiece) else self._factor(piece.factor))[chosen] for piece in pieces}
+            response = None
+            if model.response is not None:
+                whole = self._factor(model.response.factor) if model.response.factor is not None else self._level_codes(model.response.column)
+                response = whole[chosen]
+            rows = len(chosen) if isinstance(chosen, np.ndarray) else self._counted_rows()
+        return codes, response, rows
 
     def public_count(self) -> int | None:
         """Rows under row-level Replace, distinct units under Replace(unit=), None under AddRemove."""
@@ -114,7 +159,14 @@ class MemoryEngine:
 
     def _factor(self, factor: Factor) -> npt.NDArray[Any]:
         """Codes of a number column on the factor's grid, kept rows only, cached."""
-        return self._cached(factor, lambda: kernels.encode(self._values(factor.column), factor.encoding))
+        return self._cached(factor, lambda: self._select(self._encoded(factor)))
+
+    def _encoded(self, factor: Factor) -> npt.NDArray[Any]:
+        column, encoding = self.schema[factor.column], factor.encoding
+        if isinstance(column, Boolean):
+            return kernels.encode(self._all_values(factor.column), encoding)
+        assert not isinstance(column, (Category, Open)), "a plan reads numbers of a column of levels"
+        return kernels.clamp_and_encode(numbers(self._columns[factor.column]()), column, encoding)
 
     def _level_codes(self, name: str) -> npt.NDArray[Any]:
         return self._cached(name, lambda: self._select(self._all_level_codes(name)))
@@ -132,7 +184,7 @@ class MemoryEngine:
         column, cells = self.schema[name], self._columns[name]()
         if isinstance(column, Boolean):
             return boolean_codes(cells, column).astype(np.float64)
-        assert not isinstance(column, Category), "a plan reads numbers of a Category column"
+        assert not isinstance(column, (Category, Open)), "a plan reads numbers of a column that has none"
         return kernels.clamp(numbers(cells), column)
 
     def _all_level_codes(self, name: str) -> npt.NDArray[Any]:
@@ -142,6 +194,19 @@ class MemoryEngine:
         assert isinstance(column, Category), "a plan reads levels of a number column"
         codes = category_codes(cells, column)
         return codes.astype(np.int16) if len(column.levels) < 1 << 15 else codes
+
+    def _open_labels(self, name: str) -> npt.NDArray[Any]:
+        return self._cached(name, lambda: self._select(self._all_open_labels(name)))
+
+    def _all_open_labels(self, name: str) -> npt.NDArray[np.int64]:
+        """Labels of an Open column's keys, in the order of their texts (−1: no key)."""
+        assert isinstance(self.schema[name], Open), "a plan reads keys of a column that is not open"
+        labels, texts = open_labels(self._columns[name]())
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        self._texts[name] = [texts[place] for place in order]
+        places = np.full(len(texts) + 1, -1, dtype=np.int64)
+        places[order] = np.arange(len(texts))
+        return places[labels]
 
     def _select(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         self._bound()
@@ -160,7 +225,7 @@ class MemoryEngine:
         self._kept = kept_rows(labels, seeds, contents, self.neighbors.rows)
         self._bounded = True
         for name, content in zip(sorted(self.schema), contents, strict=True):
-            if isinstance(self.schema[name], Category):
+            if isinstance(self.schema[name], (Category, Open)):
                 self._codes[name] = self._select(content.ordered)
 
     def _content(self, name: str) -> Content:
@@ -168,6 +233,9 @@ class MemoryEngine:
         if isinstance(column, Category):
             codes = self._all_level_codes(name)
             return Content(codes, codes.astype(np.int64) + 1)
+        if isinstance(column, Open):
+            labels = self._all_open_labels(name)
+            return Content(labels, np.array([*(unit_seed(text) + 1 for text in self._texts[name]), 0], dtype=np.int64)[labels])
         values, encoding = self._all_values(name), column.encoding()
         return Content(values, kernels.encode(values, encoding).astype(np.int64) - encoding.low)
 

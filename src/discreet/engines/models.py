@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.engines.batches import RowGradients
 from discreet.model_kernels import ModelData, estimating_sums, row_weights
 from discreet.queries.families import Family
 from discreet.queries.model import EstimatingPlan, Metric, Model
@@ -22,25 +23,31 @@ class ModelRows:
 
     def __init__(self, read: Callable[[Model], ModelCodes]) -> None:
         self._read, self._lock = read, threading.Lock()
-        self._data: tuple[tuple[Model, Any], ModelData] | None = None
+        self._rows: tuple[Model, npt.NDArray[np.int16], npt.NDArray[Any] | None] | None = None
+        self._response: tuple[tuple[Model, Family | None], npt.NDArray[np.int32]] | None = None
         self._weights: tuple[tuple[Model, Metric], npt.NDArray[np.int32]] | None = None
 
     def sums(self, plan: EstimatingPlan) -> Any:
         with self._lock:
-            data = self._rows(plan.model, plan.family)
+            data = self._data(plan.model, plan.family)
             if self._weights is None or self._weights[0] != (plan.model, plan.metric):
                 self._weights = ((plan.model, plan.metric), row_weights(data.matrix, plan.metric))
             weights = self._weights[1]
+        if plan.part == "rows" and plan.family is not None and plan.point is not None:
+            return RowGradients(data, weights, plan.family, plan.point)
         return estimating_sums(data, weights, plan)
 
-    def _rows(self, model: Model, family: Family | None) -> ModelData:
-        asked = (model, None if family is None or family.residual else family)
-        if self._data is not None and self._data[0][0] == model and (family is None or self._data[0][1] == asked[1]):
-            return self._data[1]
-        codes, response, rows = self._read(model)
-        data = ModelData(model_matrix(model.columns, codes, rows), _response(model, family, response, rows))
-        self._data = (asked, data)
-        return data
+    def _data(self, model: Model, family: Family | None) -> ModelData:
+        """The matrix of a model, built once, and its response as a family reads it."""
+        if self._rows is None or self._rows[0] != model:
+            codes, response, rows = self._read(model)
+            self._rows = (model, model_matrix(model.columns, codes, rows), response)
+            self._response = None
+        _, matrix, response = self._rows
+        read_by = (model, None if family is None or family.residual else family)
+        if self._response is None or self._response[0] != read_by:
+            self._response = (read_by, _response(model, family, response, len(matrix)))
+        return ModelData(matrix, self._response[1])
 
 
 def _response(model: Model, family: Family | None, codes: npt.NDArray[Any] | None, rows: int) -> npt.NDArray[np.int32]:

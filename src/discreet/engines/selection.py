@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from discreet.engines.bounding import FINAL_ROUNDS, PRIME, mix_sql, step_sql
@@ -16,12 +16,14 @@ from discreet.engines.sql import (
     key_sql,
     level_types,
     number_sql,
+    open_sql,
     term_sql,
     unit_sql,
 )
 from discreet.neighbors import Neighbors
-from discreet.queries import Factor, GramPlan, Key, Levels, Split, Subset, SumsPlan, TallyPlan
-from discreet.schema import Boolean, Category, Schema
+from discreet.queries import Factor, GramPlan, Key, Levels, OpenPlan, Split, Subset, SumsPlan, TallyPlan
+from discreet.queries.model import Model
+from discreet.schema import Boolean, Category, Open, Schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +39,10 @@ class Selection:
     schema: Schema
     neighbors: Neighbors
 
-    def setup(self, plan: SumsPlan | GramPlan | TallyPlan) -> list[tuple[str, list[str] | list[float]]]:
+    def setup(self, plan: SumsPlan | GramPlan | TallyPlan | OpenPlan | Model) -> list[tuple[str, list[str] | list[float]]]:
         """The statements to run before a plan's query: the types in which levels are looked up."""
         return [
-            statement for name in (plan.columns if self.neighbors.unit is None else self._names())
+            statement for name in ((plan.reads if isinstance(plan, Model) else plan.columns) if self.neighbors.unit is None else self._names())
             if isinstance(column := self.schema[name], Category) for statement in level_types(column, self.kinds[name], self._cell_name(name))
         ]
 
@@ -61,6 +63,21 @@ class Selection:
         """One row an occupied cell of the grid, in order: the cell, then how many rows it holds."""
         chosen = f"(CAST({self._code(plan.factor)} AS BIGINT) - ({plan.factor.encoding.low})) // {plan.stride} AS place, {self._cell(plan.keys)} AS cell"
         return f"SELECT place, count(*) FROM (SELECT {chosen} FROM ({self._rows(plan.columns)})) WHERE cell = 0 GROUP BY place ORDER BY place"
+
+    def keys(self, plan: OpenPlan) -> str:
+        """One row a key: the texts of its open columns, its declared cell, then how many rows hold it."""
+        assert all(isinstance(self.schema[name], Open) for name in plan.open), "a plan reads keys of a column that is not open"
+        names = [f"k{place}" for place in range(len(plan.open))]
+        chosen = [*(f"{self._value(column)} AS {name}" for column, name in zip(plan.open, names, strict=True)), f"{self._cell(plan.keys)} AS cell"]
+        grouped = ", ".join([*names, "cell"])
+        known = " AND ".join(f"{name} IS NOT NULL" for name in (*names, "cell"))
+        return f"SELECT {grouped}, count(*) FROM (SELECT {', '.join(chosen)} FROM ({self._rows(plan.columns)})) WHERE {known} GROUP BY {grouped}"
+
+    def model(self, model: Model, factors: Sequence[Factor], levels: Sequence[str]) -> str:
+        """One row a kept row: the codes of `factors`, then the level codes of `levels` (−1: none)."""
+        chosen = [f"{self._code(factor)} AS f{place}" for place, factor in enumerate(factors)]
+        chosen += [f"CAST(coalesce({self._value(name)}, -1) AS INTEGER) AS l{place}" for place, name in enumerate(levels)]
+        return f"SELECT * EXCLUDE (cell) FROM (SELECT {', '.join([*chosen, f'{self._cell(model.keys)} AS cell'])} FROM ({self._rows(model.reads)})) WHERE cell = 0"
 
     def _names(self) -> list[str]:
         return sorted(self.schema)
@@ -102,6 +119,9 @@ class Selection:
             elif isinstance(column, Boolean):
                 read.append(f"{boolean_sql(cell, kind, column)} AS n{place}")
                 clamped.append(f"CAST(n{place} AS DOUBLE) AS v{place}")
+            elif isinstance(column, Open):
+                read.append(f"{open_sql(cell, kind)} AS n{place}")
+                clamped.append(f"n{place} AS v{place}")
             else:
                 read.append(f"{number_sql(cell, kind)} AS n{place}")
                 clamped.append(f"{clamp_sql(f'n{place}', column)} AS v{place}")
@@ -109,7 +129,7 @@ class Selection:
 
     def _bounded(self, rows: str) -> str:
         """At most max_rows rows a unit, in the order of `bounding.kept_rows`."""
-        content = [self._value(name) for name in self._names()]
+        content = [f"coalesce({self._value(name)}, '')" if isinstance(self.schema[name], Open) else self._value(name) for name in self._names()]
         for name in self._names():
             rows = f"SELECT * REPLACE ({mix_sql(step_sql('h', self._hashed(name)))} AS h) FROM ({rows})"
         rows = f"SELECT *, row_number() OVER (PARTITION BY unit, {', '.join(content)}) - 1 AS occurrence FROM ({rows})"
@@ -123,5 +143,7 @@ class Selection:
         column = self.schema[name]
         if isinstance(column, Category):
             return f"(coalesce({self._value(name)}, -1) + 1)"
+        if isinstance(column, Open):
+            return f"coalesce(CAST(md5_number_lower({self._value(name)}) % {PRIME} AS BIGINT) + 1, 0)"
         grid = column.encoding()
         return f"(CAST({code_sql(self._value(name), Factor(name, grid), column)} AS BIGINT) - ({grid.low}))"

@@ -11,7 +11,7 @@ from typing import Literal
 
 from discreet.engines.cells import numeric_levels
 from discreet.queries import Between, Bins, Factor, Key, Levels, Split, Term
-from discreet.schema import FALSE_TEXT, NUMBER_PATTERN, TRUE_TEXT, Boolean, Category, Column, Integer, Real
+from discreet.schema import FALSE_TEXT, LONGEST_KEY, MOST_KEY_DIGITS, NUMBER_PATTERN, TRUE_TEXT, Boolean, Category, Column, Integer, Real
 
 Source = Literal["float", "integer", "wide", "decimal", "boolean", "text", "uuid", "nothing"]
 _SOURCES: dict[str, Source] = {
@@ -88,6 +88,23 @@ def category_sql(cell: str, source: Source, column: Category) -> str:
         code = _number_level_sql(number_sql(cell, source), column, cell)
     missing = column.missing_code
     return f"CAST({code} AS INTEGER)" if missing < 0 else f"coalesce(CAST({code} AS INTEGER), {missing})"
+
+
+def open_sql(cell: str, source: Source) -> str:
+    """`cells.open_labels`: the text of an Open column's key, NULL where there is none."""
+    text = f"CAST({cell} AS VARCHAR)"
+    if source == "text":
+        return f"CASE WHEN length({text}) BETWEEN 1 AND {LONGEST_KEY} THEN {text} END"
+    if source == "boolean":
+        return f"CASE WHEN {cell} THEN 'true' WHEN NOT {cell} THEN 'false' END"
+    if source == "wide":
+        return f"CASE WHEN length(ltrim({text}, '-')) <= {MOST_KEY_DIGITS} THEN {text} END"
+    if source == "decimal":
+        return f"CASE WHEN regexp_full_match({text}, '-?[0-9]+([.]0*)?') THEN split_part({text}, '.', 1) END"
+    if source == "float":
+        number = f"CAST({cell} AS DOUBLE)"
+        return f"CASE WHEN abs({number}) < {float_literal(2.0**53)} AND {number} = floor({number}) THEN CAST(CAST({number} AS BIGINT) AS VARCHAR) END"
+    return text if source in ("integer", "uuid") else "CAST(NULL AS VARCHAR)"
 
 
 def _number_level_sql(number: str, column: Category, cell: str) -> str:
