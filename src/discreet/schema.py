@@ -13,6 +13,7 @@ No exception, warning or row count may depend on what a cell holds, so each kind
 | −0.0, subnormal                   | 0 (encoded like any number)            | False                | equal to 0            |
 
 Rows are never dropped. A Category row with no level stays in the data and falls in no cell.
+An `Open` column, whose values nobody lists, has its own table of which cells have a key; a row without one falls in no cell.
 Numbers are encoded as fixed-point integers (`Encoding`): code = clip(⌊(x − center)·per_unit + ½⌋, low, high),
 one float subtraction, one multiplication, one addition and one floor, which every engine computes alike.
 """
@@ -33,6 +34,8 @@ LARGEST_EXACT_FLOAT = 2**53
 LARGEST_BOUND, SMALLEST_WIDTH = 1e60, 1e-60  # fourth powers of values, times the noise, are floats well within their range
 LARGEST_LEVELS = 1 << 20
 LARGEST_LEVEL_BITS = 128
+LONGEST_KEY = 200  # characters of an Open column's text
+MOST_KEY_DIGITS = 38  # of an Open column's whole number
 NUMBER_PATTERN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"  # the decimal grammar of text cells, on every engine
 TRUE_TEXT, FALSE_TEXT = ("true", "1"), ("false", "0")
 _NUMBER = re.compile(NUMBER_PATTERN)
@@ -194,9 +197,32 @@ class Category:
         return {"kind": self.kind, "levels": list(self.levels), "missing": self.missing}
 
 
-Column = Real | Integer | Boolean | Category
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A column whose values nobody lists: a table can be grouped by it (``by=``), at a price in δ, and nothing else.
+
+    | what the cell holds                         | its key                                                        |
+    |---------------------------------------------|----------------------------------------------------------------|
+    | text of 1 to 200 characters                 | the text, character by character (no trimming, no normal form)  |
+    | a whole number of up to 38 digits           | its decimal text: 3 and "3" are one key                        |
+    | a float that is whole and below 2**53       | the same: 3.0 has the key "3", −0.0 the key "0"                |
+    | a whole decimal number of up to 38 digits   | the same                                                       |
+    | a boolean                                   | "true" or "false"                                              |
+    | a UUID                                      | its usual text                                                 |
+    | a missing value, empty or longer text, text that is not Unicode, any other number, a date, a list, bytes | none |
+
+    A character is a Unicode code point. Two spellings that look alike (é as one code point or as two) are two keys.
+    """
+
+    kind: ClassVar[str] = "open"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+
+Column = Real | Integer | Boolean | Category | Open
 Number = Real | Integer | Boolean
-_KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (Real, Integer, Boolean, Category)}
+_KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (Real, Integer, Boolean, Category, Open)}
 
 
 class Schema(Mapping[str, Column]):
@@ -208,8 +234,8 @@ class Schema(Mapping[str, Column]):
         for name, column in columns.items():
             if not isinstance(name, str) or not name:
                 raise InvalidParameter("schema=", "a column name is not text", "columns are found by name", "use the column names of the data")
-            if not isinstance(column, (Real, Integer, Boolean, Category)):
-                raise InvalidParameter(f"schema[{name!r}]", f"a {type(column).__name__} is not a declaration", _BOUNDS_WHY, "use dp.Real(low, high), dp.Integer(low, high), dp.Category(levels) or dp.Boolean()")
+            if not isinstance(column, (Real, Integer, Boolean, Category, Open)):
+                raise InvalidParameter(f"schema[{name!r}]", f"a {type(column).__name__} is not a declaration", _BOUNDS_WHY, "use dp.Real(low, high), dp.Integer(low, high), dp.Category(levels), dp.Boolean() or, for keys that nobody lists, dp.Open()")
         self._columns = dict(columns)
 
     def __getitem__(self, name: str) -> Column:

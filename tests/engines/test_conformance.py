@@ -130,14 +130,15 @@ def test_every_engine_gives_the_reference_integers(kind, neighbors, rows, tmp_pa
 def test_rows_in_another_order_give_the_same_integers(kind, tmp_path):
     columns = random_columns(120, seed=7)
     order = random.Random(3).sample(range(120), 120)
+    crossed = list(open_plans())[-2:]
     shuffled = {name: [cells[row] for row in order] for name, cells in columns.items()}
     for neighbors in BY_PERSON:
         first = make_engine(kind, columns, TYPES, SCHEMA, neighbors, tmp_path)
         answers = [first.sums(plan).tolist() for plan in plans()]
-        found = [(list(counts.names), counts.counts.tolist()) for counts in map(first.keys, open_plans())]
+        found = [(list(counts.names), counts.counts.tolist()) for counts in map(first.keys, crossed)]
         second = make_engine(kind, shuffled, TYPES, SCHEMA, neighbors, tmp_path)
         assert answers == [second.sums(plan).tolist() for plan in plans()]
-        assert found == [(list(counts.names), counts.counts.tolist()) for counts in map(second.keys, open_plans())]
+        assert found == [(list(counts.names), counts.counts.tolist()) for counts in map(second.keys, crossed)]
 
 
 def test_describe_and_data_id_are_public_and_stable(tmp_path):
