@@ -66,7 +66,7 @@ def _endpoint(statistics: ShareStatistics, level: float, side: int, target: str)
         sampling = statistics.sampling_variance(p) if target == "population" else 0.0 * p
         inside = side * (p * statistics.rows - statistics.count) <= half_width(level, sampling, statistics.noise_at(p))
         inner, outer = np.where(inside, p, inner), np.where(inside, outer, p)
-    return np.asarray((inner + outer) / 2)
+    return np.asarray(outer)  # where 0 (or 1) itself is allowed, exactly that
 
 
 def poisson_interval(count: Array, noise: Noise, level: float, *, cluster: int) -> tuple[Array, Array]:
@@ -79,7 +79,7 @@ def poisson_interval(count: Array, noise: Noise, level: float, *, cluster: int) 
             middle = (inner + outer) / 2
             inside = side * (middle - start) <= half_width(level, cluster * middle, noise)
             inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
-        return np.asarray((inner + outer) / 2)
+        return np.asarray(outer)
 
     high = np.where(count < 0, np.maximum(end(count, +1), end(0.0 * count, +1)), end(count, +1))
     return end(count, -1), high
