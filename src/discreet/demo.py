@@ -28,7 +28,7 @@ def census_file(folder: Path) -> Path:
 
 
 def run_demo(folder: Path) -> None:
-    """Release a mean, a table and a histogram; print them beside what is left; write a picture."""
+    """Release a mean, a table, a histogram and a regression; print them beside what is left; write two pictures."""
     from rich.console import Console
 
     console = Console()
@@ -38,7 +38,7 @@ def run_demo(folder: Path) -> None:
 
     import discreet as dp
 
-    schema: dict[str, Column] = {"income": dp.Real(0, 4000), "schooling": dp.Category([9, 10, 11, 12, 13, 14, 16]), "experience": dp.Integer(0, 60)}
+    schema: dict[str, Column] = {"income": dp.Real(1, 4000), "schooling": dp.Category([9, 10, 11, 12, 13, 14, 16]), "experience": dp.Integer(0, 60)}
     data = dp.read_parquet(path, schema=schema, neighbors=dp.Replace())
     session = data.open(budget=dp.ApproxDP(epsilon=1, delta=1e-6), ledger=folder / "census.ledger")
     again = len(session.ledger.entries()) > 1
@@ -53,19 +53,22 @@ def run_demo(folder: Path) -> None:
         results.append(dp.table(session, "income", by="schooling", spend=dp.GDP(0.15), key="income by schooling"))
     with console.status("releasing the histogram of income …"):
         results.append(dp.histogram(session, "income", bins=40, spend=dp.GDP(0.1), key="income histogram"))
-    _show(console, session, results)
+    with console.status("releasing a regression of log income on schooling and experience …"):
+        fit = dp.robust(session, "log(income) ~ C(schooling, base=12) + experience + square(experience)", spend=dp.GDP(0.12), key="wage regression")
+    _show(console, session, results, fit)
     picture = folder / "census.png"
     with console.status("drawing …"):
         _draw(results, picture)
+        fit.plot(path=str(folder / "regression.png"))
     if again:
         console.print("The ledger already held these keys: the same answers were repeated, and nothing more was spent.")
-    console.print(f"Picture: {picture}   Ledger: {folder / 'census.ledger'} (try: discreet ledger show {folder / 'census.ledger'})", soft_wrap=True, highlight=False)
+    console.print(f"Pictures: {picture}, {folder / 'regression.png'}   Ledger: {folder / 'census.ledger'} (try: discreet ledger show {folder / 'census.ledger'})", soft_wrap=True, highlight=False)
 
 
-def _show(console: Any, session: Any, results: list[Any]) -> None:
+def _show(console: Any, session: Any, results: list[Any], fit: Any) -> None:
     from discreet.ledger_view import balance_table
 
-    for result in results:
+    for result in (*results, fit):
         text = str(result.summary())
         lines = text.splitlines()
         console.print("\n".join(lines if len(lines) < 30 else [*lines[:14], f"  … {len(result.labels) - 11} more bins, see the picture", *lines[-4:]]), markup=False, highlight=False, soft_wrap=True)
