@@ -74,13 +74,24 @@ def variance_interval(statistics: VarianceStatistics, level: float, *, target: s
         return np.clip(estimate - half, 0.0, 1.0), np.clip(estimate + half, 0.0, 1.0)
     _, fourth_noise = statistics.fourth()
     deviation = statistics.cluster * np.sqrt(fourth_noise) / statistics.rows
-    sampling, factor = allow_for_noisy_variance(level, statistics.sampling_variance(), deviation, noise.variance)
+    normal = statistics.cluster * 2 * (statistics.bounded + np.sqrt(noise.variance)) ** 2 / statistics.rows
+    sampling, factor = allow_for_noisy_variance(level, *supported_by_normal(statistics.sampling_variance(), deviation, normal), noise.variance)
     half = half_width(level, sampling, noise) * factor * student_factor(level, statistics.rows / 4)
     total = np.maximum(sampling + noise.variance, 1e-300)
-    return _score_interval(estimate, half**2 / total, sampling, np.asarray(total - sampling))
+    return score_interval(estimate, half**2 / total, sampling, np.asarray(total - sampling))
 
 
-def _score_interval(estimate: Array, q2: Array, sampling: Array, privacy: Array) -> tuple[Array, Array]:
+def supported_by_normal(estimate: Array, deviation: Array, normal: Array) -> tuple[Array, Array]:
+    """(sampling variance, its deviation) where noise of standard deviation `deviation` hides it: never below its mean with the normal one.
+
+    `normal` is what normal data would have, taken as a guess that may be wrong by its own size: the mean weighs the two by inverse
+    variances. Estimates above it stay as they are, since data may well have heavier tails; where the noise is small nothing changes.
+    """
+    weight = normal**2 / np.maximum(normal**2 + deviation**2, 1e-300)
+    return np.asarray(np.maximum(estimate, weight * estimate + (1 - weight) * normal)), np.asarray(deviation * np.sqrt(weight))
+
+
+def score_interval(estimate: Array, q2: Array, sampling: Array, privacy: Array) -> tuple[Array, Array]:
     """{v : (estimate − v)² ≤ q²·(sampling·(v/estimate)² + privacy)}, plain where the noise is as large as the estimate."""
     clear = (estimate > 0) & (estimate**2 > 4 * q2 * (sampling + privacy))
     relative = np.where(clear, q2 * sampling / np.where(clear, estimate, 1.0) ** 2, 0.0)
