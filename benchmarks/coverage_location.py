@@ -154,6 +154,21 @@ def _pairs(margin: int, rho: float) -> Callable[[int, int, int], list[tuple[str,
 CASES += [Case(f"pairs {margin} {rho:g}", lambda rng, n: None, lambda n: [], batch=_pairs(margin, rho)) for margin in range(5) for rho in (0.0, 0.3, 0.8)]
 
 
+
+def _unbounded(law: int) -> Callable[[int, int, int], list[tuple[str, int, str, float, float, float]]]:
+    """Means on declared ranges a million standard deviations wide (Student's t beside them): unbounded_draws.py."""
+
+    def batch(n: int, repetitions: int, seed: int) -> list[tuple[str, int, str, float, float, float]]:
+        import unbounded_draws
+
+        return unbounded_draws.coverage_rows(unbounded_draws.LAWS[law], n, repetitions, seed)
+
+    return batch
+
+
+CASES += [Case(f"unbounded {law}", lambda rng, n: None, lambda n: [], batch=_unbounded(law)) for law in range(5)]
+
+
 # ── running ────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
