@@ -59,11 +59,11 @@ class CountSearch:
         Proof.    The statistic at any one place moves by at most Δ (Rows.weighted); σ and b are rounded up.
         Checked.  tests/claims/test_search.py::test_every_answer_pays_for_its_noise
         """
-        return _noise(self.law, self.sensitivity.weighted(self.below, self.above), self.budget, self.units, share)
+        return _noise(self.law, self.sensitivity.weighted(self.below, self.above), *self.budget.as_integer_ratio(), self.units, share)
 
     def deviation(self, share: int) -> float:
         """The standard deviation of `noise(share)`, for policies and inference."""
-        return _deviation(self.law, self.sensitivity.weighted(self.below, self.above), self.budget, self.units, share)
+        return _deviation(self.law, self.sensitivity.weighted(self.below, self.above), *self.budget.as_integer_ratio(), self.units, share)
 
     def _spread(self, share: int) -> Fraction:
         moved, part = self.sensitivity.weighted(self.below, self.above), self.budget * share / self.units
@@ -83,8 +83,8 @@ class CountSearch:
 
 
 @lru_cache(maxsize=4096)
-def _noise(law: str, moved: int, budget: Fraction, units: int, share: int) -> AdditiveNoise:
-    part = budget * share / units
+def _noise(law: str, moved: int, numerator: int, denominator: int, units: int, share: int) -> AdditiveNoise:
+    part = Fraction(numerator * share, denominator * units)
     if law == "gaussian":
         sigma = sqrt_up(moved**2 / part)
         return GaussianNoise(L2(Fraction(moved**2)), sigma, _refinement(sigma))
@@ -93,8 +93,8 @@ def _noise(law: str, moved: int, budget: Fraction, units: int, share: int) -> Ad
 
 
 @lru_cache(maxsize=4096)
-def _deviation(law: str, moved: int, budget: Fraction, units: int, share: int) -> float:
-    return math.sqrt(_noise(law, moved, budget, units, share).variance)
+def _deviation(law: str, moved: int, numerator: int, denominator: int, units: int, share: int) -> float:
+    return math.sqrt(_noise(law, moved, numerator, denominator, units, share).variance)
 
 
 def _refinement(spread: Fraction) -> int:

@@ -14,6 +14,7 @@ time is the number of undecided words (about 2**-49·s of them), see docs/theory
 from __future__ import annotations
 
 import importlib.util
+import sys
 from functools import cache
 from typing import Protocol
 
@@ -75,6 +76,6 @@ def compiled_kernel() -> Kernel | None:
 
 
 def kernel_for(size: int) -> Kernel:
-    """The faster kernel for so many words; the choice cannot change a result."""
-    fast = compiled_kernel() if size >= _WORTH_COMPILING else None
+    """The faster kernel for so many words (the compiled one for any number once it is loaded); the choice cannot change a result."""
+    fast = compiled_kernel() if size >= _WORTH_COMPILING or "discreet.noise.compiled" in sys.modules else None
     return fast if fast is not None else in_numpy
