@@ -192,7 +192,6 @@ def variance_intervals(question: Question, powers: np.ndarray, public_rows: int 
 
 def rows(margin: Margin, rho: float, n: int, repetitions: int, seed: int) -> Iterator[Row]:
     """(case, n, label, private coverage, textbook coverage, ratio of mean widths) of one margin and correlation at one n."""
-    sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != Path(__file__).resolve().parent]  # numba would take coverage.py for another package
     rng = np.random.default_rng((seed, MARGINS.index(margin), round(10 * rho), n))
     source = SeededSource(f"pairs {margin.name} {rho} {n} {seed}")
     schema = Schema({"x": margin.column, "y": margin.column})
