@@ -1,7 +1,8 @@
 """Tools for testing private releases: repeatable noise and attacks. Nothing here protects anyone."""
 
 from discreet.testing.reachable import epsilon_seen_in_low_bits
+from discreet.testing.reports import seeded_reports
 from discreet.testing.seeded import SeededSource
 from discreet.testing.sessions import seeded_session
 
-__all__ = ["SeededSource", "epsilon_seen_in_low_bits", "seeded_session"]
+__all__ = ["SeededSource", "epsilon_seen_in_low_bits", "seeded_reports", "seeded_session"]

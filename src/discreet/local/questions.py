@@ -1,0 +1,44 @@
+"""Public functions: from a spec and reports to a result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from discreet.accounting.guarantees import Guarantee
+from discreet.accounting.pricing import guarantee_of
+from discreet.errors import NoTheorem
+from discreet.local.collected import Collected, collect
+from discreet.local.means import LocalMean
+from discreet.local.results import LocalResult
+from discreet.local.shares import LocalShares
+from discreet.mechanisms.local import GaussianResponse, LaplaceResponse, LocalSpec, OneBitResponse, checked_spec
+
+_RESULTS: dict[str, type[LocalResult]] = {kind.what: kind for kind in (LocalShares, LocalMean)}
+_MEASURED = (OneBitResponse, LaplaceResponse, GaussianResponse)
+
+
+def shares(spec: LocalSpec, reports: Iterable[Any] | Collected) -> LocalShares:
+    """The share of every declared value: from JSON reports, an array of answers, or what `collect` kept of them."""
+    if isinstance(checked_spec(spec), _MEASURED):
+        raise NoTheorem("shares", f"reports of {spec.kind} are about a number", "they do not show how often a value occurs", "use local.mean(spec, reports)")
+    return LocalShares(collect(spec, reports))  # type: ignore[arg-type]
+
+
+def mean(spec: LocalSpec, reports: Iterable[Any] | Collected) -> LocalMean:
+    """The mean of a bounded number: from JSON reports, an array of answers, or what `collect` kept of them."""
+    if not isinstance(checked_spec(spec), _MEASURED):
+        raise NoTheorem("a mean", f"reports of {spec.kind} are about levels", "levels have no mean", "use local.shares(spec, reports)")
+    return LocalMean(collect(spec, reports))  # type: ignore[arg-type]
+
+
+def guarantee(spec: LocalSpec) -> Guarantee:
+    """What one report promises to the person who sends it, whoever collects it: her value could have been any other. Reports of one person compose."""
+    return guarantee_of(checked_spec(spec))
+
+
+def result_from_json(text: str) -> LocalResult:
+    """The result that `to_json` of a result wrote."""
+    record = json.loads(text)
+    return _RESULTS[record["what"]](Collected.from_json(json.dumps(record["collected"])))
