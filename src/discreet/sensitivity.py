@@ -48,6 +48,25 @@ class L2:
 
 
 @dataclass(frozen=True, slots=True)
+class Frobenius:
+    """Sensitivity of a symmetric matrix of the given `order` (its upper triangle, row by row) and the numbers that follow it.
+
+    `squared` bounds ‖Δ‖² = Σ diagonal² + 2·Σ off-diagonal² + Σ rest²: an entry off the diagonal stands in the matrix twice.
+    """
+
+    order: int
+    squared: Fraction
+
+    def __post_init__(self) -> None:
+        _positive(self.squared)
+        if isinstance(self.order, bool) or not isinstance(self.order, int) or self.order < 1:
+            raise InvalidParameter("a sensitivity", "the order of its matrix is no whole number ≥ 1", "entries on and off the diagonal have different noise", "derive it from the query")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"norm": "frobenius", "order": self.order, "squared": fraction_text(self.squared)}
+
+
+@dataclass(frozen=True, slots=True)
 class LInf:
     """The largest change of one coordinate; `one_way` says that all coordinates of a neighbour move in the same direction."""
 
@@ -99,7 +118,34 @@ class Rows:
         return {"norm": "rows", "rows": self.rows, "change": self.change}
 
 
-Sensitivity = L1 | L2 | LInf | Rows
+@dataclass(frozen=True, slots=True)
+class OneRow:
+    """What one row adds to a sum of vectors, for mechanisms that read a secret sample of the rows: ℓ₂ norm at most √squared.
+
+    ``replaced``           one of a public number of `rows` takes another value
+    ``added or removed``   one row comes or goes; their number is private (`rows` is None)
+    """
+
+    squared: Fraction
+    change: str
+    rows: int | None
+
+    def __post_init__(self) -> None:
+        _positive(self.squared)
+        known = type(self.rows) is int and self.rows >= 1
+        if (self.change, known, self.rows is None) not in (("replaced", True, False), ("added or removed", False, True)):
+            raise InvalidParameter("a sensitivity", "it does not say how sampled rows may change", "amplification by sampling is proven for one relation at a time", "derive it from the query")
+
+    @property
+    def moved_squared(self) -> Fraction:
+        """The squared ℓ₂ sensitivity of a sum over a sample that holds the row: that of one vector, or of the difference of two."""
+        return 4 * self.squared if self.change == "replaced" else self.squared
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"norm": "one row", "squared": fraction_text(self.squared), "change": self.change, "rows": self.rows}
+
+
+Sensitivity = L1 | L2 | Frobenius | LInf | Rows | OneRow
 
 
 def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
@@ -107,6 +153,10 @@ def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
         return L1(Fraction(record["value"]))
     if record["norm"] == "l2":
         return L2(Fraction(record["squared"]))
+    if record["norm"] == "frobenius":
+        return Frobenius(record["order"], Fraction(record["squared"]))
+    if record["norm"] == "one row":
+        return OneRow(Fraction(record["squared"]), record["change"], record["rows"])
     return LInf(Fraction(record["value"]), record["one_way"]) if record["norm"] == "linf" else Rows(record["rows"], record["change"])
 
 

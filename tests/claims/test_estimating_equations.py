@@ -11,7 +11,7 @@ import pytest
 
 import discreet as dp
 from discreet.engines import FileEngine, memory_engine_from_arrays
-from discreet.model_kernels import ModelData, estimating_sums, row_weights
+from discreet.model_kernels import ModelData, compiled_gradient, estimating_sums, gradient_loop, numpy_gradient, row_weights
 from discreet.queries import Factor, Subset, query_from_dict
 from discreet.queries.families import GRID, PSI, Huber, Logistic, Poisson, SmoothHuber, psi_bound
 from discreet.queries.model import WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram, metric_of
@@ -154,6 +154,22 @@ def test_sums_are_exact_and_do_not_depend_on_order_or_blocks(family):
         else:
             assert together.tolist() == shuffled.tolist() == sum(pieces).tolist()
         assert query_from_dict(query.to_dict()) == query
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+def test_the_compiled_pass_is_bit_identical(family):
+    """The compiled loop and numpy give the same integers, extreme rows and predictors included."""
+    rng = np.random.default_rng(17)
+    loop = gradient_loop()
+    assert loop is not None
+    for n in (0, 1, 3000):
+        matrix, response = extreme_rows(rng, n), random_response(rng, family, n)
+        weights = row_weights(matrix, random_metric(rng))
+        for size in (0.01, 1.0, 300.0):
+            point = point_of(family, size * rng.normal(size=4))
+            first, second = numpy_gradient(ModelData(matrix, response), weights, family, point), compiled_gradient(loop, ModelData(matrix, response), weights, family, point)
+            assert first[0].tolist() == second[0].tolist()
+            assert first[1] == second[1]
 
 
 def test_gradients_agree_with_floating_point():

@@ -34,8 +34,8 @@ def evaluated(family, etas, responses):
 @pytest.mark.parametrize("family", FAMILIES, ids=repr)
 def test_bounds_hold_for_every_argument(family):
     rng = np.random.default_rng(1)
-    etas = np.concatenate([rng.integers(-(2**14), 2**14, 4000), rng.integers(-(2**40), 2**40, 4000), [0, 2**52, -(2**52)]])
-    responses = np.concatenate([rng.integers(-(2**30), 2**30, 4001), rng.integers(-PSI, PSI, 4002)])
+    etas = np.concatenate([rng.integers(-12 * 2**14, 12 * 2**14, 4000), rng.integers(-(2**40), 2**40, 4000), [0, 2**52, -(2**52)]])
+    responses = np.concatenate([rng.integers(-1, 2, 4001) * 2**30, rng.integers(-PSI, max(PSI, 2 * family.tables().top), 4002)])
     psi, slope = evaluated(family, etas, responses)
     assert 0.99 * psi_bound(family) <= np.abs(psi).max() <= psi_bound(family)
     assert slope.min() >= 0
@@ -66,7 +66,7 @@ def test_poisson_scores_have_mean_zero_and_the_stated_slope(mean):
     mass = np.exp(counts * math.log(mean) - mean - np.array([math.lgamma(k + 1) for k in counts]))
     units = np.floor(np.minimum(counts, 2**20) * family.tables().unit + 0.5)
     psi, slope = evaluated(family, np.full(200, round(math.log(mean) * 2**14)), units)
-    assert abs((mass * psi).sum()) / PSI < 1e-3
+    assert abs((mass * psi).sum()) / PSI < 2e-3  # half a step of η moves it by √m/2048
     numeric = (mass * psi * (counts - mean)).sum() / PSI  # E[ψ·score] = −slope
     assert -numeric == pytest.approx(slope[0] / PSI, abs=2e-3)
 

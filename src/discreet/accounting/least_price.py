@@ -49,6 +49,8 @@ def least_mu(pld: PLD, delta0: float) -> float:
     last = _first_below(bound, float(failure))
     knots = np.concatenate([[0.0], last * np.geomspace(1e-3, 1, 2 * _POINTS)])
     deltas = np.array([bound(epsilon) for epsilon in knots])
+    if deltas[0] >= 1:
+        raise NoTheorem("a price of this composition", "its loss distribution could not be bounded at ε = 0", "no μ covers a mechanism that may tell everything", "compose fewer steps, or account for the mechanisms without sampling")
     mu = _search(knots, deltas, float(failure))
     for _ in range(_ROUNDS):  # more points where the chord binds, while that still helps
         before = mu

@@ -32,7 +32,7 @@ class RowGradients:
         total = np.zeros(len(beta), dtype=np.int64)
         for start in range(0, len(chosen), LOOP_ROWS):
             rows, sums = chosen[start : start + LOOP_ROWS], np.zeros(len(beta))
-            self._loop(self._data.matrix[rows], self._data.response[rows], self._weights[rows], beta, self._numbers, self._tables, sums)
+            self._loop(self._data.matrix.take(rows, axis=0), self._data.response.take(rows), self._weights.take(rows), beta, self._numbers, self._tables, sums)
             total += sums.astype(np.int64)
         return total
 

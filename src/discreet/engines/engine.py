@@ -12,6 +12,8 @@ from discreet.errors import DataShapeRefused
 from discreet.neighbors import Neighbors
 from discreet.queries import GramPlan, OpenPlan, ScoresPlan, SumsPlan, TallyPlan
 from discreet.queries.model import EstimatingPlan
+from discreet.queries.parts import PartsPlan
+from discreet.queries.residuals import ResidualPlan
 from discreet.schema import Schema
 from discreet.tally import KeyCounts, Tally
 
@@ -46,8 +48,12 @@ class Engine(Protocol):
         """How many rows hold each key that nobody declared."""
         ...
 
-    def estimating(self, plan: EstimatingPlan) -> Any:
-        """The sums of an estimating equation."""
+    def estimating(self, plan: EstimatingPlan | ResidualPlan) -> Any:
+        """The sums of an estimating equation, or counts of residuals."""
+        ...
+
+    def parts(self, plan: PartsPlan) -> int:
+        """In how many random parts of the rows a caller's test rejects."""
         ...
 
     def public_count(self) -> int | None:
@@ -69,10 +75,12 @@ class Engine(Protocol):
 
 def carry_out(engine: Engine, plan: Any) -> Any:
     """What an engine gives for a plan."""
-    if isinstance(plan, EstimatingPlan):
+    if isinstance(plan, (EstimatingPlan, ResidualPlan)):
         return engine.estimating(plan)
     if isinstance(plan, TallyPlan):
         return engine.tally(plan)
+    if isinstance(plan, PartsPlan):
+        return engine.parts(plan)
     if isinstance(plan, OpenPlan):
         return engine.keys(plan)
     if isinstance(plan, ScoresPlan):

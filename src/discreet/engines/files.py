@@ -34,7 +34,9 @@ from discreet.errors import DataShapeRefused, InvalidParameter, MissingExtra
 from discreet.neighbors import Neighbors
 from discreet.queries import GramPlan, OpenPlan, SumsPlan, TallyPlan
 from discreet.queries.model import EstimatingPlan, Model
+from discreet.queries.parts import PartsPlan
 from discreet.queries.pieces import NumberPiece
+from discreet.queries.residuals import ResidualPlan
 from discreet.schema import Category, Schema
 from discreet.tally import KeyCounts, Tally, key_counts
 
@@ -105,9 +107,20 @@ class FileEngine:
 
         return self._run(work, lambda engine: engine.keys(plan))
 
-    def estimating(self, plan: EstimatingPlan) -> Any:
+    def estimating(self, plan: EstimatingPlan | ResidualPlan) -> Any:
         """The sums of an estimating equation; the model's rows are read once and kept as whole numbers, two bytes a cell."""
         return self._models.sums(plan)
+
+    def parts(self, plan: PartsPlan) -> int:
+        """In how many random parts of the rows a caller's test rejects; the files are read into memory, where the test runs."""
+
+        def work(connection: Any, folder: str) -> Any:
+            return connection.sql(self._source(folder)).to_arrow_table()
+
+        names = needed_columns(self.schema, self.neighbors)
+        table = self._run(work, lambda engine: None)
+        engine = self._memory_engine() if table is None else memory_engine_from_frame(table.rename_columns(list(names)), self.schema, self.neighbors)
+        return engine.parts(plan)
 
     def _model_codes(self, model: Model) -> ModelCodes:
         pieces = sorted({piece for column in model.columns for piece in column.pieces}, key=repr)

@@ -30,12 +30,15 @@ from discreet.engines.cells import (
 )
 from discreet.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
 from discreet.engines.models import ModelCodes, ModelRows
+from discreet.engines.parts import balanced_parts, independent_parts, rejections
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import Neighbors
 from discreet.queries import Between, Bins, Factor, GramPlan, Key, Levels, OpenPlan, Split, SumsPlan, TallyPlan
 from discreet.queries.model import EstimatingPlan, Model
+from discreet.queries.parts import PartsPlan
 from discreet.queries.pieces import LevelPiece
 from discreet.queries.plans import BLOCK_ROWS, term_bounds
+from discreet.queries.residuals import ResidualPlan
 from discreet.schema import Boolean, Category, Open, Schema
 from discreet.tally import COUNTED_CELLS, KeyCounts, Tally, key_counts, tally_of_counts
 
@@ -102,7 +105,7 @@ class MemoryEngine:
         held = [[words[label] for label in part] for words, part in zip(texts, parts, strict=False)]
         return key_counts([plan.name(words, cell) for *words, cell in zip(*held, cells_held, strict=True)], counts)
 
-    def estimating(self, plan: EstimatingPlan) -> Any:
+    def estimating(self, plan: EstimatingPlan | ResidualPlan) -> Any:
         """The sums of an estimating equation, exact."""
         return self._models.sums(plan)
 
@@ -118,6 +121,27 @@ class MemoryEngine:
                 response = whole[chosen]
             rows = len(chosen) if isinstance(chosen, np.ndarray) else self._counted_rows()
         return codes, response, rows
+
+    def parts(self, plan: PartsPlan) -> int:
+        """In how many random parts of the rows a caller's test rejects; a unit's rows are in one part."""
+        with self._lock:
+            if self.neighbors.unit is None:
+                assigned = (balanced_parts if self.neighbors.row_count_is_public else independent_parts)(self._rows, plan.parts)
+            else:
+                labels, seeds = unit_labels(self._columns[self.neighbors.unit]())
+                assigned = independent_parts(len(seeds), plan.parts)[self._select(labels)]
+            columns = [self._given(name) for name in plan.columns]
+            if plan.keys:
+                chosen = np.flatnonzero(self._cell_index(plan.keys) == 0)
+                assigned, columns = assigned[chosen], [column[chosen] for column in columns]
+        return rejections(plan, columns, assigned)
+
+    def _given(self, name: str) -> npt.NDArray[Any]:
+        """A column as a caller's test gets it: clamped numbers, True and False, or declared levels (None where there is none)."""
+        column = self.schema[name]
+        if isinstance(column, Category):
+            return np.asarray(np.array([*column.levels, None], dtype=object)[self._level_codes(name)])
+        return np.asarray(self._values(name) == 1.0) if isinstance(column, Boolean) else self._values(name)
 
     def public_count(self) -> int | None:
         """Rows under row-level Replace, distinct units under Replace(unit=), None under AddRemove."""

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.engines.batches import RowGradients
-from discreet.model_kernels import ModelData, estimating_sums, row_weights
+from discreet.model_kernels import ModelData, estimating_sums, residual_counts, row_weights
 from discreet.queries.families import Family
 from discreet.queries.model import EstimatingPlan, Metric, Model
 from discreet.queries.pieces import LevelPiece, Piece, model_matrix
+from discreet.queries.residuals import ResidualPlan
 
 ModelCodes = tuple[Mapping[Piece, npt.NDArray[Any]], npt.NDArray[Any] | None, int]
 
@@ -27,7 +28,11 @@ class ModelRows:
         self._response: tuple[tuple[Model, Family | None], npt.NDArray[np.int32]] | None = None
         self._weights: tuple[tuple[Model, Metric], npt.NDArray[np.int32]] | None = None
 
-    def sums(self, plan: EstimatingPlan) -> Any:
+    def sums(self, plan: EstimatingPlan | ResidualPlan) -> Any:
+        if isinstance(plan, ResidualPlan):
+            with self._lock:
+                data = self._data(plan.model, None)
+            return residual_counts(data, plan.point, plan.edges)
         with self._lock:
             data = self._data(plan.model, plan.family)
             if self._weights is None or self._weights[0] != (plan.model, plan.metric):

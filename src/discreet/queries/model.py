@@ -31,7 +31,7 @@ from discreet.sensitivity import L2, Frobenius
 
 WEIGHT_BITS = 15  # weights are whole numbers from 0 to 2**15
 LEAN_BITS = 12  # multipliers of second moments, so that products of three factors stay exact in small blocks
-TARGET_BITS = 38  # statistics are cut to about this many bits of sensitivity: finer than any noise
+TARGET_BITS = 30  # statistics are cut to about this many bits of sensitivity: finer than any noise, and quick to draw noise for
 LARGEST_COLUMNS = 200
 PARTS = ("metric", "curvature", "scores")
 
@@ -62,7 +62,7 @@ class Metric:
     @property
     def bound(self) -> Fraction:
         """R in units of z, rounded up: R·2**shift."""
-        return sqrt_up(Fraction(self.radius_squared)) * (1 << self.shift)
+        return _bound(self.radius_squared, self.shift)
 
     def to_dict(self) -> dict[str, Any]:
         return {"rows": [[str(entry) for entry in row] for row in self.rows], "shift": self.shift, "radius_squared": str(self.radius_squared)}
@@ -327,6 +327,11 @@ class WeightedGram:
     def from_dict(cls, record: dict[str, Any]) -> WeightedGram:
         family = None if record["family"] is None else family_from_dict(record["family"])
         return cls(model_from_dict(record["model"]), metric_from_dict(record["metric"]), record["part"], record["optional"], family, point_from_dict(record["point"]))
+
+
+@functools.lru_cache(maxsize=256)
+def _bound(radius_squared: int, shift: int) -> Fraction:
+    return sqrt_up(Fraction(radius_squared)) * (1 << shift)
 
 
 @functools.cache

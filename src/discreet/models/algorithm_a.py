@@ -1,0 +1,211 @@
+"""Algorithm A: a privately learnt metric, a short burn-in and three gradients of growing budget (regression.md §2), as releases of one spend.
+
+    metric 1–4      second moments of (x, y), each in the metric of the one before: start, scale and weights come from them
+    burn-in 1–2     gradient steps, with the scale riding along (Huber)
+    curvature 1     the second derivative that the following steps are taken with
+    newton 1–3      moves that are not averaged (mean families)
+    gradient 1–3    each at the running precision-weighted mean of the corrected iterates
+    curvature 2, scores 1   at the estimate, for its variance
+
+Theorem.  All releases together satisfy the spend. *Proof.*  Each is a release of `Session.release` at its share of μ², and the shares sum to at most 1;
+every metric, point and scale is computed from earlier releases and public facts alone, and each query's sensitivity holds for every metric and
+point (queries/model.py), so the Gaussian composition is adaptive (docs/theory/ledger.md).
+Checked.  tests/models/test_algorithm_a.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.accounting import GDP, gaussian_noise, symmetric_noise
+from discreet.exact import float_up, sqrt_up
+from discreet.inference import regression_decode as decode
+from discreet.inference.laws import Array
+from discreet.inference.regression_curvature import shrunk
+from discreet.inference.regression_metric import MetricState, after_round, first_state, inverse_root, start_from
+from discreet.models.points import metric_on_grid, point_at, response_column
+from discreet.models.rules import Rules
+from discreet.models.scales import shifted_start, tabulated_second_moment
+from discreet.queries import Sum
+from discreet.queries.families import PSI, Family, psi_bound
+from discreet.queries.model import Metric, Model, Point, WeightedGradient, WeightedGram
+from discreet.queries.pieces import LevelPiece, ModelColumn
+from discreet.queries.tabulated import TabulatedResidual
+from discreet.release import Asked, Question, Release
+from discreet.sensitivity import L2
+from discreet.session import Session
+
+START_SCALE = 1.3  # times the scale that the metric implies
+SMALLEST_SCALE, LARGEST_SCALE = 2.0**-16, 4.0  # of σ, in half-ranges of the response
+RIDE = Fraction(3, 2)
+TRUST = 3.0  # steps of residual families: at most 3σ√p in the metric
+MEAN_TRUST = 2.0  # steps of mean families
+
+
+@dataclass
+class Steps:
+    """Asks the releases of one fit, each at its share of μ², and keeps them in order."""
+
+    session: Session
+    estimator: str
+    where: str
+    model: Model
+    optional: bool
+    mu_squared: Fraction
+    reservation: Any  # of the session's ledger
+    key: str
+    releases: list[Release] = field(default_factory=list)
+
+    def ask(self, step: str, query: Sum | WeightedGradient | WeightedGram, share: Fraction) -> Release:
+        mu_squared = self.mu_squared * share
+        sensitivity = query.sensitivity(self.session.public.neighbors)
+        if isinstance(sensitivity, tuple):
+            sensitivity = next(one for one in sensitivity if isinstance(one, L2))
+        mechanism = gaussian_noise(sensitivity, mu_squared) if isinstance(sensitivity, L2) else symmetric_noise(sensitivity, mu_squared)
+        spend = GDP(float_up(sqrt_up(mu_squared)))
+        asked = Asked(self.estimator, self.model.response.column if self.model.response else None, (step,), where=self.where)
+        release = self.session.release(Question(asked, query, mechanism, spend), key=f"{self.key}/{step}", reservation=self.reservation)
+        self.releases.append(release)
+        return release
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where the procedure stands: coefficients β (x in units of 1, half-ranges of y) and the scale σ."""
+
+    beta: Array
+    sigma: float
+
+
+def run(steps: Steps, family: Family, rules: Rules, rows: float, start: Array | None) -> None:
+    """Asks all releases from the metric on; `start` is the first β of a mean family with its curvature level (last entry)."""
+    residual = family.residual
+    wide = augmented(steps.model) if residual else steps.model
+    state = _learn_metric(steps, wide, rules, rows)
+    p = len(steps.model.columns)
+    matrix = inverse_root(state.moment[:p, :p])
+    metric = metric_on_grid(np.hstack([matrix, np.zeros((p, 1))]) if residual else matrix, rules.radius)
+    fit = _Fit(replace(steps, model=wide, releases=steps.releases), family, rules, rows, metric)
+    if residual:
+        beta, sigma = start_from(state.moment, p)
+        beta = shifted_start(family, steps.model, beta, sigma)
+        here, level = Descent(beta, _clipped_scale(START_SCALE * sigma)), 1.0
+    else:
+        assert start is not None
+        here, level = Descent(start[:-1], 1.0), float(start[-1])
+    here = fit.burn_in(here, level)
+    inverse = fit.curvature("curvature 1", here)
+    for step in rules.steps("newton"):
+        here = fit.moved(here, inverse, fit.gradient(step, here))
+    here = fit.averaged(here, inverse)
+    fit.curvature("curvature 2", here)
+    steps.ask("scores 1", WeightedGram(wide, metric, "scores", steps.optional, family, fit.point(here)), rules.share("scores 1"))
+
+
+def augmented(model: Model) -> Model:
+    """The model with its response as one more column, so that its moments with the others are released too."""
+    return Model((*model.columns, response_column(model)), model.response, model.keys)
+
+
+def _learn_metric(steps: Steps, model: Model, rules: Rules, rows: float) -> MetricState:
+    state = first_state(len(model.columns))
+    least = np.array([least_moment(column, rules.radius) for column in model.columns])
+    for place, step in enumerate(rules.steps("metric")):
+        radius = 1.0 if place == 0 else rules.metric_radius
+        metric = metric_on_grid(state.root, radius)
+        release = steps.ask(step, WeightedGram(model, metric, "metric", steps.optional), rules.share(step))
+        reading = decode.read_gram(release, radius, rows)
+        state = after_round(state, reading.value, reading.noise, least)
+    return state
+
+
+def least_moment(column: ModelColumn, radius: float) -> float:
+    """A public lower limit of a level column's second moment, 1/R²; without it repeated whitening of a rare level diverges."""
+    levels = sum(isinstance(piece, LevelPiece) for piece in column.pieces)
+    if not levels:
+        return 0.0
+    return 1 / radius**2 / (1 if levels == len(column.pieces) else 16)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The steps in the final metric."""
+
+    steps: Steps
+    family: Family
+    rules: Rules
+    rows: float
+    metric: Metric
+
+    @property
+    def columns(self) -> int:
+        return len(self.metric.rows)
+
+    @property
+    def back(self) -> Array:
+        """A, columns of the model only: β = Aᵀθ."""
+        matrix = np.array([[float(entry) for entry in row[: self.columns]] for row in self.metric.rows])
+        return np.asarray(matrix * (decode.UNIT * self.rules.radius / float(self.metric.bound)))
+
+    def point(self, here: Descent) -> Point:
+        beta = np.append(here.beta, 0.0) if self.family.residual else here.beta
+        return point_at(beta, here.sigma, self.family)
+
+    def gradient(self, step: str, here: Descent, ride: Fraction = Fraction(0)) -> Release:
+        query = WeightedGradient(self.steps.model, self.metric, self.family, self.point(here), self.steps.optional, ride)
+        return self.steps.ask(step, query, self.rules.share(step))
+
+    def curvature(self, step: str, here: Descent) -> Array:
+        """Asks for the curvature at a point and gives its regularised inverse."""
+        query = WeightedGram(self.steps.model, self.metric, "curvature", self.steps.optional, self.family, self.point(here))
+        reading = decode.read_gram(self.steps.ask(step, query, self.rules.share(step)), self.rules.radius, self.rows)
+        return shrunk(reading.value, reading.noise, largest=float(query.worth), curvature=True).inverse
+
+    def at(self, release: Release) -> Descent:
+        """The point of a release as it was rounded."""
+        return Descent(decode.coefficients_at(release)[: self.columns], decode.scale_at(release))
+
+    def trust(self, sigma: float) -> float:
+        return TRUST * sigma * math.sqrt(self.columns) if self.family.residual else MEAN_TRUST
+
+    def moved(self, here: Descent, inverse: Array, release: Release) -> Descent:
+        """One step from where a gradient was taken: β − Aᵀ·(σH⁻¹g, no longer than trust allows)."""
+        reading, here = decode.read_gradient(release, self.rules.radius, self.rows), self.at(release)
+        return Descent(here.beta - self.back.T @ decode.trusted(here.sigma * inverse @ reading.value, self.trust(here.sigma)), here.sigma)
+
+    def burn_in(self, here: Descent, level: float) -> Descent:
+        """Gradient steps with curvature level·I; Huber's scale follows the mean of ψ²."""
+        for step in self.rules.steps("burn-in"):
+            release = self.gradient(step, here, RIDE if self.family.residual else Fraction(0))
+            here = self.moved(here, np.eye(self.columns) / level, release)
+            if self.family.residual:
+                reading, c = decode.read_gradient(release, self.rules.radius, self.rows), psi_bound(self.family) / PSI
+                target = tabulated_second_moment(self.family) if isinstance(self.family, TabulatedResidual) else huber_second_moment(self.family.c)  # type: ignore[union-attr]
+                seen = min(max(reading.ride, 2 * reading.ride_noise, target / 16), c**2)
+                here = Descent(here.beta, _clipped_scale(here.sigma * math.sqrt(seen / target)))
+        return here
+
+    def averaged(self, here: Descent, inverse: Array) -> Descent:
+        """The funded gradients, each at the running mean of the corrected iterates, weighted by their shares."""
+        total, weight = np.zeros(self.columns), 0.0
+        for step in self.rules.steps("gradient"):
+            share = float(self.rules.share(step))
+            moved = self.moved(here, inverse, self.gradient(step, here))
+            total, weight = total + share * moved.beta, weight + share
+            here = Descent(total / weight, here.sigma)
+        return here
+
+
+def huber_second_moment(c: float) -> float:
+    """κ₀ = E[min(Z², c²)] for a standard normal Z (math.md H1)."""
+    density, tail = math.exp(-c * c / 2) / math.sqrt(2 * math.pi), math.erfc(c / math.sqrt(2)) / 2
+    return 1 - 2 * tail - 2 * c * density + 2 * c * c * tail
+
+
+def _clipped_scale(sigma: float) -> float:
+    return min(max(sigma, SMALLEST_SCALE), LARGEST_SCALE)

@@ -1,0 +1,175 @@
+"""The lectures' solvers as releases of one spend: noisy gradient descent (math.md G3), noisy Newton (G5), and SGD's way in (models/sgd.py).
+
+    count 1, mean 1        where the number of rows is private; where a Poisson model needs a start
+    gradient k             of every step; Huber's scale rides along (H1)
+    curvature k            of every step (Newton)
+    curvature, scores 1    at the estimate, for the sandwich (H3)
+
+Theorem.  All releases together satisfy the spend. *Proof.*  As for Algorithm A: each is a release of `Session.release` at its share of μ², the shares sum to
+at most 1, and every point is computed from earlier releases and public numbers alone (math.md C4, G3, G5).
+Checked.  tests/models/test_lectures.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.accounting import Guarantee, spend_box
+from discreet.accounting.loss_sgd import LARGEST_MULTIPLIER, too_many_steps
+from discreet.errors import InvalidParameter
+from discreet.inference import regression_decode as decode
+from discreet.inference.laws import Array
+from discreet.inference.lectures import LectureFacts, LectureResult
+from discreet.inference.regression_curvature import floored
+from discreet.models import fit as fitting
+from discreet.models.algorithm_a import Descent, Steps, huber_second_moment
+from discreet.models.points import point_at
+from discreet.models.rules import COUNT_SHARE, MEAN_SHARE, noise_index
+from discreet.models.sgd import needed_delta, run_sgd
+from discreet.models.solvers import SGD, GradientDescent, Newton, Solver, plain_radius
+from discreet.neighbors import Replace
+from discreet.queries import may_leave_out
+from discreet.queries.batches import plain_metric
+from discreet.queries.families import PSI_BITS, Family, Poisson, slope_bound
+from discreet.queries.model import Metric, Model, WeightedGradient, WeightedGram
+from discreet.release import Release
+from discreet.session import Session
+
+CURVATURE_SHARE, SCORES_SHARE = Fraction(1, 10), Fraction(1, 10)
+START_SCALE = 0.5  # σ at the start, in half-ranges of the response
+SMALLEST_SCALE, LARGEST_SCALE = 2.0**-16, 4.0
+RESIDUAL_TRUST, MEAN_TRUST = 2.0, 4.0  # times √p: the longest step in the scaled columns
+SMALLEST_STEP = Fraction(1, 10**10)  # μ² of one release, for one row
+
+
+def fit_lecture(session: Session, model: Model, family: str | Family, solver: Solver, *, spend: Guarantee, key: str | None = None, where: str = "") -> LectureResult:
+    """A regression of the model's response on its columns by one of the lectures' solvers, with private inference; as `fit.fit_regression`."""
+    estimator = fitting._estimator(family)
+    fitting._budget(spend, session.public.neighbors.rows)
+    fitting._checked_response(session, model, family)
+    optional = any(may_leave_out(one, session.public.schema) for one in model.keys)
+    delta = needed_delta(session, solver, spend, optional=optional) if isinstance(solver, SGD) else Fraction(0)
+    mu_squared = _mu_squared(spend, delta, solver, session.public.neighbors.rows)
+    name = uuid.uuid4().hex if key is None else fitting._key(key)
+    reservation = session.reserve(spend, delta=delta, key=name)
+    steps = Steps(session=session, estimator=estimator, where=where, model=model, optional=optional, mu_squared=mu_squared, reservation=reservation, key=name)
+    try:
+        facts = _fit(steps, family, solver, spend, delta)
+    except BaseException:
+        if key is None:
+            reservation.close()
+        raise
+    reservation.close()
+    return LectureResult(tuple(steps.releases), facts)
+
+
+def _mu_squared(spend: Guarantee, delta: Fraction, solver: Solver, unit_rows: int) -> Fraction:
+    """μ² that the steps may share, less what debits are rounded up by."""
+    box = spend_box(spend, delta)
+    releases = 8 + (solver.steps if isinstance(solver, GradientDescent) else 2 * solver.steps if isinstance(solver, Newton) else 5)
+    left = (box.mu_squared or 2 * box.rho) - releases * fitting.LEDGER_GRAIN
+    if left < SMALLEST_STEP * releases * unit_rows**2:
+        raise InvalidParameter("spend=", "it is too small to be divided among so many steps", "each step is a release of its own, and its noise must fit its grid", "spend more, or take fewer steps")
+    if isinstance(solver, SGD) and 4 * solver.steps > left * Fraction(LARGEST_MULTIPLIER) ** 2:
+        raise too_many_steps()
+    return left
+
+
+def _fit(steps: Steps, asked: str | Family, solver: Solver, spend: Guarantee, delta: Fraction) -> LectureFacts:
+    """All releases of a fit; gives its public facts."""
+    public, model = steps.session.public, steps.model
+    rows, columns = fitting._rows(steps), len(model.columns)
+    index = noise_index(columns, rows, math.sqrt(steps.mu_squared), public.neighbors)
+    family = fitting._family(asked, index, model)
+    radius = plain_radius(model) if solver.radius is None else float(solver.radius)
+    start = fitting._poisson_start(steps, family, rows)[:-1] if isinstance(family, Poisson) else np.zeros(columns)
+    spent = (COUNT_SHARE if steps.optional or public.rows is None else Fraction(0)) + (MEAN_SHARE if isinstance(family, Poisson) else Fraction(0))
+    descent = LectureSteps(steps, family, plain_metric(columns, radius), radius, rows)
+    here, share = Descent(start, START_SCALE if family.residual else 1.0), 1 - spent - CURVATURE_SHARE - SCORES_SHARE
+    step, batch, averaged = 1.0, 0, 0
+    if isinstance(solver, Newton):
+        step, here = float(solver.damping), descent.newton(here, solver, share)
+    elif isinstance(solver, GradientDescent):
+        step = solver.step_size / descent.largest
+        here = descent.gradients(here, step, [f"gradient {place + 1}" for place in range(solver.steps)], share)
+    else:
+        step = solver.step_size / descent.largest
+        here, batch, averaged = run_sgd(descent, here, solver, share, delta)
+    descent.matrices(here, len(steps.releases))
+    response = model.response
+    center, half = (response.middle, response.half) if family.residual and response is not None else (0.0, 1.0)
+    name = "newton" if isinstance(solver, Newton) else "gradient" if isinstance(solver, GradientDescent) else "sgd"
+    return LectureFacts(steps.estimator, spend, name, step, solver.steps, columns, radius, index, center, half, float(delta), batch, averaged)
+
+
+@dataclass(frozen=True)
+class LectureSteps:
+    """The steps of the lectures' solvers, on columns as their public ranges scale them."""
+
+    steps: Steps
+    family: Family
+    metric: Metric
+    radius: float
+    rows: float
+
+    @property
+    def largest(self) -> float:
+        """λ: no mean curvature is larger, since w‖x‖² ≤ R² and ψ′ is bounded (math.md G4, H2)."""
+        return self.radius**2 * slope_bound(self.family) / (1 << PSI_BITS)
+
+    @property
+    def ride(self) -> Fraction:
+        """How much the scale's part of a gradient weighs: it is free up to 3/2 under Replace, and dear under AddRemove."""
+        if not self.family.residual:
+            return Fraction(0)
+        return Fraction(3, 2) if isinstance(self.steps.session.public.neighbors, Replace) else Fraction(1, 2)
+
+    def gradients(self, here: Descent, step: float, names: list[str], share: Fraction) -> Descent:
+        """θ ← θ − ησ(mean gradient + noise), once for each name; math.md G3."""
+        for name in names:
+            release = self.gradient(name, here, share / len(names))
+            here = self.moved(release, lambda g: step * g)
+        return here
+
+    def newton(self, here: Descent, solver: Newton, share: Fraction) -> Descent:
+        """θ ← θ − ησH̃⁻¹(mean gradient + noise), gradient and curvature at half of a step's share each; math.md G5."""
+        for place in range(1, solver.steps + 1):
+            release = self.gradient(f"gradient {place}", here, share / (2 * solver.steps))
+            inverse = self.curvature(f"curvature {place}", here, share / (2 * solver.steps))
+            here = self.moved(release, lambda g, inverse=inverse: solver.damping * inverse @ g)  # type: ignore[misc]
+        return here
+
+    def matrices(self, here: Descent, place: int) -> None:
+        """Curvature and scores at the estimate (H3)."""
+        self.curvature(f"curvature {place + 1}", here, CURVATURE_SHARE)
+        query = WeightedGram(self.steps.model, self.metric, "scores", self.steps.optional, self.family, point_at(here.beta, here.sigma, self.family))
+        self.steps.ask("scores 1", query, SCORES_SHARE)
+
+    def gradient(self, name: str, here: Descent, share: Fraction) -> Release:
+        point = point_at(here.beta, here.sigma, self.family)
+        return self.steps.ask(name, WeightedGradient(self.steps.model, self.metric, self.family, point, self.steps.optional, self.ride), share)
+
+    def curvature(self, name: str, here: Descent, share: Fraction) -> Array:
+        """Asks for the curvature and gives its inverse, eigenvalues floored at the reach of its noise (free: math.md G5)."""
+        query = WeightedGram(self.steps.model, self.metric, "curvature", self.steps.optional, self.family, point_at(here.beta, here.sigma, self.family))
+        reading = decode.read_gram(self.steps.ask(name, query, share), self.radius, self.rows)
+        floor = max(0.5 * reading.noise * math.sqrt(2 * len(reading.value)), 1e-3 * float(query.worth))
+        return np.asarray(np.linalg.inv(floored(reading.value, floor)))
+
+    def moved(self, release: Release, direction: Callable[[Array], Array]) -> Descent:
+        """One step from where a gradient was taken, no longer than a public limit; Huber's scale follows the mean of ψ²."""
+        reading, beta, sigma = decode.read_gradient(release, self.radius, self.rows), decode.coefficients_at(release), decode.scale_at(release)
+        most = (RESIDUAL_TRUST if self.family.residual else MEAN_TRUST) * math.sqrt(len(beta))
+        beta = beta - decode.trusted(sigma * direction(reading.value), most)
+        if self.family.residual:
+            c = self.family.c  # type: ignore[union-attr]
+            target = huber_second_moment(c)
+            seen = min(max(reading.ride, 2 * reading.ride_noise, target / 16), c**2)
+            sigma = min(max(sigma * math.sqrt(seen / target), SMALLEST_SCALE), LARGEST_SCALE)
+        return Descent(beta, sigma)

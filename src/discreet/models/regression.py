@@ -1,0 +1,83 @@
+"""Regressions by formula: ``dp.ols(session, "income ~ age + region", spend=dp.GDP(0.5))``.
+
+Columns, levels and knots come from the schema and the formula alone (discreet.design). One spend pays for coefficients, standard errors and
+intervals; all of a fit's releases are in the ledger. *Validity* is stated by `RegressionResult`.
+
+``solver=None`` is Algorithm A; "gradient", "newton", "damped newton" and "sgd" (or a spec of discreet.models.solvers) are the lectures' solvers.
+"""
+
+from __future__ import annotations
+
+from discreet.accounting import Guarantee
+from discreet.design import Design, design_of
+from discreet.errors import InvalidParameter
+from discreet.estimators.cells import Where, cells_where
+from discreet.inference.regression import RegressionResult
+from discreet.models.fit import fit_regression
+from discreet.models.lectures import fit_lecture
+from discreet.models.moments import fit_moments
+from discreet.models.solvers import Solver, chosen_solver
+from discreet.queries.families import Huber
+from discreet.queries.model import Model
+from discreet.schema import Integer, Schema
+from discreet.session import Session
+
+
+def ols(session: Session, formula: str, *, spend: Guarantee, method: str = "clipped", where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
+    """Least squares with residuals clipped at four scales, so that every record is bounded (regression.md §5).
+
+    ``method="moments"`` is exact least squares from one release of second moments, for errors of equal variance: it needs many more rows
+    (`discreet.models.moments`).
+    """
+    if method == "clipped":
+        return _fitted(session, formula, "ols", spend, where, solver, key)
+    if method != "moments" or solver is not None:
+        raise InvalidParameter("method=", f"{method!r} with solver={solver!r} is not known", "each is another estimator", "use 'clipped' (any solver) or 'moments' (no solver)")
+    schema = _opened(session).public.schema
+    return fit_moments(session, model_of(schema, formula, "ols", where), spend=spend, key=key, where=cells_where(schema, where).where)
+
+
+def robust(session: Session, formula: str, *, spend: Guarantee, c: float | None = None, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
+    """Huber's robust regression with Mallows weights and unknown scale (math.md H1, H2); `c` is 1.345 unless noise dominates."""
+    return _fitted(session, formula, "robust" if c is None else Huber(float(c)), spend, where, solver, key)
+
+
+def logistic(session: Session, formula: str, *, spend: Guarantee, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
+    """Logistic regression of a yes/no column, or of a level: ``C(region, base="N") ~ age`` (math.md H2, E4)."""
+    return _fitted(session, formula, "logistic", spend, where, solver, key)
+
+
+def poisson(session: Session, formula: str, *, spend: Guarantee, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
+    """Poisson regression of a count declared as ``dp.Integer(0, most)``, with residuals clipped at 2√most (regression.md §4)."""
+    return _fitted(session, formula, "poisson", spend, where, solver, key)
+
+
+def _fitted(session: Session, formula: str, family: str | Huber, spend: Guarantee, where: Where | None, solver: str | Solver | None, key: str | None) -> RegressionResult:
+    model, chosen = model_of(_opened(session).public.schema, formula, family, where), chosen_solver(solver)
+    if chosen is not None:
+        return fit_lecture(session, model, family, chosen, spend=spend, key=key, where=cells_where(session.public.schema, where).where)
+    return fit_regression(session, model, family, spend=spend, key=key, where=cells_where(session.public.schema, where).where)
+
+
+def _opened(session: Session) -> Session:
+    if not isinstance(session, Session):
+        raise InvalidParameter("session", f"a {type(session).__name__} is not a session", "questions are asked of an open session, which has a budget", "pass what data.open(budget=...) returned")
+    return session
+
+
+def model_of(schema: Schema, formula: str, family: str | Huber, where: Where | None = None) -> Model:
+    """The model of a formula for a family; refused where the response does not suit it."""
+    design = design_of(formula, schema, counts=family in ("logistic", "poisson"))
+    _check_response(design, schema, family)
+    return design.model(cells_where(schema, where).keys)
+
+
+def _check_response(design: Design, schema: Schema, family: str | Huber) -> None:
+    response, name = design.response, design.response_name
+    column = schema[response.column]
+    if family == "logistic" and response.level is None:
+        raise InvalidParameter(f"response {name!r}", "it is a number", "logistic regression is for yes/no", "declare it as dp.Boolean(), or use dp.ols or dp.robust")
+    if family == "poisson" and (response.level is not None or not isinstance(column, Integer) or column.low < 0):
+        raise InvalidParameter(f"response {name!r}", "it is not declared as a count", "Poisson regression is for whole numbers from 0 on", "declare it as dp.Integer(0, most)")
+    if family not in ("logistic", "poisson") and response.level is not None:
+        raise InvalidParameter(f"response {name!r}", "it is yes/no", "residuals need numbers", "use dp.logistic")

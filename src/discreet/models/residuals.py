@@ -1,0 +1,72 @@
+"""dp.residuals: a private histogram of a fit's residuals, (y − η)/σ at the released coefficients and scale.
+
+The fit's own releases say nothing about the shape of its errors; this is one more release, with a spend of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.errors import InvalidParameter, shown
+from discreet.estimators.basic import _open
+from discreet.estimators.noise_choice import require_spend
+from discreet.exact import rational
+from discreet.inference import regression_decode as decode
+from discreet.inference.moments_fit import MomentsResult
+from discreet.inference.regression import RegressionResult
+from discreet.inference.residuals import ResidualsResult
+from discreet.models.points import point_at
+from discreet.queries import may_leave_out
+from discreet.queries.families import GRID, Huber
+from discreet.queries.model import Model
+from discreet.queries.residuals import MOST_BINS, ResidualCounts
+from discreet.release import Asked, Question
+from discreet.session import PublicFacts, Session
+
+REACH = 4  # scales to both sides that are cut into bins, unless edges are given
+
+
+def residuals(session: Session, fit: RegressionResult, *, spend: Guarantee, bins: int | Sequence[float] = 16, key: str | None = None) -> ResidualsResult:
+    """How many rows of the session have a residual (y − η)/σ in each bin, at the coefficients and the scale of a released fit.
+
+    `bins` is a number of bins between −4 and 4 scales, or increasing edges in units of the scale; everything beyond is in two open cells at the ends.
+    The rows are those of the fit's filter.
+    """
+    return ResidualsResult(_open(session).release(residuals_question(_open(session).public, fit, spend=spend, bins=bins), key=key))
+
+
+def residuals_question(public: PublicFacts, fit: RegressionResult, *, spend: Guarantee, bins: int | Sequence[float] = 16) -> Question:
+    if not isinstance(fit, RegressionResult) or not getattr(fit.family, "residual", False):
+        raise InvalidParameter("residuals", "this is not a fit with residuals", "logistic and Poisson fits have means, not residuals", "pass what dp.ols, dp.robust or dp.m_estimate(psi=…) returned")
+    model, edges = _model(fit), _edges(bins)
+    for name in model.reads:
+        public.schema[name]  # refuses what is not declared
+    sigma = fit.relative_scale if isinstance(fit, MomentsResult) else decode.scale_at(fit._last_gradient)
+    beta = np.append(fit.fitted.beta, np.zeros(len(model.columns) - len(fit.fitted.beta)))
+    query = ResidualCounts(model, point_at(beta, sigma, Huber(4.0)), tuple(round(edge * GRID) for edge in edges), any(may_leave_out(key, public.schema) for key in model.keys))
+    first, last = f"below {edges[0]:g}", f"from {edges[-1]:g}"
+    labels = (first, *(f"{low:g} … {high:g}" for low, high in itertools.pairwise(edges)), last)
+    asked = Asked("residuals", fit.releases[-1].asked.column, ("residual / scale",), (labels,), fit.releases[-1].asked.where, tuple(edges))
+    l1, l2 = query.sensitivity(public.neighbors)
+    mechanism = geometric_noise(l1, rational(spend.epsilon, "epsilon")) if isinstance(require_spend(spend), PureDP) else gaussian_noise(l2, spend_mu_squared(spend))  # type: ignore[union-attr]
+    return Question(asked, query, mechanism, spend)
+
+
+def _model(fit: RegressionResult) -> Model:
+    """The model as the fit's last release had it, so that its rows need not be built again."""
+    model: Model = fit._last_gradient.query.model  # type: ignore[attr-defined]
+    return model
+
+
+def _edges(bins: object) -> list[float]:
+    if isinstance(bins, (list, tuple, np.ndarray)):
+        edges = [float(rational(edge, "bins")) for edge in bins]
+        if 1 <= len(edges) < MOST_BINS and all(low < high for low, high in itertools.pairwise(edges)) and max(map(abs, edges)) <= 1e4 and all(round(low * GRID) < round(high * GRID) for low, high in itertools.pairwise(edges)):
+            return edges
+    elif type(bins) is int and 1 <= bins <= MOST_BINS - 2:
+        return [-REACH + 2 * REACH * place / bins for place in range(bins + 1)]
+    raise InvalidParameter("bins=", f"{shown(bins)} is neither a number of bins nor increasing edges", f"every bin is a cell with noise of its own, 1/{GRID} of a scale wide at least", f"pass bins=16 (up to {MOST_BINS - 2}), or edges such as [-2, -1, 0, 1, 2]")

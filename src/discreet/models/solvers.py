@@ -1,0 +1,111 @@
+"""Which of the lectures' solvers a regression uses, with public numbers that are checked before anything is spent (math.md G3–G5, E8).
+
+    solver="gradient"        GradientDescent()         noisy gradient descent
+    solver="newton"          Newton()                  noisy Newton, full steps
+    solver="damped newton"   Newton(12, damping=0.5)   noisy Newton, half steps
+    solver="sgd"             SGD()                     noisy stochastic gradient descent
+    solver=None              Algorithm A (discreet.models.algorithm_a), the default and the most accurate
+
+Columns are scaled by their declared ranges, weights are min(1, R²/‖x‖²) with a fixed public `radius` R (None: `plain_radius`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from discreet.errors import InvalidParameter, shown
+from discreet.queries.model import Model
+from discreet.queries.pieces import LevelPiece
+
+LARGEST_STEPS = 2000
+LARGEST_SGD_STEPS = 200_000
+NUMBER_SHARE = 1 / 3  # the mean square of a column that is uniform on its range
+
+
+def _whole(name: str, value: object, most: int) -> None:
+    if type(value) is not int or not 1 <= value <= most:
+        raise InvalidParameter(f"{name}=", f"{shown(value)} is not a whole number from 1 to {most}", "every step is paid for", f"pass for example {name}={min(100, most)}")
+
+
+def _between(name: str, value: object, low: float, high: float, why: str, *, closed: bool = False) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (low < value < high or (closed and value == high)):
+        raise InvalidParameter(f"{name}=", f"{shown(value)} is not between {low:g} and {high:g}", why, f"leave it out, or pass {name}={(low + high) / 2:g}")
+
+
+def _radius(value: object) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not 2.0**-6 <= value <= 64):
+        raise InvalidParameter("radius=", f"{shown(value)} is not between 1/64 and 64", "it bounds what one row adds, in half-ranges of the columns", "leave it out, or use about the square root of the number of columns")
+
+
+@dataclass(frozen=True, slots=True)
+class GradientDescent:
+    """θ ← θ − η(mean gradient + noise), `steps` times; η = step_size/λ, λ the largest curvature that the weights allow (math.md G3, G4)."""
+
+    steps: int = 300
+    step_size: float = 1.0
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        _whole("steps", self.steps, LARGEST_STEPS)
+        _between("step_size", self.step_size, 0.0, 2.0, "steps of 2 or more over the largest curvature need not converge")
+        _radius(self.radius)
+
+
+@dataclass(frozen=True, slots=True)
+class Newton:
+    """θ ← θ − η·H̃⁻¹(mean gradient + noise) with a fresh noisy curvature H̃ a step; damping η = 1 is pure (math.md G5)."""
+
+    steps: int = 6
+    damping: float = 1.0
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        _whole("steps", self.steps, LARGEST_STEPS // 10)
+        _between("damping", self.damping, 0.0, 1.0, "Newton steps are damped, not stretched", closed=True)
+        _radius(self.radius)
+
+
+@dataclass(frozen=True, slots=True)
+class SGD:
+    """Noisy gradient steps over secret batches of about `batch` rows; the estimate is the mean of the last half of the iterates (math.md E8).
+
+    Batches are Poisson samples under AddRemove and have a fixed size under Replace. `delta` is δ₀ (None: a tenth of an (ε, δ) spend's own).
+    `batch` None is a twentieth of the rows, at least 256, at most a quarter of them.
+    """
+
+    steps: int = 1000
+    batch: int | None = None
+    step_size: float = 1.0
+    delta: float | None = None
+    radius: float | None = None
+    shown: int = 50
+
+    def __post_init__(self) -> None:
+        _whole("steps", self.steps, LARGEST_SGD_STEPS)
+        _whole("shown", self.shown, 2000)
+        if self.batch is not None:
+            _whole("batch", self.batch, 1 << 30)
+        _between("step_size", self.step_size, 0.0, 2.0, "steps of 2 or more over the largest curvature need not converge")
+        _radius(self.radius)
+
+
+Solver = GradientDescent | Newton | SGD
+SOLVERS: dict[str, Solver] = {"gradient": GradientDescent(), "newton": Newton(), "damped newton": Newton(12, damping=0.5), "sgd": SGD()}
+
+
+def chosen_solver(solver: object) -> Solver | None:
+    """The solver of a name, or as given; None is Algorithm A."""
+    if solver is None or type(solver) in (GradientDescent, Newton, SGD):
+        return solver  # type: ignore[return-value]
+    if isinstance(solver, str) and solver in SOLVERS:
+        return SOLVERS[solver]
+    raise InvalidParameter("solver=", f"{shown(solver)} is not known", "each has its own releases and its own inference", f"use one of {', '.join(map(repr, SOLVERS))}, or leave it out for Algorithm A")
+
+
+def plain_radius(model: Model) -> float:
+    """R with R² = the mean of ‖x‖² for columns that are uniform on their ranges: 1 for a constant and for every category, ⅓ for the rest."""
+    constants = sum(not column.pieces for column in model.columns)
+    categories = {column.pieces[0].column for column in model.columns if len(column.pieces) == 1 and isinstance(column.pieces[0], LevelPiece)}
+    rest = sum(bool(column.pieces) and not all(isinstance(piece, LevelPiece) for piece in column.pieces) for column in model.columns)
+    return math.sqrt(max(1.0, constants + len(categories) + NUMBER_SHARE * rest))
