@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "discreet.neighbors": ("AddRemove", "Replace"),
-    "discreet.schema": ("Boolean", "Category", "Integer", "Real", "Schema"),
+    "discreet.schema": ("Boolean", "Category", "Integer", "Open", "Real", "Schema"),
     "discreet.errors": ("BudgetExceeded", "DataShapeRefused", "DiscreetError", "InsecureNoise", "InvalidParameter", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "UndeclaredColumn", "WrongColumnKind"),
     "discreet.accounting": ("ApproxDP", "GDP", "PureDP", "RDP", "ZCDP", "compose"),
     "discreet.accounting.explain": ("explain",),
@@ -29,12 +29,21 @@ _HOMES = {
     "discreet.session": ("Dataset", "ReleaseFailed", "Session"),
     "discreet.ledger": ("Ledger",),
     "discreet.release": ("Release",),
-    "discreet.estimators": ("Assumptions", "count", "histogram", "mean", "preview", "proportion", "sum", "table", "variance"),
+    "discreet.estimators": ("Watch", "above_threshold", "mode", "select", "top", "watch", "Assumptions", "correlation", "count", "covariance", "density", "ecdf", "histogram", "iqr", "mad", "mean", "preview", "proportion", "sum", "table", "variance", "location", "truncated_mean", "unbounded_mean"),
+    "discreet.estimators.proportions": ("power", "proportion_test", "sample_size"),
+    "discreet.estimators.comparisons": ("compare", "goodness_of_fit", "independence_test", "rank_test"),
+    "discreet.estimators.mean_comparisons": ("compare_means", "mean_test", "paired_test"),
+    "discreet.estimators.part_tests": ("subsample_test",),
+    "discreet.estimators.quantiles": ("median", "quantile", "quantiles"),
+    "discreet.models.m_estimate": ("m_estimate",),
+    "discreet.models.residuals": ("residuals",),
+    "discreet.models.regression": ("logistic", "ols", "poisson", "robust"),
     "discreet.inference.results": ("Result",),
+    "discreet.inference.selection": ("SelectionResult",),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names} | {"from_json": "discreet.inference.results"}
 __all__ = [
-    "AddRemove", "ApproxDP", "Assumptions", "Boolean", "BudgetExceeded", "Category", "DataShapeRefused", "Dataset", "DiscreetError", "GDP", "InsecureNoise", "Integer", "InvalidParameter", "Ledger", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "PLD", "PureDP", "RDP", "Real", "Release", "ReleaseFailed", "Replace", "Result", "Schema", "Session", "TradeOff", "UndeclaredColumn", "WrongColumnKind", "ZCDP", "compose", "count", "explain", "from_arrays", "from_frame", "from_json", "histogram", "mean", "plan", "preview", "proportion", "read_csv", "read_parquet", "rows_needed", "sum", "table", "variance",
+    "AddRemove", "ApproxDP", "Assumptions", "Boolean", "BudgetExceeded", "Category", "DataShapeRefused", "Dataset", "DiscreetError", "GDP", "InsecureNoise", "Integer", "InvalidParameter", "Ledger", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "Open", "PLD", "PureDP", "RDP", "Real", "Release", "ReleaseFailed", "Replace", "Result", "Schema", "SelectionResult", "Session", "TradeOff", "UndeclaredColumn", "Watch", "WrongColumnKind", "ZCDP", "above_threshold", "compare", "compare_means", "compose", "correlation", "count", "covariance", "density", "ecdf", "explain", "from_arrays", "from_frame", "from_json", "goodness_of_fit", "histogram", "independence_test", "iqr", "location", "logistic", "m_estimate", "mad", "mean", "mean_test", "median", "mode", "ols", "paired_test", "plan", "poisson", "power", "preview", "proportion", "proportion_test", "quantile", "quantiles", "rank_test", "read_csv", "read_parquet", "residuals", "robust", "rows_needed", "sample_size", "select", "subsample_test", "sum", "table", "top", "truncated_mean", "unbounded_mean", "variance", "watch",
 ]
 
 if TYPE_CHECKING:
@@ -57,13 +66,47 @@ if TYPE_CHECKING:
         UndeclaredColumn,
         WrongColumnKind,
     )
-    from discreet.estimators import Assumptions, count, histogram, mean, preview, proportion, sum, table, variance
+    from discreet.estimators import (
+        Assumptions,
+        Watch,
+        above_threshold,
+        correlation,
+        count,
+        covariance,
+        density,
+        ecdf,
+        histogram,
+        iqr,
+        location,
+        mad,
+        mean,
+        mode,
+        preview,
+        proportion,
+        select,
+        sum,
+        table,
+        top,
+        truncated_mean,
+        unbounded_mean,
+        variance,
+        watch,
+    )
+    from discreet.estimators.comparisons import compare, goodness_of_fit, independence_test, rank_test
+    from discreet.estimators.mean_comparisons import compare_means, mean_test, paired_test
+    from discreet.estimators.part_tests import subsample_test
+    from discreet.estimators.proportions import power, proportion_test, sample_size
+    from discreet.estimators.quantiles import median, quantile, quantiles
     from discreet.inference.results import Result
     from discreet.inference.results import result_from_json as from_json
+    from discreet.inference.selection import SelectionResult
     from discreet.ledger import Ledger
+    from discreet.models.m_estimate import m_estimate
+    from discreet.models.regression import logistic, ols, poisson, robust
+    from discreet.models.residuals import residuals
     from discreet.neighbors import AddRemove, Replace
     from discreet.release import Release
-    from discreet.schema import Boolean, Category, Integer, Real, Schema
+    from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
     from discreet.session import Dataset, ReleaseFailed, Session
 
 

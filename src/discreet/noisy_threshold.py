@@ -11,6 +11,7 @@ Checked.  tests/claims/test_selection.py::test_a_watch_has_the_law_of_its_mechan
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import uuid
@@ -34,7 +35,8 @@ class NoisyThreshold:
         """Debits the question's price; reads no data."""
         if type(question.mechanism) is not AboveThreshold:
             raise InvalidParameter("a watch", "its mechanism is not AboveThreshold", "its price is that mechanism's", "open it with dp.watch")
-        session._checked(question)
+        question = session._checked(question)
+        assert isinstance(question.mechanism, AboveThreshold)
         self._key = uuid.uuid4().hex  # never a caller's: the same key again would be a second run at the price of one
         self._session, self._question, self._process, self._lock = session, question, os.getpid(), threading.Lock()
         session.ledger.debit(key=self._key, request=session._request(question), price=session.price(question), secure=session._source.secure)
@@ -52,7 +54,10 @@ class NoisyThreshold:
 
     def above(self, query: CandidateScores) -> bool:
         """Whether a count plus noise reaches the noisy threshold."""
-        if type(query) is not CandidateScores or query.size != 1 or query.sensitivity(self._session.public.neighbors) != self._question.mechanism.sensitivity:
+        if type(query) is not CandidateScores:
+            raise InvalidParameter("a watch", "this is not one count of rows", "its noise is calibrated to counts", "ask watch.above(where)")
+        query = CandidateScores.from_dict(json.loads(json.dumps(query.to_dict())))  # a copy of its own: what is checked is what runs
+        if query.size != 1 or not query.counts or query.sensitivity(self._session.public.neighbors) != self._question.mechanism.sensitivity:
             raise InvalidParameter("a watch", "this is not one count of rows", "its noise is calibrated to counts", "ask watch.above(where)")
         if self._process != os.getpid():
             raise LedgerRefused("a question to a watch", "this process is a fork of the one that opened it", "both would answer with the same noisy threshold, paid for once", "open a watch in this process")

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from scipy.special import ndtr
 
-from discreet.tails import Seen, Tail, best_distances, choices, posterior
+from discreet.tails import Seen, Tail, best_distances, choices, ndtr, posterior
 
 ROUNDS = ((1.0, 4.0), (1.0, 2.0), (1.0, 1.3), (1.5, 1.0), (2.0, 1.0), (2.0, 1.0))  # shares of the budget, and rows aimed at, in multiples of `aim`
-AIM = 3.1  # rows beyond the range that are aimed at, in standard deviations of a count that has all of the budget
+AIM = 3.6  # rows beyond the range that are aimed at, in standard deviations of a count that has all of the budget
 CENTRE_SHARE, REACH_SHARE = 0.6, 0.4  # of the first conversation's budget
 MOST_QUESTIONS = 120  # about the centre; half as many about each reach
 Found = TypeVar("Found")

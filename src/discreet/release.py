@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import Guarantee, guarantee_from_dict
+from discreet.accounting import Guarantee as Guarantee
+from discreet.accounting import guarantee_from_dict as guarantee_from_dict  # results of several releases read their spend with it
 from discreet.errors import InvalidParameter
 from discreet.exact import fraction_text
 from discreet.mechanisms import Mechanism, mechanism_from_dict
@@ -99,7 +100,7 @@ def release_from_json(text: str) -> Release:
         record = json.loads(text)
         if isinstance(record, dict) and record.get("format") == FORMAT and record.get("version") == VERSION:
             return _release_from_dict(record)
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError):
         pass
     raise InvalidParameter("from_json", f"this is not a {FORMAT} of version {VERSION}", "another layout could be read wrongly", "pass what to_json() of this version wrote")
 

@@ -15,20 +15,22 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
+
+import numpy as np
 
 from discreet.accounting import Guarantee, Price, guarantee_of, price_of, price_of_spend, within_spend
 from discreet.engines import Engine, carry_out
 from discreet.errors import DiscreetError, InvalidParameter, LedgerRefused
 from discreet.exact import fraction_text
 from discreet.ledger import Ledger, Reservation
-from discreet.mechanisms import PROVEN_MECHANISMS
+from discreet.mechanisms import PROVEN_MECHANISMS, mechanism_from_dict
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.noise import Source, apply, secure_source
-from discreet.queries import PROVEN_QUERIES, may_leave_out
+from discreet.queries import PROVEN_QUERIES, may_leave_out, query_from_dict
 from discreet.release import Question, Release
 from discreet.schema import Schema
 
@@ -103,7 +105,7 @@ class Session:
         With a `key`, asking the same question again returns the stored answer; a question that was debited but not
         answered (a crash) is finished without a second debit; another question under the same key is refused.
         """
-        self._checked(question)
+        question = self._checked(question)
         price, guarantee = self.price(question), guarantee_of(question.mechanism)
         name = uuid.uuid4().hex if key is None else _checked_key(key)
         debit = self.ledger.debit(key=name, request=self._request(question), price=price, reservation=None if reservation is None else reservation.id, secure=self._source.secure)
@@ -112,6 +114,8 @@ class Session:
             statistic = self._aggregate(question, name)
             answer = self.ledger.store(name, lambda: self._draw(question, statistic))
         record = json.loads(answer)
+        if "integers" not in record:
+            raise ReleaseFailed(name)
         return Release(
             asked=question.asked, query=question.query, mechanism=question.mechanism, integers=tuple(int(value) for value in record["integers"]),
             neighbors=self.public.neighbors, spend=question.spend, guarantee=guarantee, public_count=self.public.count,
@@ -126,17 +130,23 @@ class Session:
         """Set budget aside for a procedure of several steps; closing it gives back what no step used."""
         return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box, delta=delta), key=key)
 
-    def _checked(self, question: Question) -> None:
-        """Refuses, before the debit, a question whose noise is not what its statistic and its spend call for.
+    def _checked(self, question: Question) -> Question:
+        """The question as it will be run: a copy of its own, refused before the debit where noise, statistic and spend do not belong together.
 
         Theorem.  What passes has noise of a proven law, calibrated to the query's sensitivity under this session's
                   relation, at no more than the spend.
-        Proof.    Query and mechanism are of the types that the theorems are about, not subclasses of them; the sensitivity is
-                  computed here again, and a query that says that every row counts has only keys that leave none out.
+        Proof.    Query and mechanism are of the types that the theorems are about, not subclasses of them, and are built anew from what they write
+                  of themselves, so nothing inside them can be of another type or change later; the sensitivity is computed here again, and a
+                  query that says that every row counts has only keys that leave none out.
         """
-        query, mechanism, schema = question.query, question.mechanism, self.public.schema
-        if type(query) not in PROVEN_QUERIES or type(mechanism) not in PROVEN_MECHANISMS:
+        schema = self.public.schema
+        if type(question.query) not in PROVEN_QUERIES or type(question.mechanism) not in PROVEN_MECHANISMS:
             raise _mismatch("its query or its mechanism is of a type without a theorem")
+        try:
+            query = query_from_dict(json.loads(json.dumps(question.query.to_dict())))
+            mechanism = mechanism_from_dict(json.loads(json.dumps(question.mechanism.to_dict())))
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError):
+            raise _mismatch("its query or its mechanism cannot be written down and read again") from None
         if mechanism.reads != query.gives:
             raise _mismatch(f"its mechanism reads a {mechanism.reads}, and its query gives a {query.gives}")
         if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
@@ -146,6 +156,7 @@ class Session:
             raise _mismatch(f"its mechanism is not calibrated to its query's sensitivity under {self.public.neighbors}")
         if not within_spend(mechanism, question.spend, question.delta):
             raise _mismatch("its mechanism costs more than its spend")
+        return replace(question, query=query, mechanism=mechanism)
 
     def _request(self, question: Question) -> dict[str, Any]:
         return {
@@ -155,14 +166,19 @@ class Session:
 
     def _aggregate(self, question: Question, key: str) -> Any:
         try:
-            return question.query.assemble(carry_out(self._engine, question.query.plan()))
+            with np.errstate(all="ignore"):  # no flag that a value raises may be seen
+                return question.query.assemble(carry_out(self._engine, question.query.plan()))
         except Exception:
             pass  # raised below: the engine's own error may quote a cell, so it is not even chained
         raise ReleaseFailed(key)
 
     def _draw(self, question: Question, statistic: Any) -> str:
-        """The mechanism's answer, as the JSON text that the ledger keeps."""
-        answer = apply(question.mechanism, statistic, self._source)
+        """The mechanism's answer, as the JSON text that the ledger keeps; a draw that fails is an answer too, so that it is not drawn again for nothing."""
+        try:
+            with np.errstate(all="ignore"):
+                answer = apply(question.mechanism, statistic, self._source)
+        except Exception:
+            return json.dumps({"failed": True, "secure": self._source.secure})
         return json.dumps({"integers": [str(value) for value in answer.integers], "found": list(answer.found), "secure": self._source.secure})
 
     def __reduce__(self) -> NoReturn:

@@ -15,12 +15,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
 
 Array = npt.NDArray[np.float64]
+
+def ndtr(x: Any) -> Any:
+    """Φ; scipy is imported on first use, so that specs stay light."""
+    from scipy.special import ndtr as normal
+
+    return normal(x)
+
+
+def ndtri(p: Any) -> Any:
+    """Φ⁻¹."""
+    from scipy.special import ndtri as quantile
+
+    return quantile(p)
+
 
 TAIL_SHARE = 0.06  # of the rows lie beyond the `reach` of a side
 _SHAPES = np.array([-1.8, -1.3, -0.95, -0.7, -0.5, -0.33, -0.18, -0.05, 0.08, 0.2, 0.32, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6])

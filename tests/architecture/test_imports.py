@@ -13,10 +13,10 @@ import discreet
 
 SOURCE = Path(discreet.__file__).parent
 
-VOCABULARY = {"errors", "exact", "neighbors", "schema", "sensitivity", "tally"}
-TRUSTED = {"balls", "mechanisms", "noise", "accounting", "queries", "kernels", "model_kernels", "engines", "ledger"}  # layers 1–3
-READERS = {"release", "inference", "plots", "accounting_plots"}  # post-processing
-ANYTHING = VOCABULARY | TRUSTED | READERS | {"session", "datasets", "estimators", "demo", "ledger_view", "account_view", "cli", "testing", ""}
+VOCABULARY = {"errors", "exact", "neighbors", "schema", "sensitivity", "tally", "tails", "ranges", "values"}
+TRUSTED = {"balls", "mechanisms", "noise", "accounting", "queries", "design", "kernels", "model_kernels", "engines", "ledger"}  # layers 1–3
+READERS = {"release", "inference", "plots", "distribution_plots", "accounting_plots"}  # post-processing
+ANYTHING = VOCABULARY | TRUSTED | READERS | {"session", "noisy_threshold", "datasets", "estimators", "models", "demo", "ledger_view", "account_view", "cli", "testing", "client", "local", ""}
 
 # package → what it may import of discreet (beside itself); what is absent here is forbidden
 MAY_IMPORT: dict[str, set[str]] = {
@@ -25,12 +25,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "neighbors": {"errors"},
     "schema": {"errors", "exact"},
     "sensitivity": {"errors", "exact", "neighbors"},
+    "values": {"schema"},  # one value, read by the total rules
     "tally": set(),
+    "tails": set(),  # arithmetic of released counts, which searches and their readers share
+    "ranges": {"tails"},
     "balls": set(),  # the one lock on the precision of ball arithmetic, which noise and accounting share
     "mechanisms": VOCABULARY,
     "noise": {"mechanisms", "balls"} | VOCABULARY,
     "accounting": {"mechanisms", "balls"} | VOCABULARY,
     "queries": VOCABULARY,
+    "design": {"queries"} | VOCABULARY,
     "kernels": {"queries"} | VOCABULARY,
     "model_kernels": {"queries", "kernels"} | VOCABULARY,
     "engines": {"queries", "kernels", "model_kernels"} | VOCABULARY,
@@ -38,29 +42,46 @@ MAY_IMPORT: dict[str, set[str]] = {
     "release": {"accounting", "mechanisms", "queries"} | VOCABULARY,
     "session": {"release"} | (TRUSTED - {"balls"}) | VOCABULARY,
     "datasets": {"session", "engines"} | VOCABULARY,
-    "inference": {"release", "errors", "exact", "plots"},  # plots: Result.plot alone, and plots is held to the same line
+    "client_gradients": {"mechanisms", "noise"} | VOCABULARY,  # what one device does: no data set, no ledger, no engine
+    "noisy_threshold": {"session", "release", "noise", "mechanisms", "queries"} | VOCABULARY,  # the session's second door: an open noisy threshold
+    "inference": {"release", "errors", "exact", "tails", "ranges", "plots", "distribution_plots"},  # plots: Result.plot alone, and plots is held to the same line
     "plots": {"release", "inference", "errors", "exact"},
+    "distribution_plots": {"plots", "release", "inference", "errors", "exact"},
     "accounting_plots": {"plots", "accounting", "ledger", "errors", "exact"},  # an edge: pictures of guarantees and of a ledger's history
-    "estimators": {"queries", "session", "release", "inference", "accounting", "mechanisms"} | VOCABULARY,
+    "estimators": {"queries", "session", "noisy_threshold", "release", "inference", "accounting", "mechanisms"} | VOCABULARY,
+    "models": {"design", "queries", "session", "release", "inference", "accounting", "mechanisms", "estimators", "client_gradients"} | VOCABULARY,
+    "client": {"client_gradients", "noise", "mechanisms"} | VOCABULARY,  # ships in apps: specs, exact draws, and nothing else
+    "local": {"mechanisms", "accounting", "inference", "plots"} | VOCABULARY,  # reads reports; no data, no noise
+    "sklearn": {"", "errors"},  # an edge: the public functions as scikit-learn estimators
     "": ANYTHING, "__main__": ANYTHING, "cli": ANYTHING, "demo": ANYTHING, "ledger_view": ANYTHING, "account_view": {"accounting", "accounting_plots"} | VOCABULARY, "testing": ANYTHING,
 }
 
 # Other people's packages, where design §2 says which: below the line only what computes, draws or prints.
 FRAMES = {"pandas", "polars", "pyarrow"}
 MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
-    **{package: set() for package in (*VOCABULARY, "mechanisms", "ledger", "release", "session", "datasets")},
+    **{package: set() for package in (*VOCABULARY, "mechanisms", "ledger", "release", "noisy_threshold", "datasets")},
+    "session": {"numpy"},
     "tally": {"numpy"},
+    "values": {"numpy"},
+    "client": {"numpy"},
+    "local": {"numpy", "scipy"},
+    "tails": {"numpy", "scipy"},
+    "mechanisms": {"numpy"},
+    "ranges": {"numpy", "scipy"},
     "balls": {"flint"},
     "noise": {"numpy", "cryptography", "flint", "numba"},
     "accounting": {"flint", "numpy", "scipy"},
     "queries": {"numpy"},
+    "design": {"formulaic"},
     "kernels": {"numpy", "numba"},
     "model_kernels": {"numpy", "numba"},
     "engines": {"numpy", "narwhals", "duckdb", "pyarrow", "numba"},
     "inference": {"numpy", "scipy", "rich"} | FRAMES,
     "plots": {"numpy", "matplotlib"},
+    "distribution_plots": {"numpy", "matplotlib"},
     "accounting_plots": {"numpy", "matplotlib"},
     "estimators": {"numpy"},
+    "models": {"numpy", "scipy"},
 }
 NEVER = ("numpy.random", "random")  # noise comes from discreet.noise, everywhere
 STANDARD = set(sys.stdlib_module_names)

@@ -289,9 +289,9 @@ def test_case_13_unknown_estimator_or_option(guarded):
     for thing in (print, None, [], "mean", dp.Real):
         guarded.assert_refused(lambda session, thing=thing: dp.preview(session, thing, "x", spend=spend), dp.InvalidParameter)
     before = guarded.session.ledger.entries()
-    with pytest.raises(AttributeError, match="no attribute 'median'"):
-        dp.median(guarded.session, "x", spend=spend)
-    for ask in (dp.mean, dp.sum, dp.variance, dp.histogram, dp.proportion):
+    with pytest.raises(AttributeError, match="no attribute 'mediane'"):
+        dp.mediane(guarded.session, "x", spend=spend)
+    for ask in (dp.mean, dp.sum, dp.variance, dp.histogram, dp.proportion, dp.mode, dp.ecdf, dp.density, dp.unbounded_mean, dp.iqr):
         with pytest.raises(TypeError, match="unexpected keyword argument 'clip'"):
             ask(guarded.session, "x", spend=spend, clip=True)
         with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'spend'"):

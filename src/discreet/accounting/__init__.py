@@ -10,10 +10,12 @@ from discreet.accounting.guarantees import (
     guarantee_from_dict,
     spend_mu_squared,
 )
+from discreet.accounting.loss_symmetric import symmetric_noise
+from discreet.accounting.open_keys import thresholded_counts
 from discreet.accounting.pricing import Price, guarantee_of, open_box, price_of, price_of_spend, spend_box, within_spend
 from discreet.accounting.renyi import RDP, ZCDP
 
 __all__ = [
     "ApproxDP", "GDP", "Guarantee", "Price", "PureDP", "RDP", "ZCDP", "bounded_range_within", "compose", "gaussian_noise", "geometric_noise", "guarantee_from_dict", "guarantee_of",
-    "laplace_noise", "open_box", "price_of", "price_of_spend", "pure_within", "spend_box", "spend_mu_squared", "within_spend",
+    "laplace_noise", "open_box", "price_of", "price_of_spend", "pure_within", "spend_box", "spend_mu_squared", "thresholded_counts", "symmetric_noise", "within_spend",
 ]

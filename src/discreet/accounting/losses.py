@@ -7,12 +7,28 @@ neighbours, of an event outside which the rest holds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from discreet.accounting.loss_local import local_parts
+from discreet.accounting.loss_open_keys import failure_delta
+from discreet.accounting.loss_quantiles import choice_parts, release_parts, smooth_parts
+from discreet.accounting.loss_search import joined_parts, search_parts
+from discreet.accounting.loss_selection import selection_parts
+from discreet.accounting.loss_sgd import sgd_parts
+from discreet.accounting.loss_symmetric import symmetric_mu_squared
 from discreet.errors import NoTheorem
 from discreet.mechanisms import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, Mechanism, TulapNoise
+from discreet.mechanisms.folded import AboutCentre
+from discreet.mechanisms.in_turn import InTurn
+from discreet.mechanisms.local import LOCAL
+from discreet.mechanisms.open_keys import ThresholdedCounts
+from discreet.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
+from discreet.mechanisms.search import CountSearch
+from discreet.mechanisms.selection import SELECTION
+from discreet.mechanisms.sgd import NoisySGD
+from discreet.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.sensitivity import L1, L2
 
 
@@ -62,6 +78,19 @@ def _pure(mechanism: AdditiveNoise) -> Loss:
     return Loss(pure=(pure_epsilon(mechanism),))
 
 
+def _thresholded(mechanism: ThresholdedCounts) -> Loss:
+    """Theorem.  The noise's own loss, but for δ (accounting/loss_open_keys.py)."""
+    return replace(loss_of(mechanism.noise), delta=failure_delta(mechanism))
+
+
 _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
+    ThresholdedCounts: _thresholded,
+    QuantileChoice: lambda mechanism: Loss(**choice_parts(mechanism)), SmoothNoise: lambda mechanism: Loss(**smooth_parts(mechanism)), ProposeTestRelease: lambda mechanism: Loss(**release_parts(mechanism)),
     GaussianNoise: _gaussian, LaplaceNoise: _pure, GeometricNoise: _pure, TulapNoise: _pure,
+    **dict.fromkeys(SELECTION, lambda mechanism: Loss(Fraction(0), *selection_parts(mechanism))),
+    NoisySGD: lambda mechanism: Loss(**sgd_parts(mechanism)),
+    **dict.fromkeys(LOCAL, lambda mechanism: Loss(**local_parts(mechanism))),  # one report of one record
+    SymmetricGaussianNoise: lambda mechanism: Loss(mu_squared=symmetric_mu_squared(mechanism)),
+    CountSearch: lambda mechanism: Loss(**search_parts(mechanism)), InTurn: lambda mechanism: Loss(**joined_parts(map(loss_of, mechanism.parts))),
+    AboutCentre: lambda mechanism: Loss(**joined_parts(map(loss_of, (mechanism.centre, mechanism.distances)))),  # folding: noise/folded.py
 }

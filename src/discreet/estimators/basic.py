@@ -13,6 +13,7 @@ from discreet.errors import InvalidParameter
 from discreet.estimators import questions
 from discreet.estimators.cells import By, Where
 from discreet.inference.basic import CountResult, HistogramResult, MeanResult, ProportionResult, SumResult, TableResult, VarianceResult
+from discreet.inference.open_keys import OpenTableResult
 from discreet.session import Session
 
 
@@ -56,9 +57,12 @@ def histogram(session: Session, column: str, *, spend: Guarantee, bins: object =
     return HistogramResult(_open(session).release(questions.histogram_question(_open(session).public, column, spend=spend, bins=bins, where=where), key=key))
 
 
-def table(session: Session, column: str | None = None, *, by: By, spend: Guarantee, where: Where | None = None, key: str | None = None) -> TableResult:
+def table(session: Session, column: str | None = None, *, by: By, spend: Guarantee, where: Where | None = None, delta: float | None = None, key: str | None = None) -> TableResult | OpenTableResult:
     """Counts and shares, and the means of a column if one is named, by declared categories or bins.
 
     `by` is a column, a list of columns, or a mapping from columns to bins: ``by={"region": None, "age": [18, 40, 65, 90]}``.
+    Where `by` names a column that is declared as `Open`, the keys are found in the data: counts alone, of the keys whose noisy count reaches
+    a threshold, so that a key which one unit alone holds is shown with probability at most `delta` (default: a tenth of an (ε, δ) spend's own).
     """
-    return TableResult(_open(session).release(questions.table_question(_open(session).public, column, by=by, spend=spend, where=where), key=key))
+    release = _open(session).release(questions.table_question(_open(session).public, column, by=by, spend=spend, where=where, delta=delta), key=key)
+    return OpenTableResult(release) if release.asked.estimator == "open table" else TableResult(release)

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.errors import InvalidParameter, shown
 from discreet.exact import rational
 from discreet.queries import Between, Bins, Key, Levels, Subset, cell_count
-from discreet.schema import Boolean, Category, Integer, Schema, level_text
+from discreet.schema import Boolean, Category, Integer, Open, Schema, level_text
 
 By = str | Sequence[str] | Mapping[str, object]
 Where = Mapping[str, object]
@@ -37,10 +37,19 @@ class Cells:
 
 def cells_by(schema: Schema, by: By) -> Cells:
     """Cells of declared levels (a column name) or of declared bins (a mapping from column to edges or number of bins)."""
+    cells = Cells()
+    for name, bins in wanted_by(schema, by):
+        cells = cells.joined(level_cells(schema, name) if bins is None else bin_cells(schema, name, bins))
+    cell_count(cells.keys)
+    return cells
+
+
+def wanted_by(schema: Schema, by: By) -> list[tuple[str, object]]:
+    """The columns of `by`, each with its bins or None; refuses what is not declared."""
     if isinstance(by, str):
         by = [by]
     if isinstance(by, Mapping):
-        wanted = list(by.items())
+        wanted: list[tuple[str, object]] = list(by.items())
     elif isinstance(by, Iterable):
         wanted = [(name, None) for name in by]
     else:
@@ -49,11 +58,7 @@ def cells_by(schema: Schema, by: By) -> Cells:
         schema[name]  # refuses what is not declared, or no name at all
     if not wanted or len({name for name, _ in wanted}) != len(wanted):
         raise InvalidParameter("by=", "no column, or one column twice", "cells are the combinations of different columns", "name each column once")
-    cells = Cells()
-    for name, bins in wanted:
-        cells = cells.joined(level_cells(schema, name) if bins is None else bin_cells(schema, name, bins))
-    cell_count(cells.keys)
-    return cells
+    return wanted
 
 
 def level_cells(schema: Schema, name: str) -> Cells:
@@ -64,12 +69,16 @@ def level_cells(schema: Schema, name: str) -> Cells:
     if isinstance(column, Category):
         labels = tuple(str(level) for level in column.levels)
         return Cells((Levels(name, len(labels)),), (name,), (labels,), column.missing is None)
+    if isinstance(column, Open):
+        raise _open_column(f"cells of {name!r}")
     raise InvalidParameter(f"by={name!r}", "it is a number column without declared bins", "group keys must be declared: undeclared ones would show who is in the data (thresholding needs a delta)", f"pass by={{{name!r}: [edge, edge, …]}}, or declare it as dp.Category(levels)")
 
 
 def bin_cells(schema: Schema, name: str, bins: object) -> Cells:
     """Bins of a number column: a number of equal ones over the declared range, or increasing edges."""
     column = schema[name]
+    if isinstance(column, Open):
+        raise _open_column(f"bins of {name!r}")
     if isinstance(column, (Category, Boolean)):
         raise InvalidParameter(f"bins of {name!r}", f"it is declared as {type(column).__name__}", "its declared levels are its cells", "leave bins out")
     if isinstance(bins, bool) or not isinstance(bins, (int, Sequence, np.ndarray)) or (isinstance(bins, np.ndarray) and bins.ndim != 1):
@@ -105,6 +114,8 @@ def cells_where(schema: Schema, where: Where | None) -> Cells:
     texts: list[str] = []
     for name, condition in where.items():
         column = schema[name]
+        if isinstance(column, Open):
+            raise _open_column(f"where={{{name!r}: …}}")
         if isinstance(column, (Category, Boolean)):
             wanted = list(condition) if isinstance(condition, (list, tuple, set)) else [condition]
             keys.append(Subset(name, tuple(sorted({_code(column, level) for level in wanted}))))
@@ -114,6 +125,11 @@ def cells_where(schema: Schema, where: Where | None) -> Cells:
             keys.append(Between(name, low, high))
             texts.append(f"{low:g} ≤ {name} ≤ {high:g}")
     return Cells(tuple(keys), (), (), True, " and ".join(texts))
+
+
+def _open_column(asked: str) -> InvalidParameter:
+    return InvalidParameter(asked, "the column is declared as Open", "nobody has listed its values: it has neither levels nor a range, and a table can be grouped by it, with a delta, and nothing else",
+                            "use dp.table(session, by=…, spend=…, delta=…), or declare the column as dp.Category(levels)")
 
 
 def _code(column: Category | Boolean, level: object) -> int:

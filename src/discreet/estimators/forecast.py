@@ -14,13 +14,29 @@ import numpy as np
 
 from discreet.accounting import Guarantee, guarantee_of
 from discreet.errors import InvalidParameter
-from discreet.estimators import basic, questions
+from discreet.estimators import (
+    basic,
+    distributions,
+    matrices,
+    quantile_forecast,
+    questions,
+    scale,
+    scale_forecast,
+    selection,
+    selection_questions,
+    unbounded,
+    unbounded_forecast,
+)
+from discreet.estimators.open_keys import expected_open_release
+from discreet.estimators.proportions import proportion_test, proportion_test_question
+from discreet.estimators.quantiles import median, median_question, quantile, quantile_question, quantiles, quantiles_question
+from discreet.estimators.selection_forecast import selection_preview
 from discreet.exact import rational
 from discreet.inference.basic import RESULTS
 from discreet.inference.results import checked_level
 from discreet.inference.summary import Summary, number_text
-from discreet.mechanisms import AdditiveNoise
-from discreet.queries import Moments
+from discreet.mechanisms import AdditiveNoise, SymmetricGaussianNoise
+from discreet.queries import Moments, PairMoments, TreeCounts
 from discreet.release import Question, Release
 from discreet.session import PublicFacts, Session
 
@@ -28,7 +44,23 @@ _BUILDERS: dict[Callable[..., Any], Callable[..., Question]] = {
     basic.count: questions.count_question, basic.sum: questions.sum_question, basic.mean: questions.mean_question,
     basic.variance: questions.variance_question, basic.proportion: questions.proportion_question,
     basic.histogram: questions.histogram_question, basic.table: questions.table_question,
+    distributions.ecdf: distributions.ecdf_question, distributions.density: distributions.density_question,
+    selection.select: selection_questions.select_question, selection.mode: selection_questions.mode_question, selection.top: selection_questions.top_question,
+    selection.above_threshold: selection_questions.above_threshold_question, selection.watch: selection_questions.watch_question,
+    proportion_test: proportion_test_question,
+    median: median_question, quantile: quantile_question, quantiles: quantiles_question,
+    unbounded.unbounded_mean: unbounded_forecast.unbounded_mean_question, unbounded.location: unbounded_forecast.location_question, unbounded.truncated_mean: unbounded.truncated_mean_question,
+    scale.iqr: scale.iqr_question, scale.mad: scale.mad_question,
+    matrices.covariance: matrices.covariance_question, matrices.correlation: matrices.correlation_question,
 }
+
+
+_PROCEDURES: dict[Callable[..., Any], Callable[..., Any]] = {}  # procedures of several releases, which forecast themselves
+
+
+def register_procedure(estimator: Callable[..., Any], forecast: Callable[..., Any]) -> None:
+    """Lets `preview` forecast a procedure of another package: forecast(session, *asked, spend=, assume=, level=, **options)."""
+    _PROCEDURES[estimator] = forecast
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +127,27 @@ class Preview:
         return self.summary()._repr_html_()
 
 
-def preview(session: Session, estimator: Callable[..., Any], *asked: Any, spend: Guarantee, assume: Assumptions | None = None, level: float = 0.95, **options: Any) -> Preview:
+def preview(session: Session, estimator: Callable[..., Any], *asked: Any, spend: Guarantee, assume: Assumptions | None = None, level: float = 0.95, **options: Any) -> Any:
     """Forecast an estimator: ``dp.preview(session, dp.mean, "income", spend=dp.GDP(0.1), assume=dp.Assumptions(standard_deviation=20_000))``.
 
     What is not assumed is taken from public facts: the mean at the middle of the range, a standard deviation of a
     quarter of the range, equal shares. Where the number of rows is private, `Assumptions(rows=…)` is needed.
+    A selection is forecast by the bound on its score gap, which needs no assumption (`SelectionPreview`).
     """
+    if callable(estimator) and estimator in _PROCEDURES:
+        options.pop("key", None)
+        return _PROCEDURES[estimator](session, *asked, spend=spend, assume=assume or Assumptions(), level=checked_level(level), **options)
     if not callable(estimator) or estimator not in _BUILDERS:
-        raise InvalidParameter("preview", "this is not an estimator that can be previewed", "a forecast needs its noise", "pass one of " + ", ".join(f"dp.{known.__name__}" for known in _BUILDERS))
+        raise InvalidParameter("preview", "this is not an estimator that can be previewed", "a forecast needs its noise", "pass one of " + ", ".join(f"dp.{known.__name__}" for known in (*_BUILDERS, *_PROCEDURES)))
     options.pop("key", None)
     question = _BUILDERS[estimator](session.public, *asked, spend=spend, **options)
+    if question.query.kind == "scores":
+        return selection_preview(session, question, level)
     believed = assume or Assumptions()
+    if question.asked.estimator in quantile_forecast.ESTIMATORS and question.query.kind == "grid counts":
+        return quantile_forecast.quantile_preview(session, question, believed, level)
+    if question.asked.estimator in unbounded_forecast.ESTIMATORS:
+        return unbounded_forecast.unbounded_preview(session, question, believed, level)
     release, text = expected_release(session.public, question, believed)
     quantities = RESULTS[question.asked.estimator](release).quantities(checked_level(level))
     forecasts = tuple(
@@ -117,14 +159,24 @@ def preview(session: Session, estimator: Callable[..., Any], *asked: Any, spend:
 
 def expected_release(public: PublicFacts, question: Question, assume: Assumptions) -> tuple[Release, str]:
     """The release that data as assumed would give without noise, and the assumptions in words."""
+    if question.query.kind == "open counts":
+        return expected_open_release(public, question, rows=assume.rows, share=assume.share)
     rows = public.rows if public.rows is not None else assume.rows
     if rows is None:
         raise InvalidParameter("preview", "the number of rows is private here", "the forecast needs one", "pass assume=dp.Assumptions(rows=…) with your own guess")
     query = question.query
+    if question.asked.estimator in scale_forecast.ESTIMATORS:
+        return scale_forecast.expected_scale_release(public, question, float(rows), assume)
     texts = [f"{int(rows)} rows"]
     if isinstance(query, Moments):
         sums, words = _expected_moments(query, float(rows), assume)
         statistic = query.assemble(sums)
+        texts.append(words)
+    elif isinstance(query, PairMoments):
+        statistic, words = matrices.expected_pairs(query, float(rows), assume)
+        texts.append(words)
+    elif isinstance(query, TreeCounts):
+        statistic, words = distributions.expected_tree(query, float(rows), assume)
         texts.append(words)
     else:
         cells = query.size
@@ -133,7 +185,7 @@ def expected_release(public: PublicFacts, question: Question, assume: Assumption
         shares[0] = first
         statistic = [round(float(rows) * float(share)) for share in shares]
         texts.append(f"a share of {first:.3g}" + (" in the first cell" if cells > 1 else ""))
-    assert isinstance(question.mechanism, AdditiveNoise)
+    assert isinstance(question.mechanism, (AdditiveNoise, SymmetricGaussianNoise))
     cut = 1 << question.mechanism.refinement
     count = public.count if public.count is not None else None
     return Release(question.asked, query, question.mechanism, tuple(value * cut for value in statistic), public.neighbors, question.spend, guarantee_of(question.mechanism), count, "preview", 0, ""), ", ".join(texts)

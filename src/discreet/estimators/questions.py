@@ -6,6 +6,7 @@ from discreet.accounting import Guarantee
 from discreet.errors import InvalidParameter, UndeclaredColumn, WrongColumnKind
 from discreet.estimators.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
 from discreet.estimators.noise_choice import count_noise, moments_noise, norm_of, require_spend
+from discreet.estimators.open_keys import open_columns, open_table_question
 from discreet.queries import Moments, Split, Subset, Sum, mean_design, number_factor, total_design, variance_design
 from discreet.queries.moments import Design
 from discreet.release import Asked, Question
@@ -72,7 +73,11 @@ def variance_question(public: PublicFacts, column: str, *, spend: Guarantee, whe
     return _moments(public, Asked("variance", column, where=cells.where), cells, design, spend, bits=VARIANCE_BITS)
 
 
-def table_question(public: PublicFacts, column: str | None = None, *, by: By, spend: Guarantee, where: Where | None = None) -> Question:
+def table_question(public: PublicFacts, column: str | None = None, *, by: By, spend: Guarantee, where: Where | None = None, delta: float | None = None) -> Question:
+    if open_columns(public.schema, by):
+        return open_table_question(public, column, by=by, spend=spend, where=where, delta=delta)
+    if delta is not None:
+        raise InvalidParameter("delta=", "every key of by= is declared", "declared keys are shown whether or not anyone holds them, so they cost no delta", "leave it out")
     groups, subset = cells_by(public.schema, by), cells_where(public.schema, where)
     cells = groups.joined(subset)
     asked = Asked("table", column, groups.by, groups.labels, subset.where)

@@ -6,11 +6,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet.inference.cdf import EcdfResult
 from discreet.inference.decode import decode_means, decode_shares, decode_variance, noise_of, to_float
+from discreet.inference.densities import DensityResult
 from discreet.inference.laws import Array, half_width
+from discreet.inference.matrices import CorrelationResult, CovarianceResult
 from discreet.inference.means import MeanStatistics, mean_interval, total_interval
+from discreet.inference.open_keys import OpenTableResult
+from discreet.inference.proportion_tests import ProportionInference
+from discreet.inference.quantiles import MedianResult, QuantileResult, QuantilesResult
 from discreet.inference.results import Quantity, Result
+from discreet.inference.scale import IQRResult, MADResult, NormalMADResult
 from discreet.inference.shares import ShareStatistics, poisson_interval, share_interval
+from discreet.inference.unbounded import TruncatedMeanResult
 from discreet.inference.variances import variance_interval
 from discreet.release import Release
 
@@ -148,8 +156,8 @@ class CountResult(Result):
         return (Quantity("count", count, low, high, release.neighbors.rows * np.maximum(count, 0.0), privacy),)
 
 
-class ProportionResult(Result):
-    """A proportion. *Validity*: independent rows; a score interval, right for rare events too."""
+class ProportionResult(ProportionInference):
+    """A proportion, with `test` and exact intervals. *Validity*: independent rows; a score interval by default, right for rare events too."""
 
     __slots__ = ()
     title: ClassVar[str] = "Private proportion"
@@ -161,7 +169,7 @@ class ProportionResult(Result):
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
         _, share = _share_quantities(_share_statistics(self), level, target)
-        return (Quantity("proportion", *(value[:1] for value in (share.estimate, share.low, share.high, share.sampling_variance, share.privacy_variance))),)
+        return (Quantity("proportion", *(value[:1] for value in (np.clip(share.estimate, 0.0, 1.0), share.low, share.high, share.sampling_variance, share.privacy_variance))),)
 
 
 class HistogramResult(Result):
@@ -201,5 +209,8 @@ class TableResult(Result):
 
 RESULTS: dict[str, type[Result]] = {
     "count": CountResult, "sum": SumResult, "mean": MeanResult, "variance": VarianceResult,
-    "proportion": ProportionResult, "histogram": HistogramResult, "table": TableResult,
+    "proportion": ProportionResult, "histogram": HistogramResult, "table": TableResult, "ecdf": EcdfResult, "density": DensityResult, "open table": OpenTableResult,
+    "covariance": CovarianceResult, "correlation": CorrelationResult, "iqr": IQRResult, "mad": MADResult, "normal mad": NormalMADResult,
+    "truncated mean": TruncatedMeanResult,
+    "median": MedianResult, "quantile": QuantileResult, "quantiles": QuantilesResult,
 }

@@ -171,9 +171,24 @@ def _frame(columns: dict[str, list[Any]], backend: str) -> Any:
     raise InvalidParameter("backend=", f"{backend!r} is not known", "frames come from another library", "pass 'pandas', 'polars' or 'pyarrow', or use records()")
 
 
-def result_from_json(text: str) -> Result:
-    """The result that `Result.to_json` wrote."""
+def result_from_json(text: str) -> Any:
+    """The result that `to_json` of a result wrote."""
     from discreet.inference.basic import RESULTS
+    from discreet.inference.lectures import lecture_from_json
+    from discreet.inference.moments_fit import moments_from_json
+    from discreet.inference.regression import regression_from_json
+    from discreet.inference.selection import SELECTION_RESULTS
+    from discreet.inference.unbounded import procedure_from_json
 
+    fit = regression_from_json(text) or lecture_from_json(text) or moments_from_json(text)
+    if fit is not None:
+        return fit
+    procedure = procedure_from_json(text)
+    if procedure is not None:
+        return procedure
     release = release_from_json(text)
-    return RESULTS[release.asked.estimator](release)
+    from discreet.inference.residuals import ResidualsResult
+    from discreet.inference.test_results import TEST_RESULTS
+
+    kinds: dict[str, Any] = RESULTS | SELECTION_RESULTS | TEST_RESULTS | {"residuals": ResidualsResult}
+    return kinds[release.asked.estimator](release)

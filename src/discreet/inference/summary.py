@@ -26,13 +26,14 @@ class Summary:
         from rich import box
         from rich.console import Console
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(title=self.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
         for position, name in enumerate(self.header):
             numeric = all(_is_number(row[position]) for row in self.rows)
             table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
         for row in self.rows:
-            table.add_row(*row)
+            table.add_row(*map(Text, row))  # a label is no markup
         buffer = io.StringIO()
         console = Console(file=buffer, width=max(100, 12 * len(self.header) + 40), color_system=None, legacy_windows=False)
         console.print(table)

@@ -27,6 +27,7 @@ NEAR = 0.02  # or no further than this share of the sampling error's half-width
 LEAST = 0.02  # with less than this share of a side's budget left nothing is asked
 SMALLEST = 128  # no question gets less than one part in so many of a side's budget: nearly free, and most answers are then clear at once
 MOST = 80  # questions
+LARGEST = 1 << 20  # of weights and of the rows of a unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ class QuantileEnds:
     kind: ClassVar[str] = "quantile ends"
 
     def __post_init__(self) -> None:
-        if not (self.below >= 0 and self.above >= 0 and 0 < self.level < 1 and self.cluster >= 1 and self.law in ("gaussian", "laplace") and (self.rows is None or self.rows >= 0)):
+        whole = all(type(number) is int for number in (self.below, self.above, self.cluster, 0 if self.rows is None else self.rows))
+        if not whole or not isinstance(self.level, Fraction) or not (0 <= self.below <= LARGEST and 0 <= self.above <= LARGEST and self.below + self.above and 0 < self.level < 1 and 1 <= self.cluster <= LARGEST and self.law in ("gaussian", "laplace") and (self.rows is None or 0 <= self.rows < 1 << 62)):
             raise InvalidParameter("QuantileEnds", "weights, level, rows, cluster or law outside their range", "they say where the ends of the interval lie", "build it with dp.quantile")
 
     def next(self, history: History) -> tuple[int, int] | None:

@@ -60,7 +60,7 @@ class NoisySGD:
             raise _bad("a row is replaced, so that batches have a fixed size of at most all rows")
         if not _whole(self.steps, 1, LARGEST_DESCENT) or not _whole(self.every, 1, self.steps) or not _whole(self.averaged, 1, self.steps):
             raise _bad(f"it has no steps from 1 to {LARGEST_DESCENT} of which some are shown and averaged")
-        if not self.start or self.shown * len(self.start) > LARGEST_SHOWN or not _whole(self.limit, 1, 1 << 50) or sum(abs(value) for value in self.start) > self.limit:
+        if not self.start or self.shown * len(self.start) > LARGEST_SHOWN or not _whole(self.limit, 1, 1 << 36) or sum(abs(value) for value in self.start) > self.limit:
             raise _bad("its start is empty or beyond its limit, or too many numbers are shown")
         if type(self.rate) is not float or not 0 < self.rate < math.inf:
             raise _bad("its rate is not a positive number")

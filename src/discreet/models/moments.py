@@ -5,7 +5,7 @@ needs far fewer rows: at n = 4000, p = 4, μ = 1 its intervals are 1.1 times as 
 
 Theorem.  The release satisfies the spend. *Proof.*  It is a `WeightedGram` in the metric I with radius R: √2·R² bounds what one row exchanged moves
 (queries/model.py); the public R is so large that every weight is 1 for rows in the box, which is where all rows are.
-Checked.  tests/models/test_moments.py::test_every_weight_is_one
+Checked.  tests/models/test_moments_fit.py::test_every_weight_is_one
 """
 
 from __future__ import annotations

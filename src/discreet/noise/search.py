@@ -30,7 +30,7 @@ def converse(mechanism: CountSearch, cells: int, statistic: Callable[[int], int]
     integers: list[int] = []
     counts: list[Count] = []
     while left > 0:
-        question = mechanism.policy.next(History(cells, left, deviation, mechanism.law, tuple(counts), known))
+        question = _asked(mechanism, History(cells, left, deviation, mechanism.law, tuple(counts), known))
         if question is None:
             break
         place, share = min(max(int(question[0]), 0), cells), int(question[1])
@@ -42,3 +42,11 @@ def converse(mechanism: CountSearch, cells: int, statistic: Callable[[int], int]
         integers += (place, share, steps)
         counts.append(Count(place, share, steps / (1 << noise.refinement), mechanism.deviation(share)))
     return tuple(integers)
+
+
+def _asked(mechanism: CountSearch, history: History) -> tuple[int, int] | None:
+    """The policy's next question; a policy that fails has nothing left to ask, so that no failure depends on an answer."""
+    try:
+        return mechanism.policy.next(history)
+    except Exception:
+        return None

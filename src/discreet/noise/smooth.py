@@ -39,7 +39,7 @@ class Uniform:
     def image(self, falling: Callable[[arb], arb]) -> arb:
         """A ball around the values of a monotone function over all numbers with the known bits; not finite while they may be 0."""
         if self.bits == 0:
-            return arb("+inf")
+            return arb("nan")
         unit = arb(2) ** -self.length
         return falling(self.bits * unit).union(falling((self.bits + 1) * unit))
 

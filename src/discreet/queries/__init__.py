@@ -2,12 +2,16 @@
 
 from discreet.queries.keys import Between, Bins, Key, Levels, Split, Subset, cell_count, may_leave_out
 from discreet.queries.moments import DESIGNS, Design, Moments, mean_design, total_design, variance_design
+from discreet.queries.open_keys import OpenCounts, OpenPlan
+from discreet.queries.pairs import PairMoments, count_weight
 from discreet.queries.plans import Factor, GramPlan, SumsPlan, Term
 from discreet.queries.query import PROVEN_QUERIES, Query, query_from_dict
+from discreet.queries.scores import CandidateScores, Scored, ScoresPlan
 from discreet.queries.sums import GramMatrix, Sum, number_factor
 from discreet.queries.tallies import GridCounts, TallyPlan
+from discreet.queries.trees import TreeCounts, tree_over
 
 __all__ = [
-    "Between", "Bins", "DESIGNS", "Design", "Factor", "GramMatrix", "GramPlan", "GridCounts", "Key", "Levels", "Moments", "PROVEN_QUERIES", "Query", "Split", "Subset", "Sum", "SumsPlan", "TallyPlan", "Term",
-    "cell_count", "may_leave_out", "mean_design", "number_factor", "query_from_dict", "total_design", "variance_design",
+    "Between", "Bins", "CandidateScores", "DESIGNS", "Design", "Factor", "GramMatrix", "GramPlan", "GridCounts", "Key", "Levels", "Moments", "OpenCounts", "OpenPlan", "PROVEN_QUERIES", "PairMoments", "Query", "Scored", "ScoresPlan", "Split", "Subset", "Sum", "SumsPlan", "TallyPlan", "Term", "TreeCounts",
+    "cell_count", "count_weight", "may_leave_out", "mean_design", "number_factor", "query_from_dict", "total_design", "tree_over", "variance_design",
 ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.errors import InvalidParameter
-from discreet.schema import Boolean, Category, Schema
+from discreet.schema import Boolean, Category, Open, Schema
 
 LARGEST_CELLS = 1 << 22
 LARGEST_BINS = 1 << 12
@@ -103,7 +103,7 @@ def may_leave_out(key: Key, schema: Schema) -> bool:
         return False
     if isinstance(key, Levels):
         return key.size < 2 if isinstance(column, Boolean) else not isinstance(column, Category) or column.missing is None or key.size < len(column.levels)
-    if isinstance(key, Bins) and not isinstance(column, (Boolean, Category)):
+    if isinstance(key, Bins) and not isinstance(column, (Boolean, Category, Open)):
         return key.edges[0] > column.low or key.edges[-1] < column.high
     return True
 

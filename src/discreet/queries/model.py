@@ -6,7 +6,7 @@ numbers. Its weight w = min(1, R²/‖z‖²) bounds what it adds, whatever it h
     WeightedGradient   Σ w ψ(η, y) z, and beside it Σ γψ², which rides free under Replace (regression.md, "Privacy")
     WeightedGram       Σ w z zᵀ, Σ w ψ′ z zᵀ or Σ w²ψ² z zᵀ (upper triangle)
 
-Sums are taken over x, exactly, and mapped by A as whole numbers afterwards; docs/theory/estimating.md has the arithmetic.
+Sums are taken over x, exactly, and mapped by A as whole numbers afterwards; docs/theory/regression.md has the algorithm.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Point:
     per_scale: float
 
     def __post_init__(self) -> None:
-        if (sum(abs(entry) for entry in self.beta) << UNIT_BITS).bit_length() > FLOAT_BITS or not 0 < self.per_scale < math.inf:
+        if (sum(abs(entry) for entry in self.beta) << UNIT_BITS).bit_length() > FLOAT_BITS or not 0 < self.per_scale < math.inf or not (type(self.eta_bits) is int and 0 <= self.eta_bits <= 64):
             raise InvalidParameter("a point of a fit", "its numbers have too many bits", "linear predictors must be exact", "bound the coefficients first")
 
     def to_dict(self) -> dict[str, Any]:

@@ -75,8 +75,8 @@ class LevelPiece:
             raise InvalidParameter("a contrast", "it has values beyond -1, 0 and 1", "model columns are bounded by 1", "use treatment or sum coding")
 
     def values(self, codes: Codes) -> npt.NDArray[np.int16]:
-        table = np.array([*self.contrast, 0], dtype=np.int16) << UNIT_BITS  # the last entry is for code −1
-        return table[codes]
+        table = np.array([*self.contrast, 0], dtype=np.int16) << UNIT_BITS  # the last entry is for code −1, and for codes beyond the contrast
+        return table[np.where(codes < len(self.contrast), codes, -1)]
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "column": self.column, "contrast": list(self.contrast)}

@@ -5,17 +5,26 @@ from __future__ import annotations
 from typing import Any, ClassVar, Protocol, Self
 
 from discreet.neighbors import Neighbors
+from discreet.queries.batches import SampledGradients
+from discreet.queries.differences import DifferenceMoments
 from discreet.queries.keys import Key
+from discreet.queries.model import WeightedGradient, WeightedGram
 from discreet.queries.moments import Moments
+from discreet.queries.open_keys import OpenCounts
+from discreet.queries.pairs import PairMoments
+from discreet.queries.parts import PartRejections
+from discreet.queries.residuals import ResidualCounts
+from discreet.queries.scores import CandidateScores
 from discreet.queries.sums import GramMatrix, Sum
 from discreet.queries.tallies import GridCounts
+from discreet.queries.trees import TreeCounts
 from discreet.sensitivity import Sensitivity
 
 
 class Query(Protocol):
     """A statistic: its sensitivity under a relation, the plan that an engine carries out, and how the answer becomes the statistic.
 
-    `gives` is what the statistic is: "vector" (integers), "tally" (counts on a grid) or "keys"; a mechanism must read the same.
+    `gives` is what the statistic is: "vector" (integers), "matrix" (the upper triangle of a symmetric one, and further integers), "tally" (counts on a grid), "keys" or "rows" (a reader of sampled rows); a mechanism must read the same.
     """
 
     kind: ClassVar[str]
@@ -46,7 +55,7 @@ class Query(Protocol):
     def from_dict(cls, record: dict[str, Any]) -> Self: ...
 
 
-PROVEN_QUERIES: tuple[type[Query], ...] = (Sum, GramMatrix, Moments, GridCounts)  # each has a sensitivity theorem; subclasses do not
+PROVEN_QUERIES: tuple[type[Query], ...] = (Sum, GramMatrix, Moments, GridCounts, CandidateScores, OpenCounts, PairMoments, TreeCounts, WeightedGradient, WeightedGram, ResidualCounts, SampledGradients, DifferenceMoments, PartRejections)  # each has a sensitivity theorem; subclasses do not
 _KINDS: dict[str, type[Query]] = {kind.kind: kind for kind in PROVEN_QUERIES}
 
 

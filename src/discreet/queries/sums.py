@@ -13,7 +13,7 @@ from discreet.errors import WrongColumnKind
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import Key, cell_count, key_from_dict
 from discreet.queries.plans import Factor, GramPlan, SumsPlan, Term, factor_from_dict, term_bounds
-from discreet.schema import Category, Column
+from discreet.schema import Category, Column, Open
 from discreet.sensitivity import L1, L2, LInf, gram_sensitivity, score_sensitivity, sum_sensitivity
 
 
@@ -106,6 +106,6 @@ class GramMatrix:
 def number_factor(schema: Mapping[str, Column], name: str, asked: str, bits: int | None = None) -> Factor:
     """The factor of a declared number column, or the error that says what `asked` needs."""
     column = schema[name]
-    if isinstance(column, Category):
-        raise WrongColumnKind(name, "Category", "Real, Integer or Boolean", asked)
+    if isinstance(column, (Category, Open)):
+        raise WrongColumnKind(name, type(column).__name__, "Real, Integer or Boolean", asked)
     return Factor(name, column.encoding(bits))

@@ -57,7 +57,7 @@ def test_nearly_without_noise_it_is_least_squares():
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 def test_intervals_cover(neighbors):
     """Sampling and privacy error together, where privacy is most of it; limits with a false-alarm probability below 1e-9."""
-    truth, inside, data_inside, runs = np.array([1.1, 1.0, -0.5]), 0, 0, 150  # the level left out adds 0.1 to the intercept
+    truth, inside, data_inside, runs = np.array([1.1, 1.0, -0.5]), 0, 0, 80  # the level left out adds 0.1 to the intercept
     for run in range(runs):
         session = session_of(2000, seed=f"cover/{run}", neighbors=neighbors, draw=run)
         columns = columns_of(2000, run)

@@ -1,0 +1,101 @@
+"""The test of one proportion: asked, previewed and planned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.errors import InvalidParameter
+from discreet.estimators.basic import _open
+from discreet.estimators.noise_choice import require_spend
+from discreet.estimators.questions import proportion_question
+from discreet.exact import rational
+from discreet.inference.basic import ProportionResult
+from discreet.inference.binomial import checked_alternative
+from discreet.inference.hypothesis import HypothesisTest, checked_alpha
+from discreet.inference.power import PowerResult, ProportionPlan, checked_rows
+from discreet.inference.tulap import ReleasedNoise, checked_share, released_noise
+from discreet.mechanisms import GeometricNoise, TulapNoise
+from discreet.mechanisms.additive import TULAP_BITS
+from discreet.release import Question
+from discreet.sensitivity import L1, L2
+from discreet.session import PublicFacts, Session
+
+LARGEST_TULAP = 1 << 18  # beyond this spread a 32-bit uniform part would not fit 64-bit releases; the geometric count's own steps are then fine enough
+
+
+def proportion_test(session: Session, column: str, null: float, *, spend: Guarantee, alternative: str = "two-sided", level: object = None, key: str | None = None) -> HypothesisTest:
+    """Test whether the share of rows that are True (or have `level`) is `null`: ``dp.proportion_test(session, "member", 0.5, spend=dp.PureDP(1)).p_value``.
+
+    Method.    One noisy count. Where the number of rows is public, pure spends draw Tulap noise (the uniform part secretly, with the noise) and all others
+               Gaussian noise: the canonical noise of each, so that one-sided tests are uniformly most powerful. Two-sided tests have equal tails.
+               Where it is private, the share of two noisy counts and the score test. `result` has the estimate, intervals and any other test.
+    Validity.  Independent rows. Exact size where the number of rows is public.
+    Reference. math.md M3; Awan and Slavković (2018, 2020), Awan and Vadhan (2023).
+    """
+    checked_share(null, "null")
+    checked_alternative(alternative)
+    question = proportion_test_question(_open(session).public, column, null, spend=spend, level=level)
+    return ProportionResult(_open(session).release(question, key=key)).test(null, alternative=alternative)
+
+
+def proportion_test_question(public: PublicFacts, column: str, null: float = 0.5, *, spend: Guarantee, alternative: str = "two-sided", level: object = None) -> Question:
+    """The question behind the test: that of the proportion, with Tulap instead of geometric noise where one count is asked for."""
+    question = proportion_question(public, column, spend=spend, level=level)
+    noise = question.mechanism
+    if isinstance(noise, GeometricNoise) and question.query.size == 1 and noise.spread <= LARGEST_TULAP:
+        return Question(question.asked, question.query, TulapNoise(noise.sensitivity, noise.spread, TULAP_BITS), question.spend)
+    return question
+
+
+def _proportion_plan(*, spend: Guarantee, alternative: str, alpha: float, null: float, share: float) -> ProportionPlan:
+    return ProportionPlan(checked_share(null, "null"), checked_share(share, "share"), checked_alternative(alternative), checked_alpha(alpha), _count_law(spend))
+
+
+def _count_law(spend: Guarantee) -> ReleasedNoise:
+    """The noise that a spend puts on a count that one row changes by one."""
+    if isinstance(require_spend(spend), PureDP):
+        return ReleasedNoise("tulap", float(geometric_noise(L1(Fraction(1)), rational(spend.epsilon, "epsilon")).spread))  # type: ignore[union-attr]
+    return released_noise(gaussian_noise(L2(Fraction(1)), spend_mu_squared(spend)))
+
+
+_PLANS: dict[Callable[..., Any], tuple[Callable[..., Any], tuple[str, ...]]] = {  # test → its plan (with power(rows), rows_for(power)) and what must be assumed
+    proportion_test: (_proportion_plan, ("null", "share")),
+}
+
+
+def power(test: Callable[..., Any], *, rows: int, spend: Guarantee, alternative: str = "two-sided", alpha: float = 0.05, **assumed: Any) -> PowerResult:
+    """How often a test will reject: ``dp.power(dp.proportion_test, rows=500, null=0.5, share=0.56, spend=dp.PureDP(0.5)).power``.
+
+    Method.   Exact, from the binomial law at the assumed `share` and the law of the noise (row-level Replace). `plot()` shows it by rows and by ε.
+    Validity. Nothing is read or spent. Independent rows with the assumed share.
+    """
+    return _planned(_plan(test, spend, alternative, alpha, assumed), checked_rows(rows), spend)
+
+
+def sample_size(test: Callable[..., Any], *, spend: Guarantee, power: float = 0.8, alternative: str = "two-sided", alpha: float = 0.05, **assumed: Any) -> PowerResult:
+    """The least number of rows (`rows` of the answer) at which a test has the power asked for: ``dp.sample_size(dp.proportion_test, null=0.5, share=0.56, spend=dp.PureDP(1)).rows``."""
+    plan = _plan(test, spend, alternative, alpha, assumed)
+    wanted = rational(power, "power")
+    if not plan.alpha < wanted < 1:
+        raise InvalidParameter("power=", "it is not between alpha and 1", "a test without data already rejects with probability alpha", "pass for example 0.8")
+    return _planned(plan, plan.rows_for(float(wanted)), spend)
+
+
+def _planned(plan: Any, rows: int, spend: Guarantee) -> PowerResult:
+    from discreet.inference.test_power import PlannedPower
+
+    return PowerResult(plan, rows, str(spend)) if isinstance(plan, ProportionPlan) else PlannedPower(plan, rows, str(spend))
+
+
+def _plan(test: object, spend: Guarantee, alternative: str, alpha: float, assumed: dict[str, Any]) -> Any:
+    from discreet.estimators import test_plans  # noqa: F401  (adds the plans of the other tests)
+
+    if not callable(test) or test not in _PLANS:
+        raise InvalidParameter("power", "this is not a test that can be planned", "power needs the law of its statistic", "pass one of " + ", ".join(f"dp.{known.__name__}" for known in _PLANS))
+    build, names = _PLANS[test]
+    if set(assumed) != set(names):
+        raise InvalidParameter("power", f"assumed are {', '.join(sorted(assumed)) or 'nothing'}", "power is computed at assumed values of the parameters", "pass " + ", ".join(f"{name}=" for name in names))
+    return build(spend=spend, alternative=alternative, alpha=alpha, **assumed)

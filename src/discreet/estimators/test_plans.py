@@ -1,0 +1,182 @@
+"""What `dp.power` and `dp.sample_size` need to know of each test of tables, means, ranks and parts (row-level Replace)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.errors import InvalidParameter
+from discreet.estimators import proportions
+from discreet.estimators.comparisons import compare, goodness_of_fit, independence_test, rank_test
+from discreet.estimators.mean_comparisons import compare_means, mean_test, paired_test
+from discreet.estimators.noise_choice import norm_of, require_spend
+from discreet.estimators.part_tests import subsample_test
+from discreet.exact import rational
+from discreet.inference.binomial import checked_alternative
+from discreet.inference.hypothesis import checked_alpha
+from discreet.inference.laws import Noise
+from discreet.inference.mean_tests import anova_statistic
+from discreet.inference.means import MeanStatistics
+from discreet.inference.part_tests import best_split, planned_power
+from discreet.inference.table_tests import fit_statistic
+from discreet.inference.tables import NoisyTables, chi_square, kruskal_wallis
+from discreet.inference.test_power import Distance, TestPlan
+from discreet.inference.tulap import ReleasedNoise, checked_share, released_noise
+from discreet.neighbors import Replace
+from discreet.queries import mean_design
+from discreet.sensitivity import L1, L2
+
+
+def count_law(spend: Guarantee, moved: int = 2) -> ReleasedNoise:
+    """The noise of a count in a table, `moved` of whose cells one row changes by one."""
+    if isinstance(require_spend(spend), PureDP):
+        return released_noise(geometric_noise(L1(Fraction(moved)), rational(spend.epsilon, "epsilon")))  # type: ignore[union-attr]
+    return released_noise(gaussian_noise(L2(Fraction(moved)), spend_mu_squared(spend)))
+
+
+def _plan(name: str, assumed: str, distance: Distance, freedom: int, alternative: str, alpha: float, noise: ReleasedNoise) -> TestPlan:
+    if freedom != 1 and alternative != "two-sided":
+        raise InvalidParameter("alternative=", f"{alternative!r} for {name}", "a test of several groups or cells has no direction", "leave it out")
+    return TestPlan(name, assumed, distance, freedom, checked_alternative(alternative), checked_alpha(alpha), noise)
+
+
+def _scaled(noise: ReleasedNoise, scale: float) -> ReleasedNoise:
+    return replace(noise, spread=max(noise.spread * scale, 1e-6), step=0.0)
+
+
+def _table_plan(name: str, assumed: str, shares: Any, statistic: Any, freedom: int, spend: Guarantee, alternative: str, alpha: float) -> TestPlan:
+    noise = count_law(spend)
+
+    def distance(rows: int, scale: float) -> float:
+        return float(statistic(NoisyTables(rows * shares, _scaled(noise, scale), np.asarray(float(rows)))))
+
+    return _plan(name, assumed, distance, freedom, alternative, alpha, noise)
+
+
+def _compare_plan(*, spend: Guarantee, alternative: str, alpha: float, baseline: float, share: float) -> TestPlan:
+    low, high = checked_share(baseline, "baseline"), checked_share(share, "share")
+    shares = np.array([[high, 1 - high], [low, 1 - low]]) / 2
+    plan = _table_plan("the comparison of two proportions", f"shares {low:g} and {high:g} in groups of equal size", shares, chi_square, 1, spend, alternative, alpha)
+    if (alternative == "greater" and high < low) or (alternative == "less" and high > low):
+        raise InvalidParameter("share=", "it is no case of the alternative", "the test hardly ever rejects there", "pass a share on the alternative's side of the baseline")
+    return plan
+
+
+def _shares_table(table: Any) -> Any:
+    try:
+        shares = np.array(table, dtype=float)
+    except (TypeError, ValueError):
+        shares = np.zeros(0)
+    if shares.ndim != 2 or min(shares.shape) < 2 or not np.all(np.isfinite(shares)) or shares.min() < 0 or shares.sum() <= 0:
+        raise InvalidParameter("table=", "it is no table of at least 2 × 2 shares", "power is computed at assumed shares of all cells", "pass for example table=[[0.3, 0.2], [0.2, 0.3]]")
+    return shares / shares.sum()
+
+
+def _independence_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
+    shares = _shares_table(table)
+    freedom = (shares.shape[0] - 1) * (shares.shape[1] - 1)
+    return _table_plan("the test of independence", f"a table of {shares.shape[0]} × {shares.shape[1]} cells", shares, chi_square, freedom, spend, alternative, alpha)
+
+
+def _rank_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
+    shares = _shares_table(table)
+    return _table_plan("the rank test", f"{shares.shape[0]} groups in {shares.shape[1]} bins", shares, kruskal_wallis, shares.shape[0] - 1, spend, alternative, alpha)
+
+
+def _fit_plan(*, spend: Guarantee, alternative: str, alpha: float, expected: Any, shares: Any) -> TestPlan:
+    null, true = _shares_table([expected, expected])[0] * 2, _shares_table([shares, shares])[0] * 2
+    if null.shape != true.shape:
+        raise InvalidParameter("shares=", "not as many as expected=", "both are shares of the same cells", "pass two lists of equal length")
+    noise = count_law(spend)
+
+    def distance(rows: int, scale: float) -> float:
+        return float(fit_statistic(rows * true, null, _scaled(noise, scale).variance, rows))
+
+    return _plan("goodness of fit", f"{null.size} cells", distance, null.size - 1, alternative, alpha, noise)
+
+
+def _mean_laws(spend: Guarantee, groups: int) -> tuple[ReleasedNoise, tuple[float, ...]]:
+    """The noise of counts, sums and spreads of c, and what a unit of each is worth (the count's is 0 where it is public)."""
+    norm = norm_of(require_spend(spend))
+    design = mean_design(Replace(), cells=groups, optional=groups > 1, norm=norm)
+    reach = design.reach(Replace(), cells=groups, optional=groups > 1)
+    if norm == 1:
+        spread = float(reach) / float(rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
+        return ReleasedNoise("laplace", spread), ((1 / design.count) if design.count else 0.0, *(1 / weight for weight in design.weights))
+    spread = float(reach) ** 0.5 / float(spend_mu_squared(spend)) ** 0.5
+    return ReleasedNoise("gaussian", spread), ((1 / design.count) if design.count else 0.0, *(1 / weight for weight in design.weights))
+
+
+def _mean_distance(law: ReleasedNoise, worths: tuple[float, ...], means: Any, deviation: float) -> Distance:
+    """From equal groups with these means and one standard deviation, in units of c."""
+    def distance(rows: int, scale: float) -> float:
+        variance = _scaled(law, scale).variance if scale else 0.0
+        count = np.full(len(means), rows / len(means))
+        noises = [Noise(variance * worth**2) for worth in worths]
+        even = count * (1 - means**2 - deviation**2)
+        return float(anova_statistic(MeanStatistics(count, count * means, even, noises[0], noises[1], noises[2])))
+
+    return distance
+
+
+def _effect(difference: float, standard_deviation: float, low: float, high: float, width: float = 1.0) -> tuple[float, float]:
+    """Difference and standard deviation in units of c, of a range of (high − low)·width."""
+    numbers = [float(rational(value, name)) for value, name in ((difference, "difference"), (standard_deviation, "standard_deviation"), (low, "low"), (high, "high"))]
+    half = (numbers[3] - numbers[2]) * width / 2
+    if half <= 0 or numbers[1] <= 0 or numbers[1] > half or abs(numbers[0]) > 2 * half:
+        raise InvalidParameter("standard_deviation=", "it does not fit in the declared range", "noise is set by the range from low to high", "pass the column's declared bounds as low= and high=")
+    return numbers[0] / half, numbers[1] / half
+
+
+def _means_plan(*, spend: Guarantee, alternative: str, alpha: float, difference: float, standard_deviation: float, low: float, high: float) -> TestPlan:
+    effect, deviation = _effect(difference, standard_deviation, low, high)
+    law, worths = _mean_laws(spend, 2)
+    return _plan("the comparison of two means", f"a difference of {difference:g}, standard deviation {standard_deviation:g}, range {low:g} … {high:g}, groups of equal size",
+                 _mean_distance(law, worths, np.array([-effect / 2, effect / 2]), deviation), 1, alternative, alpha, law)
+
+
+def _one_mean(name: str, width: float, spend: Guarantee, alternative: str, alpha: float, assumed: dict[str, float]) -> TestPlan:
+    effect, deviation = _effect(**assumed, width=width)
+    law, worths = _mean_laws(spend, 1)
+
+    def distance(rows: int, scale: float) -> float:
+        noise = (_scaled(law, scale).variance if scale else 0.0) * worths[1] ** 2
+        return (rows * effect) ** 2 / (rows * deviation**2 + noise)
+
+    return _plan(name, ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in assumed.items()), distance, 1, alternative, alpha, law)
+
+
+def _mean_plan(*, spend: Guarantee, alternative: str, alpha: float, **assumed: float) -> TestPlan:
+    return _one_mean("the test of a mean", 1.0, spend, alternative, alpha, assumed)
+
+
+def _paired_plan(*, spend: Guarantee, alternative: str, alpha: float, **assumed: float) -> TestPlan:
+    return _one_mean("the paired test", 2.0, spend, alternative, alpha, assumed)
+
+
+def _parts_plan(*, spend: Guarantee, alternative: str, alpha: float, effect: float) -> TestPlan:
+    """`effect`: the mean of the test's normal statistic on n rows is effect·√n."""
+    size, level = abs(float(rational(effect, "effect"))), checked_alpha(alpha)
+    law = count_law(spend, 1)
+    smooth = law.smoothed()
+
+    def chance(rows: int, scale: float) -> float:
+        if not scale:
+            return planned_power(1, level, ReleasedNoise("tulap", 1e-6), size * rows**0.5, level)
+        noise = _scaled(smooth, scale)
+        return planned_power(*best_split(noise, max(1, rows // 10)), noise, size * rows**0.5, level)
+
+    plan = _plan("the test of tests", f"an effect of {effect:g} standard deviations a row", lambda rows, scale: 0.0, 1, alternative, alpha, law)
+    return replace(plan, chance=chance)
+
+
+_MEANS = ("difference", "standard_deviation", "low", "high")
+proportions._PLANS.update({
+    compare: (_compare_plan, ("baseline", "share")), independence_test: (_independence_plan, ("table",)), rank_test: (_rank_plan, ("table",)),
+    goodness_of_fit: (_fit_plan, ("expected", "shares")), compare_means: (_means_plan, _MEANS), mean_test: (_mean_plan, _MEANS), paired_test: (_paired_plan, _MEANS),
+    subsample_test: (_parts_plan, ("effect",)),
+})

@@ -1,0 +1,74 @@
+"""What a test says: a statistic, a p-value and how it was found; and how results show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from discreet.errors import InvalidParameter
+from discreet.inference.binomial import checked_alternative
+from discreet.inference.results import Result
+from discreet.inference.summary import Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The outcome of a test: `p_value` against `hypothesis`, in the direction of `alternative`.
+
+    Post-processing of one release: asking for another alternative, or again, costs nothing.
+    """
+
+    hypothesis: str
+    alternative: str
+    statistic: float
+    p_value: float
+    method: str
+
+    def rejects(self, alpha: float = 0.05) -> bool:
+        """Whether the hypothesis is rejected at level `alpha`."""
+        return self.p_value <= alpha
+
+    def __str__(self) -> str:
+        return f"H0: {self.hypothesis}. {self.alternative}: p = {p_text(self.p_value)} (statistic {self.statistic:.4g}; {self.method})"
+
+
+def p_text(p: float) -> str:
+    """A p-value with two significant digits."""
+    return f"{p:.2g}" if p >= 1e-4 else f"{p:.0e}"
+
+
+class TestedResult(Result):
+    """A result that answers a question of yes or no too: `test()`, `p_value`."""
+
+    __slots__ = ()
+    __test__ = False
+
+    def test(self) -> Evidence:
+        """The test that belongs to the question."""
+        raise NotImplementedError
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of `test()` as it stands."""
+        return self.test().p_value
+
+    def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
+        """A table to print, with what the test says below it."""
+        plain = Result.summary(self, level, target=target)
+        return replace(plain, notes=(str(self.test()), *plain.notes))
+
+
+SIGNS = {"two-sided": 0.0, "greater": 1.0, "less": -1.0}
+
+
+def sign_of(alternative: object) -> float:
+    """What large values are multiplied by to be evidence: 1, −1, or 0 where both sides count."""
+    return SIGNS[checked_alternative(alternative)]
+
+
+def place_of(level: object, labels: tuple[str, ...], what: str) -> int:
+    """The place of a level among its labels; 0 where none is named."""
+    if level is None:
+        return 0
+    if str(level) in labels:
+        return labels.index(str(level))
+    raise InvalidParameter(what, f"{str(level)!r} is not a declared level", "groups are compared by their declared names", f"pass one of {', '.join(labels[:20])}")

@@ -1,0 +1,215 @@
+"""Statistics of noisy tables of counts whose rows and columns may be independent, and their null law with the noise as it was released.
+
+A table X of r × c cells is the table of the data plus noise of variance v in every cell. Under independence its cells have means λ = N·p_i·q_j. All statistics here are weighted by the
+variance λ + v of a cell, so that they turn into Pearson's where noise is small and into unweighted ones where it rules. What is unknown (N, p, q) is read off the same noisy
+table, and the null law is simulated from there: sampling, noise and the reading are all repeated (a parametric bootstrap of a studentised statistic).
+See docs/theory/tests.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, ndtri
+
+from discreet.inference.laws import Array
+from discreet.inference.simultaneous import uniforms
+from discreet.inference.tulap import ReleasedNoise
+
+FEW_DRAWS, MANY_DRAWS = 1999, 19_999
+LEAST_EXCEEDING = 20  # with fewer draws beyond the statistic the simulation is continued
+CHUNK = 1 << 20
+LARGEST_TABLED = 1e6  # Poisson laws of larger means are rounded normal laws
+
+
+@dataclass(frozen=True)
+class NoisyTables:
+    """Noisy tables of shape (…, rows, columns), never clamped, and what is known about them.
+
+    `total` is the number of rows in each table (shape …) where it is public, else None; `cluster` rows of one unit may be fully alike.
+    """
+
+    counts: Array
+    noise: ReleasedNoise
+    total: Any = None
+    cluster: int = 1
+
+    @property
+    def cells(self) -> int:
+        return int(self.counts.shape[-1] * self.counts.shape[-2])
+
+    @property
+    def known(self) -> Array:
+        """The tables, moved equally in every cell to a public total: least squares, given the total."""
+        if self.total is None:
+            return self.counts
+        excess = self.counts.sum(axis=(-2, -1)) - self.total
+        return np.asarray(self.counts - (excess / self.cells)[..., None, None])
+
+
+@dataclass(frozen=True)
+class Independence:
+    """The fitted null: N, row shares p and column shares q, all read off the noisy table and cut to what is possible."""
+
+    rows: Array
+    p: Array
+    q: Array
+
+    @property
+    def means(self) -> Array:
+        return np.asarray(self.rows[..., None, None] * self.p[..., :, None] * self.q[..., None, :])
+
+
+def fit_independence(tables: NoisyTables) -> Independence:
+    """Margins of the noisy table: negative ones count as 0; where nothing is left, all shares are equal."""
+    known = tables.known
+    total = np.maximum(known.sum(axis=(-2, -1)), 0.0)
+    return Independence(np.asarray(total), shares_of(known.sum(axis=-1)), shares_of(known.sum(axis=-2)))
+
+
+def shares_of(margin: Array) -> Array:
+    """Non-negative numbers that add up to 1."""
+    positive = np.maximum(margin, 0.0)
+    whole = positive.sum(axis=-1, keepdims=True)
+    return np.asarray(np.where(whole > 0, positive / np.where(whole > 0, whole, 1.0), 1 / margin.shape[-1]))
+
+
+def cell_variance(tables: NoisyTables, means: Array) -> Array:
+    """Variance of a cell under the null: sampling (Poisson, `cluster` rows at a time) and noise."""
+    return np.asarray(tables.cluster * means + max(tables.noise.variance, 1e-9))
+
+
+def signed_root(tables: NoisyTables) -> Array:
+    """Of 2 × 2 tables: how far, in standard errors, the share of the first column in the first row exceeds that in the second.
+
+    Method. The contrast l·X with l = (λ₂₂, −λ₂₁, −λ₁₂, λ₁₁), the normal of the surface of independent tables at the fitted one, over its standard error.
+    """
+    fit = fit_independence(tables)
+    means = fit.means
+    variance = cell_variance(tables, means)
+    normal = np.stack([fit.p[..., ::-1], -fit.p[..., ::-1]], axis=-1) * np.stack([fit.q[..., ::-1]] * 2, axis=-2)
+    normal[..., 1, :] *= -1
+    value = (normal * tables.known).sum(axis=(-2, -1))
+    return np.asarray(value / np.sqrt((normal**2 * variance).sum(axis=(-2, -1))))
+
+
+def chi_square(tables: NoisyTables) -> Array:
+    """The least weighted distance of the table to independent tables near the fitted one; about χ² with (r−1)(c−1) degrees of freedom.
+
+    Method.    Σ(X − λ − Mβ)²/(λ + v) minimised over β, M the tangent space of independent tables at λ (row and column effects).
+    Reference. Kifer and Rogers (2017), minimum χ² with noise in its covariance.
+    """
+    fit = fit_independence(tables)
+    means = fit.means
+    weight = 1 / cell_variance(tables, means)
+    residual = tables.known - means
+    p, q = fit.p, fit.q
+    rows, columns = p.shape[-1], q.shape[-1]
+    normal = np.zeros((*p.shape[:-1], rows + columns, rows + columns))
+    normal[..., range(rows), range(rows)] = (weight * q[..., None, :] ** 2).sum(axis=-1)
+    normal[..., range(rows, rows + columns), range(rows, rows + columns)] = (weight * p[..., :, None] ** 2).sum(axis=-2)
+    normal[..., :rows, rows:] = weight * q[..., None, :] * p[..., :, None]
+    normal[..., rows:, :rows] = np.swapaxes(normal[..., :rows, rows:], -1, -2)
+    free = np.concatenate([p, -q], axis=-1)  # (p, −q) moves nothing: one parameter is redundant
+    scale = np.trace(normal, axis1=-2, axis2=-1)[..., None, None] / (free**2).sum(axis=-1)[..., None, None]
+    normal = normal + scale * free[..., :, None] * free[..., None, :]
+    right = np.concatenate([(weight * q[..., None, :] * residual).sum(axis=-1), (weight * p[..., :, None] * residual).sum(axis=-2)], axis=-1)
+    solution = np.linalg.solve(normal, right[..., None])[..., 0]
+    return np.asarray((weight * residual**2).sum(axis=(-2, -1)) - (right * solution).sum(axis=-1))
+
+
+def rank_scores(fit: Independence) -> Array:
+    """Mid-ranks of the columns among all rows, as shares in (0, 1)."""
+    return np.asarray(np.cumsum(fit.q, axis=-1) - fit.q / 2)
+
+
+def rank_statistic(tables: NoisyTables) -> tuple[Array, Array]:
+    """(t, variance) by row: Σ(s_j − s̄)X_gj, s the mid-ranks; sampling variance N_g·Var(s) and noise v·Σ(s − s̄)²."""
+    fit = fit_independence(tables)
+    scores = rank_scores(fit)
+    centred = scores - (scores * fit.q).sum(axis=-1, keepdims=True)
+    spread = (centred**2 * fit.q).sum(axis=-1)
+    variance = tables.cluster * fit.rows[..., None] * fit.p * spread[..., None] + max(tables.noise.variance, 1e-9) * (centred**2).sum(axis=-1)[..., None]
+    return (centred[..., None, :] * tables.known).sum(axis=-1), np.maximum(variance, 1e-12)
+
+
+def kruskal_wallis(tables: NoisyTables) -> Array:
+    """Σ(t_g − m·p_g)²/variance at the best m: whether some rows of the table lie higher than others; about χ² with r − 1 degrees of freedom."""
+    t, variance = rank_statistic(tables)
+    p = fit_independence(tables).p
+    move = (t * p / variance).sum(axis=-1) / np.maximum((p**2 / variance).sum(axis=-1), 1e-300)
+    return np.asarray(((t - move[..., None] * p) ** 2 / variance).sum(axis=-1))
+
+
+def mann_whitney(tables: NoisyTables) -> Array:
+    """Of two rows: the signed root of `kruskal_wallis`, positive where the second row lies higher."""
+    t, variance = rank_statistic(tables)
+    p = fit_independence(tables).p
+    contrast = t[..., 1] * p[..., 0] - t[..., 0] * p[..., 1]
+    return np.asarray(contrast / np.sqrt(variance[..., 1] * p[..., 0] ** 2 + variance[..., 0] * p[..., 1] ** 2))
+
+
+def poisson_draws(uniform: Array, mean: float) -> Array:
+    """Poisson numbers by inversion of uniform ones."""
+    if mean <= 0:
+        return np.zeros_like(uniform)
+    if mean > LARGEST_TABLED:
+        return np.asarray(np.maximum(np.rint(mean + math.sqrt(mean) * ndtri(uniform)), 0.0))
+    reach = 9 * math.sqrt(mean) + 30
+    values = np.arange(max(0, math.floor(mean - reach)), math.ceil(mean + reach) + 1, dtype=float)
+    law = np.cumsum(np.exp(values * math.log(mean) - mean - gammaln(values + 1)))
+    return np.asarray(values[np.minimum(np.searchsorted(law, uniform), values.size - 1)])
+
+
+def simulated(tables: NoisyTables, fit: Independence, draws: int, start: int) -> NoisyTables:
+    """`draws` noisy tables of the fitted null (a new first axis): Poisson cells, `cluster` rows at a time, and the released noise.
+
+    A Poisson total stands for the fixed one: no statistic here depends on it to first order, and each simulated table knows its own where it is public.
+    """
+    means = fit.means
+    size = means.size
+    uniform = uniforms(start, (draws, 2 * size))
+    counts = np.stack([tables.cluster * poisson_draws(uniform[:, cell], mean / tables.cluster) for cell, mean in enumerate(means.ravel())], axis=1)
+    noisy = (counts + tables.noise.quantile(uniform[:, size:])).reshape(draws, *means.shape)
+    total = None if tables.total is None else counts.reshape(draws, *means.shape).sum(axis=(-2, -1))
+    return replace(tables, counts=noisy, total=total)
+
+
+def tail_by_simulation(value: float, simulate: Callable[[int, int], Array], *, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> tuple[float, int]:
+    """(p-value, draws): the share of simulated statistics that reach `value`, itself counted; `simulate(draws, first)` gives the next ones.
+
+    More draws are made where fewer than `LEAST_EXCEEDING` of the first reach it; the least p-value is 1/(many + 1).
+    """
+    reached, done = 0, 0
+    for goal in (few, many):
+        while done < goal:
+            drawn = simulate(goal - done, done)
+            reached += int(np.count_nonzero(drawn >= value * (1 - 1e-12) if value > 0 else drawn >= value * (1 + 1e-12)))
+            done += len(drawn)
+        if reached >= LEAST_EXCEEDING:
+            break
+    return (reached + 1) / (done + 1), done
+
+
+def table_p_value(tables: NoisyTables, statistic: Callable[[NoisyTables], Array], seed: int, *, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> tuple[float, float, int]:
+    """(statistic, p-value, draws) against large values of `statistic`, which gives one number a draw."""
+    fit = fit_independence(tables)
+    size = 2 * fit.means.size
+
+    def simulate(draws: int, first: int) -> Array:
+        draws = min(draws, max(1, CHUNK // size))
+        return statistic(simulated(tables, fit, draws, seed + first * size))
+
+    value = float(statistic(tables))
+    return value, *tail_by_simulation(value, simulate, few=few, many=many)
+
+
+def seed_of(release: Any) -> int:
+    """Where the simulation for a release begins: fixed with its ledger entry, so that a result never changes and simulation errors of different releases are unrelated."""
+    text = f"discreet.inference/simulation/{release.key}/{release.entry}/{release.entry_hash}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") >> 2

@@ -1,0 +1,160 @@
+"""Statistics of noisy tables: classical limits, sizes with the true noise and not with another, coverage, total behaviour."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from discreet.inference.comparisons import Group, common_difference, contrast, normal_p_value, stratified_root
+from discreet.inference.laws import Noise
+from discreet.inference.table_tests import fit_p_value, fit_statistic, multinomial_draws
+from discreet.inference.tables import NoisyTables, chi_square, fit_independence, kruskal_wallis, mann_whitney, poisson_draws, signed_root, simulated, table_p_value
+from discreet.inference.tulap import ReleasedNoise
+
+NONE = ReleasedNoise("gaussian", 1e-5)
+GEOMETRIC, GAUSSIAN = ReleasedNoise("geometric", 4.0), ReleasedNoise("gaussian", 4.0, 4 / 1024)
+DRAWS, REPETITIONS = 99, 900
+LIMIT = 6.2 * np.sqrt(0.05 * 0.95 / REPETITIONS)  # seeded; a false alarm of 1e-9 on fresh data
+
+
+def two_sided(tables):
+    return np.abs(signed_root(tables))
+
+
+# -- without noise: the classical statistics --------------------------------------------------------------------------
+
+def test_without_noise_they_are_pearsons_and_kruskals():
+    table = np.array([[30.0, 14, 22], [18, 40, 9], [25, 25, 31]])
+    pearson = stats.chi2_contingency(table, correction=False).statistic
+    assert chi_square(NoisyTables(table, NONE)) == pytest.approx(pearson, rel=1e-6)
+    assert chi_square(NoisyTables(table, NONE, np.asarray(table.sum()))) == pytest.approx(pearson, rel=1e-6)
+    values = [np.repeat([0, 1, 2], row.astype(int)) for row in table]
+    assert kruskal_wallis(NoisyTables(table, NONE)) == pytest.approx(stats.kruskal(*values).statistic, rel=0.01)  # n − 1 for n
+    pair = NoisyTables(table[:2], NONE)
+    assert mann_whitney(pair) ** 2 == pytest.approx(float(kruskal_wallis(pair)), rel=1e-6)
+    assert mann_whitney(NoisyTables(np.array([[9.0, 1], [1, 9]]), NONE)) > 2
+    counts, expected = np.array([12.0, 30, 58]), np.array([0.2, 0.3, 0.5])
+    for total in (100, None):
+        assert fit_statistic(counts, expected, 0.0, total) == pytest.approx(stats.chisquare(counts, 100 * expected).statistic, rel=1e-6)
+
+
+def test_the_signed_root_is_the_root_of_chi_square_and_knows_its_side():
+    rng = np.random.default_rng(1)
+    tables = NoisyTables(rng.uniform(0, 40, (50, 2, 2)), GAUSSIAN)
+    np.testing.assert_allclose(signed_root(tables) ** 2, chi_square(tables), rtol=1e-8)
+    assert signed_root(NoisyTables(np.array([[30.0, 10], [10, 30]]), GAUSSIAN)) > 3
+    one = NoisyTables(tables.counts[:1], GAUSSIAN)
+    assert stratified_root(one) == pytest.approx(float(signed_root(one)[0]))
+
+
+# -- size: right with the true noise, wrong with noise 30 % smaller ----------------------------------------------------
+
+SETTINGS = {
+    "two proportions": (np.outer([0.5, 0.5], [0.4, 0.6]), two_sided, 60), "χ²": (np.outer([0.4, 0.6], [0.2, 0.3, 0.5]), chi_square, 100),
+    "ranks": (np.outer([0.4, 0.6], [0.1, 0.2, 0.3, 0.4]), kruskal_wallis, 150),
+}
+
+
+def rejections(name, noise, assumed, public, seed):
+    shares, statistic, rows = SETTINGS[name]
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(rows, shares.ravel(), size=REPETITIONS).reshape(-1, *shares.shape)
+    noisy = counts + noise.quantile(rng.random(counts.shape))
+    total = np.asarray(float(rows)) if public else None
+    return np.mean([table_p_value(NoisyTables(table, assumed, total), statistic, 104_729 * place, few=DRAWS, many=DRAWS)[1] <= 0.05 for place, table in enumerate(noisy)])
+
+
+@pytest.mark.parametrize(("name", "noise", "public"), [("two proportions", GEOMETRIC, True), ("two proportions", GAUSSIAN, False), ("χ²", GAUSSIAN, True), ("ranks", GEOMETRIC, False)])
+def test_size_is_nominal_with_the_released_noise(name, noise, public):
+    assert abs(rejections(name, noise, noise, public, 5) - 0.05) < LIMIT
+
+
+@pytest.mark.parametrize(("name", "noise"), [("two proportions", GAUSSIAN), ("χ²", GEOMETRIC)])
+def test_a_null_law_with_30_percent_less_noise_is_found_out(name, noise):
+    assert rejections(name, noise, ReleasedNoise(noise.kind, 0.7 * noise.spread, noise.step), True, 6) > 0.05 + LIMIT
+
+
+def test_goodness_of_fit_is_exact_with_a_public_total_and_finds_wrong_noise():
+    rng, expected, rows, repetitions = np.random.default_rng(8), np.array([0.1, 0.3, 0.6]), 60, 250
+    limit = 6.2 * np.sqrt(0.05 * 0.95 / repetitions)
+    counts = rng.multinomial(rows, expected, size=repetitions) + GEOMETRIC.quantile(rng.random((repetitions, 3)))
+    less = ReleasedNoise("geometric", 0.6 * GEOMETRIC.spread)
+    right, wrong = ([fit_p_value(row, expected, noise, total=rows, seed=104_729 * place, few=DRAWS, many=DRAWS)[1] for place, row in enumerate(counts)] for noise in (GEOMETRIC, less))
+    assert abs(np.mean(np.array(right) <= 0.05) - 0.05) < limit
+    assert np.mean(np.array(wrong) <= 0.05) > 0.05 + limit
+    assert 0 < fit_p_value(counts[0], expected, GEOMETRIC, total=None, few=DRAWS, many=DRAWS)[1] <= 1
+
+
+def test_power_is_not_below_the_normal_approximation():
+    rng, rows = np.random.default_rng(2), 400
+    shares = np.array([[0.22, 0.28], [0.15, 0.35]])
+    tables = rng.multinomial(rows, shares.ravel(), size=REPETITIONS).reshape(-1, 2, 2) + GAUSSIAN.quantile(rng.random((REPETITIONS, 2, 2)))
+    ours = np.mean([table_p_value(NoisyTables(table, GAUSSIAN, np.asarray(float(rows))), two_sided, 104_729 * place, few=199, many=199)[1] <= 0.05 for place, table in enumerate(tables)])
+    assert 0.5 < ours and ours > np.mean(normal_p_value(tables, GAUSSIAN.variance) <= 0.05) - 0.02
+
+
+# -- simulation ---------------------------------------------------------------------------------------------------------
+
+def test_simulated_counts_have_their_laws():
+    uniform = (np.arange(200_000) + 0.5) / 200_000
+    for mean in (0.3, 7.0, 900.0, 2e6):
+        drawn = poisson_draws(uniform, mean)
+        assert drawn.mean() == pytest.approx(mean, rel=1e-3) and drawn.var() == pytest.approx(mean, rel=5e-3)
+    assert poisson_draws(uniform[:3], 0.0).tolist() == [0, 0, 0]
+    shares = np.array([0.2, 0.0, 0.5, 0.3])
+    counts = multinomial_draws(np.random.default_rng(1).random((20_000, 4)), 40, shares)
+    assert (counts.sum(axis=1) == 40).all() and (counts[:, 1] == 0).all()
+    np.testing.assert_allclose(np.cov(counts.T), 40 * (np.diag(shares) - np.outer(shares, shares)), atol=0.5)
+    tables = NoisyTables(np.full((2, 2), 30.0), GEOMETRIC, None, cluster=3)
+    drawn = simulated(tables, fit_independence(tables), 4000, 0).counts
+    assert drawn.var(axis=0).mean() == pytest.approx(3 * 30 + GEOMETRIC.variance, rel=0.1)  # rows of a unit alike
+    assert (simulated(tables, fit_independence(tables), 50, 9).counts == simulated(tables, fit_independence(tables), 50, 9).counts).all()
+
+
+@pytest.mark.parametrize("table", [np.zeros((2, 2)), np.full((2, 2), -7.0), np.array([[0.0, 0], [5, 9]]), np.array([[1e9, 0], [0, 0.0]]), np.zeros((3, 4)), np.array([[-50.0, 3], [80, -2]])])
+@pytest.mark.parametrize("noise", [GEOMETRIC, GAUSSIAN], ids=lambda noise: noise.kind)
+def test_every_table_has_a_p_value(table, noise):
+    for total in (None, np.asarray(max(float(np.round(table.sum())), 0.0))):
+        for statistic in (chi_square, kruskal_wallis):
+            value, p, _ = table_p_value(NoisyTables(table, noise, total), statistic, 3, few=DRAWS, many=DRAWS)
+            assert np.isfinite(value) and 0 < p <= 1
+
+
+# -- intervals ---------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("noise", "shares", "rows"), [(GAUSSIAN, (0.5, 0.4), 200), (GEOMETRIC, (0.05, 0.02), 400), (ReleasedNoise("gaussian", 30.0), (0.3, 0.3), 50)])
+def test_intervals_of_all_measures_cover_and_stay_in_range(noise, shares, rows):
+    rng, (p, q), repetitions = np.random.default_rng(12), shares, 60
+    law = Noise(noise.variance, (noise.variance / 2) ** 2 if noise.kind == "geometric" else 0.0)
+    truth = np.array([p - q, p / q, p * (1 - q) / (q * (1 - p))])
+    hits = np.zeros(3)
+    for _ in range(repetitions):
+        counts = np.array([rng.multinomial(rows // 2, [share, 1 - share]) for share in shares]) + noise.quantile(rng.random((2, 2)))
+        found = contrast(*(Group(float(row[0]), float(row[1]), law) for row in counts), 0.95)
+        ends = np.array([found.difference, found.ratio, found.odds_ratio])
+        hits += (ends[:, 1] <= truth) & (truth <= ends[:, 2])
+        assert (ends[:, 1] <= ends[:, 2]).all() and -1 <= ends[0, 1] and ends[0, 2] <= 1 and ends[1:, 1].min() >= 0
+    assert (hits / repetitions > 0.95 - 5 * np.sqrt(0.05 * 0.95 / repetitions)).all()
+
+
+def test_a_common_difference_is_found_in_every_stratum_and_the_test_sees_it():
+    rng = np.random.default_rng(3)
+    law, hits = Noise(GAUSSIAN.variance), []
+    for _ in range(100):
+        counts = np.array([[rng.multinomial(150, [base + extra, 1 - base - extra]) for extra in (0.15, 0.0)] for base in (0.1, 0.4, 0.7)]) + GAUSSIAN.quantile(rng.random((3, 2, 2)))
+        estimate, low, high, sampling, privacy = common_difference(NoisyTables(counts, GAUSSIAN), law, 0.95)
+        hits.append(low <= 0.15 <= high)
+        assert low <= estimate <= high and min(sampling, privacy) > 0
+    assert np.mean(hits) > 0.82
+    value, p, _ = table_p_value(NoisyTables(counts, GAUSSIAN), lambda tables: np.abs(stratified_root(tables)), 1, few=399, many=399)
+    assert value > 2 and p < 0.05
+
+
+def test_groups_without_rows_say_nothing():
+    law = Noise(1.0, 0.25)
+    nothing = contrast(Group(0.0, 0.0, law), Group(-3.0, 1.0, law), 0.95)
+    assert nothing.difference[1:] == (-1.0, 1.0) and nothing.ratio[1:] == (0.0, np.inf) and nothing.odds_ratio[1:] == (0.0, np.inf)
+    assert common_difference(NoisyTables(np.zeros((2, 2, 2)), GEOMETRIC), law, 0.95)[1:3] == (-1.0, 1.0)
+    zeros = contrast(Group(0.0, 500.0, law), Group(0.0, 500.0, law), 0.95)
+    assert zeros.difference[0] == 0 and zeros.difference[2] < 0.03 and zeros.ratio == (1.0, 0.0, np.inf)

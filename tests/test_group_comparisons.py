@@ -1,0 +1,191 @@
+"""The public tests of groups, tables, means, ranks and parts: answers on every relation and spend, total behaviour, refusals, previews, plans."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import discreet as dp
+from discreet.testing import seeded_session
+from tests.survey import RELATIONS
+
+LEVELS = ["a", "b", "c"]
+SCHEMA = {"g": dp.Category(LEVELS), "two": dp.Category(["old", "new"], missing="old"), "y": dp.Boolean(), "x": dp.Real(0, 100), "z": dp.Real(0, 100), "n": dp.Integer(0, 10), "one": dp.Category(["only"], missing="only"), "text": dp.Open()}
+
+
+def rows(count=1200, seed=3):
+    rng = np.random.default_rng(seed)
+    g, two = rng.choice(LEVELS, count), rng.choice(["old", "new"], count)
+    x = np.clip(rng.normal(50, 10, count) + 12 * (g == "c"), 0, 100)
+    return {"g": g, "two": two, "y": rng.random(count) < np.where(two == "new", 0.55, 0.3), "x": x, "z": np.clip(x - 8 + rng.normal(0, 3, count), 0, 100),
+            "n": rng.integers(0, 11, count), "one": np.full(count, "only"), "text": np.full(count, "t"), "person": np.arange(count) // 2}
+
+
+def t_test(x, y):
+    return stats.ttest_ind(x[y], x[~y]).pvalue
+
+
+ASKS = {
+    "compare": lambda s, spend, **o: dp.compare(s, "y", by="two", spend=spend, **o),
+    "strata": lambda s, spend, **o: dp.compare(s, "g", level="c", by="two", strata="y", spend=spend, **o),
+    "independence": lambda s, spend, **o: dp.independence_test(s, "g", "n", bins={"n": [0, 4, 8, 10]}, spend=spend, **o),
+    "fit": lambda s, spend, **o: dp.goodness_of_fit(s, "g", {"a": 1, "b": 1, "c": 1}, spend=spend, **o),
+    "ranks": lambda s, spend, **o: dp.rank_test(s, "x", by="g", spend=spend, **o),
+    "mean": lambda s, spend, **o: dp.mean_test(s, "x", 50, spend=spend, **o),
+    "means": lambda s, spend, **o: dp.compare_means(s, "x", by="g", spend=spend, **o),
+    "paired": lambda s, spend, **o: dp.paired_test(s, "x", "z", spend=spend, **o),
+    "parts": lambda s, spend, **o: dp.subsample_test(s, t_test, columns=["x", "y"], parts=12, inner=0.2, spend=spend, **o),
+}
+
+
+def opened(neighbors, data=None, seed=1):
+    return seeded_session(dp.from_arrays(rows() if data is None else data, schema=SCHEMA, neighbors=neighbors), dp.GDP(1000), seed=seed)
+
+
+@pytest.mark.parametrize(("neighbors", "spend"), list(zip(RELATIONS, [dp.GDP(0.8), dp.PureDP(1.0)] * 2, strict=True)), ids=str)
+def test_every_question_is_answered_on_every_relation(neighbors, spend):
+    session = opened(neighbors)
+    for name, ask in ASKS.items():
+        result = ask(session, spend, where={"n": (0, 9)})
+        evidence = result.test() if name in ("mean", "paired", "parts") else result.test(few=199, many=199)
+        assert 0 < evidence.p_value <= 1 and "p = " in str(evidence), name
+        assert all(np.all(quantity.low <= quantity.high) for quantity in result.quantities()), name
+        again = dp.from_json(result.to_json())
+        assert type(again) is type(result) and again.release == result.release and pickle.loads(pickle.dumps(result)).release == result.release, name
+    assert "p = " in str(result) and "NOT PRIVATE" in str(result) and again.p_value == result.p_value
+
+
+def test_effects_are_found_with_their_sign_and_nothing_where_there_is_none():
+    session, spend = opened(dp.Replace()), dp.GDP(1)
+    comparison = dp.compare(session, "y", by="two", spend=spend)
+    assert comparison.p_value < 0.001 and comparison.test(alternative="greater").rejects() and not comparison.test(alternative="less").rejects()
+    assert comparison.test(group="old", baseline="new", alternative="less").rejects()
+    found = comparison.contrast()
+    assert found.difference[1] < 0.25 < found.difference[2] and found.ratio[1] > 1 and found.odds_ratio[1] > 1
+    assert comparison.contrast("old", baseline="new").difference[0] == pytest.approx(-found.difference[0])
+    assert set(comparison.share()) == {"old", "new"}
+    assert dp.independence_test(session, "two", "y", spend=spend).p_value < 0.001
+    assert dp.independence_test(session, "g", "two", spend=spend).p_value > 0.001
+    assert dp.rank_test(session, "x", by="g", spend=spend, bins=[0, 40, 45, 50, 55, 60, 65, 70, 100]).p_value < 0.001
+    ranks = dp.rank_test(session, "x", by="g", spend=spend)
+    assert ranks.test(group="c", alternative="greater").rejects() and not ranks.test(group="c", alternative="less").rejects()
+    means = dp.compare_means(session, "x", by="g", spend=spend)
+    assert means.p_value < 0.001 and means.test(group="c", baseline="b", alternative="greater").rejects(0.01)
+    assert means.confidence_interval(0.9999)[1][0] < 12 < means.confidence_interval(0.9999)[1][1] and set(means.means()) == set(LEVELS)
+    paired = dp.paired_test(session, "x", "z", spend=spend)
+    assert paired.p_value < 0.001 and paired.test(8).p_value > 0.001 and paired.test(alternative="greater").p_value < 0.001
+    assert dp.goodness_of_fit(session, "g", [8, 1, 1], spend=spend).p_value < 0.001
+    fair = dp.goodness_of_fit(session, "g", [1, 1, 1], spend=spend)
+    assert fair.p_value > 0.001
+    joint, single = fair.simultaneous_intervals(), fair.confidence_interval()
+    assert ((joint[:, 0] <= single[:, 0]) & (joint[:, 1] >= single[:, 1])).all()
+
+
+def test_any_test_becomes_private():
+    data = rows()
+    data["y"] = data["x"] > 55
+    session = opened(dp.Replace(), data)
+    assert dp.subsample_test(session, t_test, columns=["x", "y"], spend=dp.PureDP(2), parts=30, inner=0.1).p_value < 0.001
+    default = dp.subsample_test(session, t_test, columns=["x", "y"], spend=dp.GDP(1))
+    assert default.p_value < 0.001 and default.release.query.parts <= 120
+    broken = dp.subsample_test(session, lambda x: 1 / 0, columns="x", spend=dp.PureDP(2), parts=30, inner=0.1)
+    assert broken.p_value > 0.01
+
+
+@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
+@pytest.mark.parametrize("case", ["empty", "one row", "one group", "all zero", "bad values"])
+def test_all_data_are_answered(neighbors, case):
+    data = rows(40)
+    if case in ("empty", "one row"):
+        data = {name: column[: int(case == "one row")] for name, column in data.items()}
+    elif case == "one group":
+        data["g"], data["two"] = np.full(40, "a"), np.full(40, "old")
+    elif case == "all zero":
+        data["y"], data["x"], data["z"] = np.zeros(40, bool), np.zeros(40), np.zeros(40)
+    else:
+        data = {name: np.array([None, float("nan"), "??", 1e300] * 10, dtype=object) for name in data}
+    session = opened(neighbors, data)
+    for name, ask in ASKS.items():
+        result = ask(session, dp.PureDP(1.0))
+        assert "p = " in str(result), (case, name)
+
+
+def test_one_level_depends_on_nothing():
+    session = opened(dp.AddRemove())
+    assert dp.independence_test(session, "one", "y", spend=dp.GDP(1)).p_value == 1
+    assert dp.goodness_of_fit(session, "one", [1], spend=dp.GDP(1)).p_value == 1
+    assert dp.rank_test(session, "x", by="g", bins=1, spend=dp.GDP(1)).p_value == 1
+
+
+REFUSED = [
+    lambda s: dp.compare(s, "x", by="two", spend=dp.GDP(1)), lambda s: dp.compare(s, "g", by="two", spend=dp.GDP(1)), lambda s: dp.compare(s, "y", by="y", spend=dp.GDP(1)),
+    lambda s: dp.compare(s, "y", by="x", spend=dp.GDP(1)), lambda s: dp.compare(s, "y", by="one", spend=dp.GDP(1)), lambda s: dp.compare(s, "y", by=["two"], spend=dp.GDP(1)),
+    lambda s: dp.compare(s, "y", by="two", level=3, spend=dp.GDP(1)), lambda s: dp.compare(s, "y", by="two", spend=1), lambda s: dp.independence_test(s, "g", "g", spend=dp.GDP(1)),
+    lambda s: dp.independence_test(s, "g", "x", spend=dp.GDP(1)), lambda s: dp.independence_test(s, "g", "x", bins=4, spend=dp.GDP(1)),
+    lambda s: dp.goodness_of_fit(s, "g", [1, 1], spend=dp.GDP(1)), lambda s: dp.goodness_of_fit(s, "g", {"a": 1}, spend=dp.GDP(1)), lambda s: dp.goodness_of_fit(s, "g", [1, -1, 1], spend=dp.GDP(1)),
+    lambda s: dp.rank_test(s, "g", by="two", spend=dp.GDP(1)), lambda s: dp.mean_test(s, "x", float("nan"), spend=dp.GDP(1)), lambda s: dp.mean_test(s, "g", 1, spend=dp.GDP(1)),
+    lambda s: dp.compare_means(s, "x", by="nope", spend=dp.GDP(1)), lambda s: dp.paired_test(s, "x", "g", spend=dp.GDP(1)), lambda s: dp.paired_test(s, "x", "x", spend=dp.GDP(1)),
+    lambda s: dp.subsample_test(s, "no function", columns="x", spend=dp.GDP(1)), lambda s: dp.subsample_test(s, t_test, columns=[], spend=dp.GDP(1)),
+    lambda s: dp.subsample_test(s, t_test, columns="text", spend=dp.GDP(1)), lambda s: dp.subsample_test(s, t_test, columns="x", parts=0, spend=dp.GDP(1)),
+    lambda s: dp.subsample_test(s, t_test, columns="x", parts=5, inner=1.0, spend=dp.GDP(1)), lambda s: dp.subsample_test(s, t_test, columns="x", spend="much"),
+    lambda s: dp.power(dp.compare, rows=10, spend=dp.GDP(1), share=0.5), lambda s: dp.power(dp.compare, rows=10, spend=dp.GDP(1), share=0.5, baseline=2), lambda s: dp.power(dp.independence_test, rows=10, spend=dp.GDP(1), table=[1, 2]),
+    lambda s: dp.power(dp.independence_test, rows=10, spend=dp.GDP(1), table=np.ones((2, 3)), alternative="less"), lambda s: dp.sample_size(dp.compare, spend=dp.GDP(1), share=0.5, baseline=0.5),
+    lambda s: dp.power(dp.mean_test, rows=10, spend=dp.GDP(1), difference=1, standard_deviation=9, low=0, high=1),
+]
+
+
+@pytest.mark.parametrize("ask", REFUSED)
+def test_bad_questions_are_refused_before_any_debit(ask):
+    session = opened(dp.Replace())
+    before = session.ledger.head
+    with pytest.raises(dp.DiscreetError):
+        ask(session)
+    assert session.ledger.head == before
+
+
+def test_every_question_can_be_previewed():
+    session, spend, assume = opened(dp.AddRemove()), dp.GDP(0.5), dp.Assumptions(rows=1000)
+    before = session.ledger.head
+    previews = [
+        dp.preview(session, dp.compare, "y", by="two", spend=spend, assume=assume), dp.preview(session, dp.independence_test, "g", "y", spend=spend, assume=assume),
+        dp.preview(session, dp.goodness_of_fit, "g", [1, 1, 1], spend=spend, assume=assume), dp.preview(session, dp.rank_test, "x", by="g", spend=spend, assume=assume),
+        dp.preview(session, dp.mean_test, "x", 50, spend=spend, assume=assume), dp.preview(session, dp.compare_means, "x", by="g", spend=spend, assume=assume),
+        dp.preview(session, dp.paired_test, "x", "z", spend=spend, assume=assume), dp.preview(session, dp.subsample_test, t_test, columns=["x", "y"], spend=spend, assume=assume)]
+    assert all(preview.width > 0 and preview.noise > 0 and "Nothing was spent" in str(preview) for preview in previews)
+    assert session.ledger.head == before
+
+
+PLANS = {
+    dp.compare: {"baseline": 0.3, "share": 0.4}, dp.independence_test: {"table": [[0.3, 0.2], [0.2, 0.3]]}, dp.goodness_of_fit: {"expected": [0.5, 0.3, 0.2], "shares": [0.4, 0.4, 0.2]},
+    dp.rank_test: {"table": [[1, 2, 2], [2, 2, 1]]}, dp.compare_means: {"difference": 5, "standard_deviation": 10, "low": 0, "high": 100},
+    dp.mean_test: {"difference": 3, "standard_deviation": 10, "low": 0, "high": 100}, dp.paired_test: {"difference": 5, "standard_deviation": 10, "low": 0, "high": 100}, dp.subsample_test: {"effect": 0.2},
+}
+
+
+@pytest.mark.parametrize("test", PLANS, ids=lambda test: test.__name__)
+@pytest.mark.parametrize("spend", [dp.PureDP(0.5), dp.GDP(0.5)], ids=str)
+def test_power_rises_with_rows_and_privacy_costs_some(test, spend):
+    assumed = PLANS[test]
+    small, large = (dp.power(test, rows=count, spend=spend, **assumed) for count in (150, 1500))
+    assert small.power < large.power <= large.nonprivate + 1e-9 and small.power <= small.nonprivate + 1e-9
+    planned = dp.sample_size(test, spend=spend, **assumed)
+    assert planned.power >= 0.8 > dp.power(test, rows=planned.rows // 2, spend=spend, **assumed).power
+    assert "no data was read" in str(planned)
+    curves = planned.privacy_curves(np.array([0.25, 1.0, 4.0]))
+    assert (np.diff(curves["private"]) > -1e-9).all()
+
+
+def test_planned_power_is_the_power_that_is_had(tmp_path):
+    planned = dp.power(dp.compare, rows=400, spend=dp.GDP(0.5), baseline=0.3, share=0.45)
+    rejected = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        two = rng.choice(["old", "new"], 400)
+        session = seeded_session(dp.from_arrays({"two": two, "y": rng.random(400) < np.where(two == "new", 0.45, 0.3)}, schema={"two": SCHEMA["two"], "y": dp.Boolean()}, neighbors=dp.Replace()), dp.GDP(10), seed=seed)
+        rejected.append(dp.compare(session, "y", by="two", spend=dp.GDP(0.5)).test(few=99, many=99).rejects())
+    assert abs(np.mean(rejected) - planned.power) < 5 * np.sqrt(planned.power * (1 - planned.power) / 60)
+    planned.plot(path=str(tmp_path / "power.png"))
+    assert (tmp_path / "power.png").stat().st_size > 1000
