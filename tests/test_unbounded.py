@@ -35,7 +35,7 @@ def test_a_mean_is_found_in_a_range_a_hundred_million_deviations_wide(neighbors:
     assert high - low < 2
     assert 30 < fit.range[0] < 46
     assert 54 < fit.range[1] < 80
-    below, above, mean = fit.quantities()
+    below, above, mean = fit.quantities(0.9999)
     assert below.name == "clipped below"
     assert above.low[0] <= (values > fit.range[1]).mean() <= above.high[0]
     assert mean.name == "mean"

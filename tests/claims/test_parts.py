@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.engines import memory_engine_from_arrays, parts
+from discreet.errors import InvalidParameter
 from discreet.neighbors import AddRemove, Replace
 from discreet.queries.parts import PartRejections, PartsPlan
 from discreet.queries.query import query_from_dict
@@ -65,7 +66,9 @@ def test_parts_are_balanced_where_rows_are_public_and_units_stay_together():
     seen = []
     rows = [(f"u{number // 2}", number // 2 % 10, "a", True) for number in range(40)]
     engine(rows, AddRemove(unit="id", max_rows=2)).parts(plan(lambda x, g: seen.append(np.sort(x)) or 1.0, many=4))
-    assert len(seen) == 4 and sum(len(x) for x in seen) == 40 and all(len(x) % 2 == 0 for x in seen)
+    assert len(seen) == 4
+    assert sum(len(x) for x in seen) == 40
+    assert all(len(x) % 2 == 0 for x in seen)
     counts = np.bincount(parts.independent_parts(100_000, 5), minlength=5)
     assert np.abs(counts - 20_000).max() < 7 * np.sqrt(100_000 * 0.16)
 
@@ -103,4 +106,7 @@ def test_empty_data_runs_the_test_on_empty_parts():
 def test_the_query_is_kept_without_its_function():
     query = PartRejections((), ("x",), 5, Fraction(1, 5), "a.b#1", odd)
     assert query_from_dict(query.to_dict()) == query
+    assert query_from_dict(query.to_dict()).plan().test is odd
+    with pytest.raises(InvalidParameter):
+        query_from_dict(query.to_dict() | {"name": "from another process"}).plan()
     assert [bound.to_dict() for bound in query.sensitivity(Replace(unit="id", max_rows=9))] == [{"norm": "l1", "value": "1"}, {"norm": "l2", "squared": "1"}]

@@ -64,7 +64,8 @@ def test_the_p_value_of_a_mean_is_the_level_that_its_interval_needs():
 def test_every_release_has_a_p_value(values):
     statistics = MeanStatistics(*values, *[Noise(LAW.variance)] * 3)
     value, p, _ = means_p_value(statistics, MeanNoise(LAW, WORTHS), anova_statistic, 1, few=DRAWS, many=DRAWS)
-    assert np.isfinite(value) and 0 < p <= 1
+    assert np.isfinite(value)
+    assert 0 < p <= 1
 
 
 def test_simulated_moments_have_the_fitted_means_and_variances():
@@ -79,7 +80,8 @@ def test_simulated_moments_have_the_fitted_means_and_variances():
 def test_the_split_into_parts_suits_the_noise():
     loud, quiet = ReleasedNoise("tulap", 10.0), ReleasedNoise("tulap", 0.5)
     (many, inner), (few, _) = best_split(loud, 10**9), best_split(quiet, 10**9)
-    assert many > few and 0 < inner < 1
+    assert many > few
+    assert 0 < inner < 1
     assert best_split(loud, 7)[0] <= 7
     signal = 6.0
     assert planned_power(few, best_split(quiet, 10**9)[1], quiet, signal) > planned_power(200, 0.02, quiet, signal)

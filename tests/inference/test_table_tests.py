@@ -9,7 +9,17 @@ from scipy import stats
 from discreet.inference.comparisons import Group, common_difference, contrast, normal_p_value, stratified_root
 from discreet.inference.laws import Noise
 from discreet.inference.table_tests import fit_p_value, fit_statistic, multinomial_draws
-from discreet.inference.tables import NoisyTables, chi_square, fit_independence, kruskal_wallis, mann_whitney, poisson_draws, signed_root, simulated, table_p_value
+from discreet.inference.tables import (
+    NoisyTables,
+    chi_square,
+    fit_independence,
+    kruskal_wallis,
+    mann_whitney,
+    poisson_draws,
+    signed_root,
+    simulated,
+    table_p_value,
+)
 from discreet.inference.tulap import ReleasedNoise
 
 NONE = ReleasedNoise("gaussian", 1e-5)
@@ -91,7 +101,8 @@ def test_power_is_not_below_the_normal_approximation():
     shares = np.array([[0.22, 0.28], [0.15, 0.35]])
     tables = rng.multinomial(rows, shares.ravel(), size=REPETITIONS).reshape(-1, 2, 2) + GAUSSIAN.quantile(rng.random((REPETITIONS, 2, 2)))
     ours = np.mean([table_p_value(NoisyTables(table, GAUSSIAN, np.asarray(float(rows))), two_sided, 104_729 * place, few=199, many=199)[1] <= 0.05 for place, table in enumerate(tables)])
-    assert 0.5 < ours and ours > np.mean(normal_p_value(tables, GAUSSIAN.variance) <= 0.05) - 0.02
+    assert ours > 0.5
+    assert ours > np.mean(normal_p_value(tables, GAUSSIAN.variance) <= 0.05) - 0.02
 
 
 # -- simulation ---------------------------------------------------------------------------------------------------------
@@ -100,11 +111,13 @@ def test_simulated_counts_have_their_laws():
     uniform = (np.arange(200_000) + 0.5) / 200_000
     for mean in (0.3, 7.0, 900.0, 2e6):
         drawn = poisson_draws(uniform, mean)
-        assert drawn.mean() == pytest.approx(mean, rel=1e-3) and drawn.var() == pytest.approx(mean, rel=5e-3)
+        assert drawn.mean() == pytest.approx(mean, rel=1e-3)
+        assert drawn.var() == pytest.approx(mean, rel=5e-3)
     assert poisson_draws(uniform[:3], 0.0).tolist() == [0, 0, 0]
     shares = np.array([0.2, 0.0, 0.5, 0.3])
     counts = multinomial_draws(np.random.default_rng(1).random((20_000, 4)), 40, shares)
-    assert (counts.sum(axis=1) == 40).all() and (counts[:, 1] == 0).all()
+    assert (counts.sum(axis=1) == 40).all()
+    assert (counts[:, 1] == 0).all()
     np.testing.assert_allclose(np.cov(counts.T), 40 * (np.diag(shares) - np.outer(shares, shares)), atol=0.5)
     tables = NoisyTables(np.full((2, 2), 30.0), GEOMETRIC, None, cluster=3)
     drawn = simulated(tables, fit_independence(tables), 4000, 0).counts
@@ -118,7 +131,8 @@ def test_every_table_has_a_p_value(table, noise):
     for total in (None, np.asarray(max(float(np.round(table.sum())), 0.0))):
         for statistic in (chi_square, kruskal_wallis):
             value, p, _ = table_p_value(NoisyTables(table, noise, total), statistic, 3, few=DRAWS, many=DRAWS)
-            assert np.isfinite(value) and 0 < p <= 1
+            assert np.isfinite(value)
+            assert 0 < p <= 1
 
 
 # -- intervals ---------------------------------------------------------------------------------------------------------
@@ -134,7 +148,10 @@ def test_intervals_of_all_measures_cover_and_stay_in_range(noise, shares, rows):
         found = contrast(*(Group(float(row[0]), float(row[1]), law) for row in counts), 0.95)
         ends = np.array([found.difference, found.ratio, found.odds_ratio])
         hits += (ends[:, 1] <= truth) & (truth <= ends[:, 2])
-        assert (ends[:, 1] <= ends[:, 2]).all() and -1 <= ends[0, 1] and ends[0, 2] <= 1 and ends[1:, 1].min() >= 0
+        assert (ends[:, 1] <= ends[:, 2]).all()
+        assert ends[0, 1] >= -1
+        assert ends[0, 2] <= 1
+        assert ends[1:, 1].min() >= 0
     assert (hits / repetitions > 0.95 - 5 * np.sqrt(0.05 * 0.95 / repetitions)).all()
 
 
@@ -145,16 +162,22 @@ def test_a_common_difference_is_found_in_every_stratum_and_the_test_sees_it():
         counts = np.array([[rng.multinomial(150, [base + extra, 1 - base - extra]) for extra in (0.15, 0.0)] for base in (0.1, 0.4, 0.7)]) + GAUSSIAN.quantile(rng.random((3, 2, 2)))
         estimate, low, high, sampling, privacy = common_difference(NoisyTables(counts, GAUSSIAN), law, 0.95)
         hits.append(low <= 0.15 <= high)
-        assert low <= estimate <= high and min(sampling, privacy) > 0
+        assert low <= estimate <= high
+        assert min(sampling, privacy) > 0
     assert np.mean(hits) > 0.82
     value, p, _ = table_p_value(NoisyTables(counts, GAUSSIAN), lambda tables: np.abs(stratified_root(tables)), 1, few=399, many=399)
-    assert value > 2 and p < 0.05
+    assert value > 2
+    assert p < 0.05
 
 
 def test_groups_without_rows_say_nothing():
     law = Noise(1.0, 0.25)
     nothing = contrast(Group(0.0, 0.0, law), Group(-3.0, 1.0, law), 0.95)
-    assert nothing.difference[1:] == (-1.0, 1.0) and nothing.ratio[1:] == (0.0, np.inf) and nothing.odds_ratio[1:] == (0.0, np.inf)
+    assert nothing.difference[1:] == (-1.0, 1.0)
+    assert nothing.ratio[1:] == (0.0, np.inf)
+    assert nothing.odds_ratio[1:] == (0.0, np.inf)
     assert common_difference(NoisyTables(np.zeros((2, 2, 2)), GEOMETRIC), law, 0.95)[1:3] == (-1.0, 1.0)
     zeros = contrast(Group(0.0, 500.0, law), Group(0.0, 500.0, law), 0.95)
-    assert zeros.difference[0] == 0 and zeros.difference[2] < 0.03 and zeros.ratio == (1.0, 0.0, np.inf)
+    assert zeros.difference[0] == 0
+    assert zeros.difference[2] < 0.03
+    assert zeros.ratio == (1.0, 0.0, np.inf)
