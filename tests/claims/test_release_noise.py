@@ -160,5 +160,5 @@ def halved(public, spend):
 def test_an_audit_finds_no_more_than_promised_and_catches_half_a_sensitivity(spend, promised, seen, monkeypatch):
     found = seen(lambda public: count_question(public, spend=spend))
     assert 0.6 * promised < found <= promised  # the audit is sharp, and finds nothing
-    monkeypatch.setattr(Session, "_checked", lambda self, question: None)  # which refuses the broken mechanism
+    monkeypatch.setattr(Session, "_checked", lambda self, question: question)  # which refuses the broken mechanism
     assert seen(lambda public: halved(public, spend)) > promised

@@ -208,7 +208,7 @@ class MeansResult(TestedResult):
 
         Method.   Σ(Σc − m·N)²/variance at the best common mean, every term with noise; variances are not taken as equal. The null law is simulated: normal
                   values with the estimated variances, the released noise, everything estimated anew.
-        Validity. Size within 3 standard errors of nominal for 50 to 10 000 rows: benchmarks/tests_size.py. One group has p = 1.
+        Validity. Size by simulation for 50 to 10 000 rows: benchmarks/tests_size.py. One group has p = 1.
         """
         release, sign = self.release, sign_of(alternative)
         statistics, column = _mean_statistics(self), release.asked.column

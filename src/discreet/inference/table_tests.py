@@ -77,7 +77,7 @@ class IndependenceResult(CountsResult):
 
         Method.    Minimum χ² with the noise in its weights (Kifer and Rogers 2017); its null law is simulated with sampling and the released noise from the
                    fitted margins, which every simulated table estimates anew.
-        Validity.  Size within 3 standard errors of nominal for 50 to 10 000 rows: benchmarks/tests_size.py. A table of one row or one column has p = 1.
+        Validity.  Size by simulation for 50 to 10 000 rows: benchmarks/tests_size.py. A table of one row or one column has p = 1.
         """
         tables = self.noisy_table()
         names = self.release.asked.by
@@ -206,7 +206,7 @@ class RankResult(TestedResult):
 
         Method.   Mid-ranks of the bins from the pooled noisy table, group sums of centred ranks weighted by sampling and noise variance; the null law is simulated with
                   the released noise and ranks read anew each time.
-        Validity. Size within 3 standard errors of nominal: benchmarks/tests_size.py. One group or one bin has p = 1.
+        Validity. Size by simulation: benchmarks/tests_size.py. One group or one bin has p = 1.
         """
         tables, names = self.noisy_table(), self.release.asked.labels[0]
         sign, column = sign_of(alternative), self.release.asked.column
