@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from discreet.inference.decode import noise_of, to_float
-from discreet.inference.evidence import Evidence, TestedResult, place_of, sign_of
+from discreet.inference.evidence import BaselineResult, Evidence, place_of, sign_of
 from discreet.inference.laws import Array, Noise, half_width, tail_and_density
 from discreet.inference.results import Quantity, checked_level
 from discreet.inference.tables import FEW_DRAWS, MANY_DRAWS, NoisyTables, cell_variance, fit_independence, seed_of, signed_root, table_p_value
@@ -152,7 +152,7 @@ def stratified_root(tables: NoisyTables) -> Array:
     return np.asarray(np.where(information > 0, (expected * moved / error).sum(axis=-1) / np.sqrt(np.where(information > 0, information, 1.0)), 0.0))
 
 
-class ComparisonResult(TestedResult):
+class ComparisonResult(BaselineResult):
     """Shares of groups compared with a baseline: difference, ratio, odds ratio; with strata the common difference.
 
     *Validity*: independent rows. The baseline is the first declared level of the grouping column. Every pair of groups can be compared from the same release.
@@ -161,14 +161,6 @@ class ComparisonResult(TestedResult):
     __slots__ = ()
     title: ClassVar[str] = "Private comparison of proportions"
     about: ClassVar[str] = "Score intervals with sampling and noise in all counts; p-values simulate the null with the noise as it was released. One pair at a time."
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.release.asked.labels[0]
-
-    @property
-    def labels(self) -> list[tuple[str, ...]]:
-        return [(f"{name} vs {self.groups[0]}",) for name in self.groups[1:]]
 
     def _cube(self) -> Array:
         """Noisy counts of shape (groups, 2, strata)."""

@@ -11,7 +11,7 @@ from scipy.special import gammaincinv, ndtri
 
 from discreet.inference.basic import MeanResult, _grid, _integers, _mean_statistics
 from discreet.inference.decode import decode_means
-from discreet.inference.evidence import Evidence, TestedResult, place_of, sign_of
+from discreet.inference.evidence import BaselineResult, Evidence, TestedResult, place_of, sign_of
 from discreet.inference.laws import Array, student_factor
 from discreet.inference.means import MeanStatistics, mean_interval
 from discreet.inference.results import Quantity
@@ -167,20 +167,12 @@ def means_p_value(statistics: MeanStatistics, noise: MeanNoise, statistic: Calla
     return value, *tail_by_simulation(value, lambda draws, first: statistic(simulated_means(statistics, fit, noise, draws, seed + first * size)), few=few, many=many)
 
 
-class MeansResult(TestedResult):
+class MeansResult(BaselineResult):
     """Means of groups compared with a baseline (the first declared level), and a test that all are equal. *Validity*: independent rows; one pair at a time."""
 
     __slots__ = ()
     title: ClassVar[str] = "Private comparison of means"
     about: ClassVar[str] = "Differences from the baseline: intervals of both means combined (MOVER). p-values simulate the null with the noise as it was released."
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.release.asked.labels[0]
-
-    @property
-    def labels(self) -> list[tuple[str, ...]]:
-        return [(f"{name} vs {self.groups[0]}",) for name in self.groups[1:]]
 
     def means(self, level: float = 0.95, *, target: str = "population") -> dict[str, tuple[float, float, float]]:
         """(estimate, low, high) of every group's mean."""

@@ -17,9 +17,7 @@ from discreet.queries.keys import Key, cell_count, key_from_dict
 from discreet.sensitivity import L1, L2
 
 MOST_PARTS = 1 << 16
-MOST_KEPT = 64
 PValue = Callable[..., float]
-_FUNCTIONS: dict[str, PValue] = {}  # a written question holds the name of its function; in this process the name leads back to it (the last one of that name and code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +61,6 @@ class PartRejections:
         if not self.columns or cell_count(self.keys) != 1:
             raise InvalidParameter("columns=", "no column, or more than one cell", "the test is run on the columns of one set of rows", "name the columns that the test reads")
 
-        if self.test is not None:
-            _FUNCTIONS.pop(self.name, None)
-            _FUNCTIONS[self.name] = self.test
-            while len(_FUNCTIONS) > MOST_KEPT:
-                _FUNCTIONS.pop(next(iter(_FUNCTIONS)), None)
-
     @property
     def optional(self) -> bool:
         return bool(self.keys)
@@ -89,4 +81,4 @@ class PartRejections:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> PartRejections:
-        return cls(tuple(key_from_dict(key) for key in record["keys"]), tuple(record["columns"]), record["parts"], Fraction(record["level"]), record["name"], _FUNCTIONS.get(record["name"]))
+        return cls(tuple(key_from_dict(key) for key in record["keys"]), tuple(record["columns"]), record["parts"], Fraction(record["level"]), record["name"])
