@@ -149,7 +149,10 @@ def variance_rows(law: Law, size: int, sums: np.ndarray, textbook: float, fourth
 
 
 def share_rows(name: str, counts: np.ndarray, truths: np.ndarray, size: int, one_cell: bool) -> Iterator[Row]:
-    """`counts` has shape (cells, repetitions) and sums to `size`; a proportion releases its cell alone where n is public."""
+    """`counts` has shape (cells, repetitions) and sums to `size`; a proportion releases its cell alone where n is public.
+
+    There its default interval is exact, with computed coverage (docs/theory/binomial.md); the row is about ``method="score"``.
+    """
     for relation in RELATIONS:
         public = size if relation.row_count_is_public else None
         alone = one_cell and public is not None

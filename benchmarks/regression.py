@@ -1,26 +1,28 @@
-"""Speed of private regression, against numpy, diffprivlib and Opacus, all in this process and interleaved; the best of several repeats counts.
+"""Speed and memory of private regression, against numpy, diffprivlib and Opacus, all in this process and interleaved; the best of several repeats counts.
 
     make bench NAME=regression [ARGS="--rows 1000000 --columns 50 --repeats 5"]
 
 iteration   one exact weighted gradient Σ w ψ(η, y) x of a logistic regression on encoded rows (2 bytes a cell) / X.T @ (X @ b) in float64 numpy
 logistic    dp.logistic with intervals: declare, read, encode, all releases, 95 % intervals / diffprivlib's LogisticRegression.fit on the same arrays
             (its X within a known ball, so that nothing is read from data; it gives no intervals)
-sgd         rows a second of solver="sgd", logistic, batches of 1024, over Opacus' DP-SGD with the same model and batch size (its Poisson sampling)
+sgd         rows a second of solver="sgd", logistic, batches of 1024, over Opacus' DP-SGD with the same model and batch size (its Poisson sampling),
+            on a fifth of the rows
+growth      seconds a row of the whole fit at all rows / at a tenth of them (at 1 the cost is linear; fixed costs make it less)
+memory      the most that a whole fit allocates at once beside the arrays it is given / 2 bytes a cell of the model (tracemalloc)
 
-A peer that is not installed gives "nan". Growth with n is shown as seconds a row at a tenth of the rows and at all of them.
+A peer that is not installed gives "nan". The machine's load is printed: threads of ours and of BLAS share its processors with everything else.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import sys
+import os
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable
 from typing import Any
-
-sys.path.pop(0)  # this folder has a coverage.py, which numba would take for the package of that name
 
 import numpy as np
 
@@ -66,17 +68,18 @@ def iteration(rows: int, columns: int, repeats: int) -> float:
     return seconds["ours"] / seconds["numpy"]
 
 
-def logistic(rows: int, columns: int, repeats: int) -> float:
+def logistic(rows: int, columns: int, repeats: int) -> tuple[float, float, float]:
+    """Our time over the peer's, our seconds a row at all rows over those at a tenth, and the peak of memory over 2 bytes a cell."""
     x, y = draws(rows, columns)
     names = [f"x{place}" for place in range(columns)]
     schema: dict[str, Any] = {name: dp.Real(-1, 1) for name in names} | {"y": dp.Boolean()}
 
-    def ours() -> None:
-        arrays = {name: x[:, place] for place, name in enumerate(names)} | {"y": y}
+    def ours(count: int = rows) -> None:
+        arrays = {name: x[:count, place] for place, name in enumerate(names)} | {"y": y[:count]}
         session = dp.from_arrays(arrays, schema=schema, neighbors=dp.Replace()).open(budget=dp.GDP(1))
         dp.logistic(session, "y ~ " + " + ".join(names), spend=dp.GDP(1)).confidence_interval(0.95)
 
-    functions: dict[str, Callable[[], Any]] = {"ours": ours}
+    functions: dict[str, Callable[[], Any]] = {"ours": ours, "few": lambda: ours(rows // 10)}
     try:
         from diffprivlib.models import LogisticRegression
 
@@ -87,8 +90,13 @@ def logistic(rows: int, columns: int, repeats: int) -> float:
         warnings.simplefilter("ignore")
         best(functions, 1)
         seconds = best(functions, repeats)
-    print(f"logistic fit, {rows} rows, {columns} columns: " + ", ".join(f"{name} {value:.2f} s" for name, value in seconds.items()))
-    return seconds["ours"] / seconds.get("diffprivlib", math.nan)
+    tracemalloc.start()
+    ours()
+    memory = tracemalloc.get_traced_memory()[1] / (2 * rows * (columns + 1))
+    tracemalloc.stop()
+    few, all_rows = seconds.pop("few") / (rows // 10), seconds["ours"] / rows
+    print(f"logistic fit, {rows} rows, {columns} columns: " + ", ".join(f"{name} {value:.2f} s" for name, value in seconds.items()) + f"; ours {1e6 * few:.2f} and {1e6 * all_rows:.2f} µs a row at {rows // 10} and {rows} rows, peak of memory {2 * memory:.2f} bytes a cell")
+    return seconds["ours"] / seconds.get("diffprivlib", math.nan), all_rows / few, memory
 
 
 def sgd(rows: int, columns: int, steps: int) -> float:
@@ -155,9 +163,10 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400)
     asked = parser.parse_args()
     first = iteration(asked.rows, asked.columns, asked.repeats)
-    second = logistic(asked.rows // 5, asked.columns // 5, max(2, asked.repeats // 2))
-    third = sgd(asked.rows // 5, asked.columns // 5, asked.steps)
-    print(f"iteration_vs_numpy={first:.3f} logistic_vs_diffprivlib={second:.3f} sgd_vs_opacus={third:.1f}")
+    second, growth, memory = logistic(asked.rows, asked.columns, asked.repeats)
+    third = sgd(asked.rows // 5, asked.columns, asked.steps)
+    print(f"load of the machine: {' '.join(f'{one:.2f}' for one in os.getloadavg())}, {os.cpu_count()} processors")
+    print(f"iteration_vs_numpy={first:.3f} logistic_vs_diffprivlib={second:.3f} sgd_vs_opacus={third:.1f} fit_growth={growth:.2f} fit_memory={memory:.2f}")
 
 
 if __name__ == "__main__":

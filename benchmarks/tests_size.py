@@ -1,12 +1,14 @@
 """Size and power of the private tests of tables, ranks and means, simulated with the released noise laws.
 
-    python benchmarks/tests_size.py [--repetitions 10000] [--draws 199] [--rows 50 200 1000 10000] [--no-power]
+    python benchmarks/tests_size.py [--repetitions 10000] [--rows 50 200 1000 10000] [--only size|power] [--power-repetitions 4000]
 
-A p-value (1 + exceeding)/(draws + 1) with 199 draws is at most 0.05 with the same probability as with 1999, so few draws do for sizes (power is a little lower).
+Sizes: for each test, number of rows and spend, the share of null data sets that are rejected at α = 0.05. A p-value (1 + reached)/(draws + 1) with 199 draws is at most 0.05 with the same
+probability as with 1999, so few draws do for sizes; a data set leaves the simulation as soon as more than 9 draws have reached its statistic, which changes no decision and saves
+four fifths of the draws. `worst_size` and `least_size` are the largest and smallest share, `worst_errors` the largest distance from α in standard errors; `outside` counts settings more than
+3 standard errors away, of `settings` (chance alone leads to 1 in 370).
 
-For each test, number of rows and spend: the share of null data sets that are rejected at α = 0.05. `worst_size` is the largest share, `least_size` the smallest, and
-`worst_errors` the largest excess over α in standard errors. Power stands beside the plain normal approximation (two proportions), Kifer and Rogers' χ² quantile (tables) and the
-direct noisy rank sum of Couch et al. 2019 (ranks), each where it keeps its size.
+Power stands beside the normal approximation (two proportions, two means), Kifer and Rogers' χ² quantile (tables), and the noisy rank sum of Couch et al. 2019 (ranks), where
+these keep their size, at alternatives that the normal approximation finds about half the time. `worst_power_loss` is the largest deficit.
 """
 
 from __future__ import annotations
@@ -14,174 +16,282 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from discreet.accounting import GDP, PureDP
+from discreet.estimators.test_plans import _mean_laws, count_law
 from discreet.inference.comparisons import normal_p_value
-from discreet.inference.laws import Noise
-from discreet.inference.mean_tests import MeanNoise, anova_statistic, means_p_value
+from discreet.inference.laws import Noise, student_factor
+from discreet.inference.mean_tests import MeanNoise, anova_statistic, fit_equal_means, simulated_means
 from discreet.inference.means import MeanStatistics
-from discreet.inference.table_tests import fit_statistic, multinomial_draws
-from discreet.inference.tables import NoisyTables, chi_square, kruskal_wallis, signed_root, table_p_value
+from discreet.inference.table_tests import fit_statistic
+from discreet.inference.tables import NoisyTables, chi_square, fit_independence, kruskal_wallis, read_margins, signed_root
 from discreet.inference.tulap import ReleasedNoise
 
 ALPHA = 0.05
 ROWS = (50, 200, 1000, 10_000)
 SPENDS = (("epsilon", 0.1), ("epsilon", 0.5), ("epsilon", 2.0), ("mu", 0.25), ("mu", 0.5), ("mu", 1.0))
+FEW, MANY = (20, 25, 35, 50, 69), (20, 25, 35, 120, 300, 499)  # 199 and 999 draws, in the steps after which data sets leave
+NUMBERS = 400_000  # simulated at once
+GRID = np.linspace(-1, 1, 41)  # values of c in simulated populations
 Generator = np.random.Generator
 
 
-def table_noise(kind: str, amount: float) -> ReleasedNoise:
-    """Noise in the cells of a table under Replace: ℓ₁ sensitivity 2, ℓ₂ sensitivity √2."""
-    spread = 2 / amount if kind == "epsilon" else float(np.sqrt(2)) / amount
-    return ReleasedNoise("geometric", spread) if kind == "epsilon" else ReleasedNoise("gaussian", spread, spread / 1024)
+def spend_of(kind: str, amount: float) -> PureDP | GDP:
+    return PureDP(amount) if kind == "epsilon" else GDP(amount)
 
 
-def noisy_tables(rng: Generator, rows: int, shares: Any, noise: ReleasedNoise, repetitions: int) -> Any:
+def noisy_counts(rng: Generator, rows: int, shares: Any, noise: ReleasedNoise, repetitions: int) -> Any:
     counts = rng.multinomial(rows, np.ravel(shares), size=repetitions).reshape(repetitions, *np.shape(shares))
     return counts + noise.quantile(rng.random(counts.shape))
+
+
+def rejected(value: Any, simulate: Callable[[Any, int], Any], steps: tuple[int, ...]) -> Any:
+    """Whether (1 + reached)/(draws + 1) ≤ α, for all data sets; `simulate(places, draws)` gives statistics of shape (draws, places)."""
+    most = int(ALPHA * (sum(steps) + 1) + 1e-9) - 1
+    reached, places = np.zeros(len(value), dtype=int), np.arange(len(value))
+    for draws in steps:
+        limit = value[places] - 1e-12 * np.abs(value[places])
+        reached[places] += (simulate(places, draws) >= limit).sum(axis=0)
+        places = places[reached[places] <= most]
+        if not places.size:
+            break
+    return reached <= most
+
+
+def table_rejected(rng: Generator, tables: Any, noise: ReleasedNoise, statistic: Callable[[NoisyTables], Any], total: int | None, steps: tuple[int, ...] = FEW) -> Any:
+    """The test of `table_p_value`, for many tables at once."""
+    seen = NoisyTables(tables, noise, None if total is None else np.full(len(tables), float(total)))
+    means = fit_independence(seen).means
+
+    def simulate(places: Any, draws: int) -> Any:
+        parts = []
+        for part in np.array_split(places, max(1, places.size * draws * seen.cells // NUMBERS)):
+            counts = rng.poisson(means[part], size=(draws, *means[part].shape))
+            whole = None if total is None else counts.sum(axis=(-2, -1)).astype(float)
+            parts.append(statistic(NoisyTables(counts + noise.quantile(rng.random(counts.shape)), noise, whole)))
+        return np.concatenate(parts, axis=1)
+
+    return rejected(statistic(seen), simulate, steps)
+
+
+def fit_rejected(rng: Generator, counts: Any, expected: Any, noise: ReleasedNoise, total: int | None, steps: tuple[int, ...] = FEW) -> Any:
+    """The test of `fit_p_value`, for many tables at once."""
+    rows = np.maximum(counts.sum(axis=-1, keepdims=True), 0.0)
+
+    def simulate(places: Any, draws: int) -> Any:
+        drawn = rng.multinomial(total, expected, size=(draws, places.size)) if total is not None else rng.poisson(rows[places] * expected, size=(draws, places.size, expected.size))
+        return fit_statistic(drawn + noise.quantile(rng.random(drawn.shape)), expected, noise.variance, total)
+
+    return rejected(fit_statistic(counts, expected, noise.variance, total), simulate, steps)
+
+
+def population(mean: float, spread: float, skew: float = 0.0) -> Any:
+    """Shares of the values of GRID: about normal with this spread, skewed, tilted to have exactly this mean."""
+    base = stats.norm.pdf((GRID - mean) / spread) * (1 + skew * np.tanh((GRID - mean) / spread))
+    low, high = -60.0, 60.0
+    for _ in range(60):
+        tilt = (low + high) / 2
+        shares = base * np.exp(tilt * (GRID - mean))
+        shares /= shares.sum()
+        low, high = (tilt, high) if shares @ GRID < mean else (low, tilt)
+    return shares
+
+
+POPULATIONS = (population(0.2, 0.3, 0.5), population(0.2, 0.5, -0.5), population(0.2, 0.15))
+
+
+def mean_data(rng: Generator, rows: int, spend: PureDP | GDP, shares: Any, repetitions: int) -> tuple[MeanStatistics, MeanNoise]:
+    """Noisy count, sum and spread by group under Replace; `shares` are of groups × values."""
+    counts = rng.multinomial(rows, np.ravel(shares), size=repetitions).reshape(repetitions, *shares.shape)
+    law, worths = _mean_laws(spend, len(shares))
+    moments = (counts.sum(axis=-1).astype(float), counts @ GRID, counts @ (1 - GRID**2))
+    noisy = [values + law.quantile(rng.random(values.shape)) * worth for values, worth in zip(moments, worths, strict=True)]
+    laws = [Noise(law.variance * worth**2, (law.variance * worth**2 / 2) ** 2 if law.kind == "laplace" else 0.0) for worth in worths]
+    return MeanStatistics(*noisy, *laws), MeanNoise(law, (worths[0], worths[1], worths[2]))
+
+
+def means_rejected(rng: Generator, seen: MeanStatistics, noise: MeanNoise, steps: tuple[int, ...] = FEW) -> Any:
+    """The test of `means_p_value`, for many data sets at once."""
+    fit = fit_equal_means(seen)
+
+    def simulate(places: Any, draws: int) -> Any:
+        chosen = replace(seen, count=seen.count[places], first=seen.first[places], even=seen.even[places])
+        uniform = rng.random((6, draws, *chosen.count.shape))
+        return anova_statistic(simulated_means(chosen, replace(fit, mean=fit.mean[places], rows=fit.rows[places]), noise, uniform))
+
+    return rejected(anova_statistic(seen), simulate, steps)
+
+
+def one_mean_rejected(seen: MeanStatistics, null: float) -> Any:
+    """The test of `mean_p_value` at α: whether the interval misses `null`."""
+    covered = seen.covers(np.full(seen.count.shape, null), 1 - ALPHA, "population", student_factor(1 - ALPHA, seen.rows - 1))
+    return (~covered & (seen.count > 0)).ravel()
 
 
 def two_sided(tables: NoisyTables) -> Any:
     return np.abs(signed_root(tables))
 
 
-def table_p_values(tables: Any, noise: ReleasedNoise, statistic: Callable[[NoisyTables], Any], total: int | None, draws: int) -> Any:
-    public = None if total is None else np.asarray(float(total))
-    return np.array([table_p_value(NoisyTables(table, noise, public), statistic, 7919 * place * draws, few=draws, many=draws)[1] for place, table in enumerate(tables)])
-
-
+SHAPE = [0.02, 0.08, 0.2, 0.3, 0.2, 0.1, 0.06, 0.04]
 TABLES: dict[str, tuple[Any, Callable[[NoisyTables], Any]]] = {
-    "two proportions, ½": (np.outer([0.5, 0.5], [0.5, 0.5]), two_sided),
-    "two proportions, 0.05": (np.outer([0.3, 0.7], [0.05, 0.95]), two_sided),
-    "χ² 3 × 4": (np.outer([0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4]), chi_square),
-    "ranks 3 × 8": (np.outer([0.3, 0.3, 0.4], [0.02, 0.08, 0.2, 0.3, 0.2, 0.1, 0.06, 0.04]), kruskal_wallis),
+    "two ½": (np.outer([0.5, 0.5], [0.5, 0.5]), two_sided),
+    "two .05": (np.outer([0.3, 0.7], [0.05, 0.95]), two_sided),
+    "two .05²": (np.outer([0.05, 0.95], [0.05, 0.95]), two_sided),
+    "χ² 3×4": (np.outer([0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4]), chi_square),
+    "ranks 2×8": (np.outer([0.3, 0.7], SHAPE), kruskal_wallis),
+    "ranks 3×8": (np.outer([0.3, 0.3, 0.4], SHAPE), kruskal_wallis),
 }
+EXPECTED = np.array([0.05, 0.15, 0.3, 0.5])
 
 
-def fit_p_values(rng: Generator, rows: int, expected: Any, noise: ReleasedNoise, repetitions: int) -> Any:
-    """The null law has no unknowns: one large simulation serves all data sets."""
-    def draw(count: int) -> Any:
-        counts = multinomial_draws(rng.random((count, expected.size)), rows, expected)
-        return fit_statistic(counts + noise.quantile(rng.random(counts.shape)), expected, noise.variance, rows)
-
-    null = np.sort(draw(100_000))
-    counts = rng.multinomial(rows, expected, size=repetitions)
-    value = fit_statistic(counts + noise.quantile(rng.random(counts.shape)), expected, noise.variance, rows)
-    return 1 - np.searchsorted(null, value) / null.size
-
-
-def mean_data(rng: Generator, rows: int, kind: str, amount: float, repetitions: int, *, groups: int = 2, shift: float = 0.0) -> tuple[MeanStatistics, MeanNoise]:
-    """Noisy count, sum and spread by group of values of normal shape in [−1, 1], under Replace (the designs of dp.table)."""
-    if kind == "epsilon":  # weights 4, 10, 5 and reach 28
-        worths, law = (1 / 4, 1 / 10, 1 / 5), ReleasedNoise("laplace", 28 / amount, 28 / amount / 1024)
-    else:  # weights 1, 1, 1 and reach √4
-        worths, law = (1.0, 1.0, 1.0), ReleasedNoise("gaussian", 2 / amount, 2 / amount / 1024)
-    counts = np.zeros((3, repetitions, groups))
-    for place in range(repetitions):
-        group = rng.integers(0, groups, rows)
-        c = np.clip(rng.normal(0.2, 0.3 * (1 + 0.5 * group)) + shift * group, -1, 1) if shift else np.clip(0.2 + 0.8 * np.tanh(rng.normal(0, 0.4 * (1 + 0.5 * group))), -1, 1)
-        counts[:, place] = [np.bincount(group, minlength=groups), np.bincount(group, c, minlength=groups), np.bincount(group, 1 - c**2, minlength=groups)]
-    noisy = [values + law.quantile(rng.random(values.shape)) * worth for values, worth in zip(counts, worths, strict=True)]
-    laws = [Noise(law.variance * worth**2, (law.variance * worth**2 / 2) ** 2 if kind == "epsilon" else 0.0) for worth in worths]
-    return MeanStatistics(*noisy, *laws), MeanNoise(law, worths)
+def null_tests(rng: Generator, rows: int, kind: str, amount: float, repetitions: int) -> dict[str, Callable[[], Any]]:
+    """Every test at one setting; + marks a public number of rows, − a private one."""
+    spend = spend_of(kind, amount)
+    noise = count_law(spend)
+    tests: dict[str, Callable[[], Any]] = {}
+    for total, mark in ((rows, "+"), (None, "−")):
+        for name, (shares, statistic) in TABLES.items():
+            tests[name + mark] = lambda shares=shares, statistic=statistic, total=total: table_rejected(rng, noisy_counts(rng, rows, shares, noise, repetitions), noise, statistic, total)
+        tests["fit" + mark] = lambda total=total: fit_rejected(rng, noisy_counts(rng, rows, EXPECTED, noise, repetitions), EXPECTED, noise, total)
+    one, two, three = POPULATIONS
+    tests["Welch"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.4 * one, 0.6 * two]), repetitions))
+    tests["ANOVA 3"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.3 * one, 0.3 * two, 0.4 * three]), repetitions))
+    tests["one mean"] = lambda: one_mean_rejected(mean_data(rng, rows, spend, one[None], repetitions)[0], 0.2)
+    tests["pairs"] = lambda: one_mean_rejected(mean_data(rng, rows, spend, population(0.02, 0.12, 0.5)[None], repetitions)[0], 0.02)  # differences fill half of their range at most
+    return tests
 
 
-def mean_p_values(statistics: MeanStatistics, noise: MeanNoise, draws: int) -> Any:
-    laws = (statistics.count_noise, statistics.first_noise, statistics.even_noise)
-    return np.array([
-        means_p_value(MeanStatistics(statistics.count[place], statistics.first[place], statistics.even[place], *laws), noise, anova_statistic, 7919 * place * draws, few=draws, many=draws)[1]
-        for place in range(len(statistics.count))])
-
-
-def sizes(repetitions: int, draws: int, numbers: list[int]) -> dict[str, float]:
+def sizes(repetitions: int, numbers: list[int]) -> dict[tuple[str, str], float]:
     """The share of rejections of every setting, printed as it is found."""
-    found: dict[str, float] = {}
+    found: dict[tuple[str, str], float] = {}
+    names = list(null_tests(np.random.default_rng(0), 50, "mu", 1.0, 1))
+    print(f"{'size of':22s}" + " ".join(f"{name:>10s}" for name in names), flush=True)
     for rows in numbers:
         for kind, amount in SPENDS:
-            rng = np.random.default_rng([rows, int(1000 * amount), len(kind)])
-            noise, start = table_noise(kind, amount), time.process_time()
-            for name, (shares, statistic) in TABLES.items():
-                for public in (True, False):
-                    p = table_p_values(noisy_tables(rng, rows, shares, noise, repetitions), noise, statistic, rows if public else None, draws)
-                    found[f"{name}, n = {rows}, {kind} {amount}, total {'public' if public else 'private'}"] = float(np.mean(p <= ALPHA))
-            found[f"goodness of fit, n = {rows}, {kind} {amount}"] = float(np.mean(fit_p_values(rng, rows, np.array([0.05, 0.15, 0.3, 0.5]), noise, repetitions) <= ALPHA))
-            few = min(repetitions, 2000 if rows > 1000 else repetitions)
-            found[f"Welch, n = {rows}, {kind} {amount}"] = float(np.mean(mean_p_values(*mean_data(rng, rows, kind, amount, few), draws) <= ALPHA))
-            shown = {name: value for name, value in found.items() if f"n = {rows}, {kind} {amount}" in name}
-            print(f"n = {rows:6d}  {kind} = {amount:4}  " + "  ".join(f"{value:.4f}" for value in shown.values()) + f"  ({time.process_time() - start:.0f} s)", flush=True)
+            rng, start = np.random.default_rng([rows, int(1000 * amount), len(kind)]), time.process_time()
+            setting = f"n={rows} {kind}={amount}"
+            for name, test in null_tests(rng, rows, kind, amount, repetitions).items():
+                found[setting, name] = float(np.mean(test()))
+            print(f"{setting:22s}" + " ".join(f"{found[setting, name]:10.4f}" for name in names) + f"  ({time.process_time() - start:.0f} s)", flush=True)
     return found
 
 
-def power_gaps(repetitions: int, draws: int) -> dict[str, float]:
-    """Power less that of the alternative, where the alternative keeps its size (within 3 standard errors)."""
-    gaps: dict[str, float] = {}
-    for rows, change in ((200, 0.3), (1000, 0.14), (10_000, 0.05)):
-        for kind, amount in (("epsilon", 0.5), ("epsilon", 2.0), ("mu", 0.5), ("mu", 1.0)):
-            rng, noise = np.random.default_rng([rows, 77]), table_noise(kind, amount)
-            null = np.outer([0.5, 0.5], [0.3, 0.7])
-            shares = np.array([[0.15 + change / 2, 0.35 - change / 2], [0.15, 0.35]])
-            alternative, at_null = noisy_tables(rng, rows, shares, noise, repetitions), noisy_tables(rng, rows, null, noise, repetitions)
-            ours = float(np.mean(table_p_values(alternative, noise, two_sided, rows, draws) <= ALPHA))
-            normal = float(np.mean(normal_p_value(alternative, noise.variance) <= ALPHA))
-            size = float(np.mean(normal_p_value(at_null, noise.variance) <= ALPHA))
-            kept = size <= ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / repetitions)
-            print(f"two proportions n = {rows:6d} {kind} = {amount}: power {ours:.4f}, normal approximation {normal:.4f} (its size {size:.4f})")
-            if kept:
-                gaps[f"proportions {rows} {kind} {amount}"] = ours - normal
-            tilt = np.outer([0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4]) * (1 + 3 * change * np.outer([-1, 1, -0.2], [-1, 0.5, 0.5, -0.375]) / 2)
-            tables = noisy_tables(rng, rows, tilt / tilt.sum(), noise, repetitions)
-            ours = float(np.mean(table_p_values(tables, noise, chi_square, rows, draws) <= ALPHA))
-            limit = stats.chi2.isf(ALPHA, 6)
-            plain = float(np.mean(chi_square(NoisyTables(tables, noise, np.full(repetitions, float(rows)))) > limit))
-            nulls = noisy_tables(rng, rows, np.outer([0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4]), noise, repetitions)
-            size = float(np.mean(chi_square(NoisyTables(nulls, noise, np.full(repetitions, float(rows)))) > limit))
-            print(f"χ² 3 × 4        n = {rows:6d} {kind} = {amount}: power {ours:.4f}, χ² quantile {plain:.4f} (its size {size:.4f})")
-            if size <= ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / repetitions):
-                gaps[f"χ² {rows} {kind} {amount}"] = ours - plain
-            rank_power(rng, rows, kind, amount, repetitions, draws)
-    return gaps
+class Comparison:
+    """Power of a test less that of another one, where the other keeps its size (within 3 standard errors)."""
+
+    def __init__(self) -> None:
+        self.losses: dict[str, float] = {}
+
+    def add(self, name: str, ours: Any, other: Any, other_at_null: Any, called: str) -> None:
+        power, against, size = (float(np.mean(reject)) for reject in (ours, other, other_at_null))
+        kept = size <= ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / len(other_at_null))
+        print(f"{name:32s} power {power:.4f}, {called} {against:.4f} (its size {size:.4f}{'' if kept else ', not kept'})", flush=True)
+        if kept:
+            self.losses[name] = against - power
 
 
-def rank_power(rng: Generator, rows: int, kind: str, amount: float, repetitions: int, draws: int) -> None:
-    """Ranks by 8 and 16 bins beside the noisy rank sum: its sensitivity is n − 1 where a row's group is protected too, and the larger group's size where it is public (Couch et al. 2019)."""
-    noise, shift = table_noise(kind, amount), 8 / np.sqrt(rows)
-    half, repetitions = rows // 2, min(repetitions, 1000)
-    tables, direct = {8: [], 16: []}, []
-    for _ in range(repetitions):
-        low, high = rng.normal(0, 1, half), rng.normal(min(shift, 1.0), 1, half)
-        for bins, kept in tables.items():
-            edges = np.linspace(-3, 3, bins + 1)
-            kept.append([np.bincount(np.clip(np.searchsorted(edges, x) - 1, 0, bins - 1), minlength=bins) for x in (low, high)])
-        direct.append(stats.mannwhitneyu(high, low).statistic - half * half / 2)
+def signal(rows: int, variance: float, share: float) -> float:
+    """The difference of two shares, groups of equal size, that a normal test finds about half the time."""
+    return float(2.0 * np.sqrt(4 * share * (1 - share) / rows + 8 * variance * (share**2 + (1 - share) ** 2) / rows**2))
+
+
+def powers(repetitions: int, numbers: list[int]) -> dict[str, float]:
+    compared = Comparison()
+    for rows in numbers:
+        for kind, amount in SPENDS:
+            rng, spend, setting = np.random.default_rng([rows, 77]), spend_of(kind, amount), f"n={rows} {kind}={amount}"
+            noise = count_law(spend)
+            change = signal(rows, noise.variance, 0.3)
+            if change > 0.65:
+                print(f"{setting}: no alternative is found half the time")
+                continue
+            seen, null = (noisy_counts(rng, rows, np.array([[0.3 + up, 0.7 - up], [0.3, 0.7]]) / 2, noise, many) for up, many in ((change, repetitions), (0.0, 4 * repetitions)))
+            plain, at_null = (normal_p_value(tables, noise.variance) <= ALPHA for tables in (seen, null))
+            for total, mark in ((rows, "+"), (None, "−")):
+                compared.add(f"two shares{mark} {setting}", table_rejected(rng, seen, noise, two_sided, total, MANY), plain, at_null, "normal")
+            table_power(compared, rng, rows, noise, min(1.0, change), repetitions, setting)
+            means_power(compared, rng, rows, spend, repetitions, setting)
+            rank_power(compared, rng, rows, (kind, amount), noise, repetitions, setting)
+    return compared.losses
+
+
+def table_power(compared: Comparison, rng: Generator, rows: int, noise: ReleasedNoise, change: float, repetitions: int, setting: str) -> None:
+    independent = np.outer([0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4])
+    tilted = np.maximum(independent + change * np.outer([-1, 1, 0], [-0.5, -0.5, 0.5, 0.5]) / 3, 0.0)
+    seen, null = (noisy_counts(rng, rows, shares / shares.sum(), noise, many) for shares, many in ((tilted, repetitions), (independent, 4 * repetitions)))
+
+    def plain(tables: Any) -> Any:
+        given = NoisyTables(tables, noise, np.full(len(tables), float(rows)))
+        return chi_square(given, read_margins(given)) > stats.chi2.isf(ALPHA, 6)
+
+    compared.add(f"χ² 3×4 {setting}", table_rejected(rng, seen, noise, chi_square, rows, MANY), plain(seen), plain(null), "χ² quantile")
+
+
+def means_power(compared: Comparison, rng: Generator, rows: int, spend: PureDP | GDP, repetitions: int, setting: str) -> None:
+    law, worths = _mean_laws(spend, 2)
+    change = 2.0 * np.sqrt(4 * 0.12 / rows + 8 * law.variance * worths[1] ** 2 / rows**2)
+    if change > 0.9:
+        return
+    one, two = population(-change / 2, 0.35), population(change / 2, 0.35)
+    seen, noise = mean_data(rng, rows, spend, np.array([one, two]) / 2, repetitions)
+    null, _ = mean_data(rng, rows, spend, np.array([population(0.0, 0.35)] * 2) / 2, 4 * repetitions)
+    limit = stats.chi2.isf(ALPHA, 1)
+    compared.add(f"two means {setting}", means_rejected(rng, seen, noise, MANY), anova_statistic(seen) > limit, anova_statistic(null) > limit, "normal")
+
+
+def rank_power(compared: Comparison, rng: Generator, rows: int, spend: tuple[str, float], noise: ReleasedNoise, repetitions: int, setting: str) -> None:
+    """Ranks by 4, 8 and 16 bins beside the noisy rank sum: its sensitivity is n − 1 where a row's group is protected too, and half of that where it is public (Couch et al. 2019)."""
+    kind, amount = spend
+    bins, half, many = (4, 8, 16), rows // 2, min(repetitions, 1000)
+    shift = min(2.0, float(2.0 * np.sqrt(4.2 / rows + 12 * 16 * noise.variance / rows**2)))
+    tables: dict[int, list[Any]] = {number: [] for number in bins}
+    direct = np.zeros(many)
+    for place in range(many):
+        low, high = rng.normal(0, 1, half), rng.normal(shift, 1, half)
+        for number in bins:
+            edges = np.linspace(-3, 3, number + 1)[1:-1]
+            tables[number].append([np.bincount(np.searchsorted(edges, x), minlength=number) for x in (low, high)])
+        ranks = np.argsort(np.argsort(np.concatenate([low, high])))[half:]
+        direct[place] = ranks.sum() - half * (half - 1) / 2 - half * half / 2
+
     def rank_sum(spread: float) -> float:
         def draw(count: int) -> Any:
             return rng.laplace(0, spread, count) if kind == "epsilon" else rng.normal(0, spread, count)
 
-        null = np.sqrt(half * half * (2 * half + 1) / 12) * rng.normal(0, 1, 400_000) + draw(400_000)
-        return float(np.mean(np.abs(np.array(direct) + draw(repetitions)) >= np.quantile(np.abs(null), 1 - ALPHA)))
+        null = np.sqrt(half * half * (2 * half + 1) / 12) * rng.normal(0, 1, 200_000) + draw(200_000)
+        return float(np.mean(np.abs(direct + draw(many)) >= np.quantile(np.abs(null), 1 - ALPHA)))
 
-    powers = {bins: float(np.mean(table_p_values(np.array(kept) + noise.quantile(rng.random((repetitions, 2, bins))), noise, kruskal_wallis, rows, draws) <= ALPHA)) for bins, kept in tables.items()}
-    print(f"ranks           n = {rows:6d} {kind} = {amount}: power {powers[8]:.3f} (8 bins), {powers[16]:.3f} (16 bins), noisy rank sum {rank_sum((rows - 1) / amount):.3f}, with public groups {rank_sum(half / amount):.3f}")
+    found = {number: table_rejected(rng, np.array(kept) + noise.quantile(rng.random((many, 2, number))), noise, kruskal_wallis, rows, MANY) for number, kept in tables.items()}
+    text = ", ".join(f"{float(np.mean(reject)):.3f} ({number} bins)" for number, reject in found.items())
+    print(f"{'ranks ' + setting:32s} power {text}, noisy rank sum {rank_sum((rows - 1) / amount):.3f}, with public groups {rank_sum(half / amount):.3f}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repetitions", type=int, default=10_000)
-    parser.add_argument("--draws", type=int, default=199)
+    parser.add_argument("--power-repetitions", type=int, default=4000)
     parser.add_argument("--rows", type=int, nargs="+", default=list(ROWS))
-    parser.add_argument("--no-power", action="store_true")
+    parser.add_argument("--only", choices=("size", "power"))
     options = parser.parse_args()
-    repetitions = options.repetitions
-    print("columns: " + "; ".join(f"{name}, total {total}" for name in TABLES for total in ("public", "private")) + "; goodness of fit; Welch", flush=True)
-    found = sizes(repetitions, options.draws, options.rows)
-    gaps = {"not measured": 0.0} if options.no_power else power_gaps(min(repetitions, 2000), options.draws)
-    error = np.sqrt(ALPHA * (1 - ALPHA) / repetitions)
-    worst = max(found, key=lambda name: found[name])
-    print(f"worst: {worst}; least power gap: {min(gaps, key=lambda name: gaps[name])}")
-    print(f"worst_size={found[worst]:.4f} least_size={min(found.values()):.4f} worst_errors={(found[worst] - ALPHA) / error:.2f} least_power_gap={min(gaps.values()):.4f}")
+    found = {} if options.only == "power" else sizes(options.repetitions, options.rows)
+    losses = {} if options.only == "size" else powers(options.power_repetitions, options.rows)
+    error = np.sqrt(ALPHA * (1 - ALPHA) / options.repetitions)
+    outside = {name: size for name, size in found.items() if abs(size - ALPHA) > 3 * error}
+    for (setting, name), size in sorted(outside.items(), key=lambda item: item[1]):
+        print(f"outside 3 standard errors: {name}, {setting}: {size:.4f}")
+    line = []
+    if found:
+        line.append(f"worst_size={max(found.values()):.4f} least_size={min(found.values()):.4f} worst_errors={max(abs(size - ALPHA) for size in found.values()) / error:.2f} outside={len(outside)} settings={len(found)}")
+    if losses:
+        worst = max(losses, key=lambda name: losses[name])
+        print(f"largest loss of power: {worst}")
+        line.append(f"worst_power_loss={losses[worst]:.4f}")
+    print(" ".join(line))
 
 
 if __name__ == "__main__":

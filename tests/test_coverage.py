@@ -149,7 +149,7 @@ def test_shares_are_the_public_ones(bench: ModuleType, monkeypatch: pytest.Monke
     recorder = recorded(monkeypatch, bench, "share_interval", relation, spend)
     list(bench.share_rows("proportion", np.array([[yes.sum()], [SIZE - yes.sum()]]), np.array([0.2, 0.8]), SIZE, True))
     result = dp.proportion(public_session({"yes": yes}, {"yes": dp.Boolean()}, relation), "yes", spend=spend)
-    assert_same(result.confidence_interval()[0], np.array([recorder.seen[-1][0][0, 0], recorder.seen[-1][1][0, 0]]))
+    assert_same(result.confidence_interval(method="score")[0], np.array([recorder.seen[-1][0][0, 0], recorder.seen[-1][1][0, 0]]))
 
     values = np.clip(rng.normal(50, 10, SIZE), 0, 100)
     counts = np.histogram(values, bench.EDGES)[0]

@@ -37,13 +37,15 @@ _HOMES = {
     "discreet.estimators.quantiles": ("median", "quantile", "quantiles"),
     "discreet.models.m_estimate": ("m_estimate",),
     "discreet.models.residuals": ("residuals",),
+    "discreet.models.solvers": ("GradientDescent", "Newton", "SGD"),
     "discreet.models.regression": ("logistic", "ols", "poisson", "robust"),
     "discreet.inference.results": ("Result",),
+    "discreet.reading": ("from_json",),
     "discreet.inference.selection": ("SelectionResult",),
 }
-_WHERE = {name: home for home, names in _HOMES.items() for name in names} | {"from_json": "discreet.inference.results"}
+_WHERE = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
-    "AddRemove", "ApproxDP", "Assumptions", "Boolean", "BudgetExceeded", "Category", "DataShapeRefused", "Dataset", "DiscreetError", "GDP", "InsecureNoise", "Integer", "InvalidParameter", "Ledger", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "Open", "PLD", "PureDP", "RDP", "Real", "Release", "ReleaseFailed", "Replace", "Result", "Schema", "SelectionResult", "Session", "TradeOff", "UndeclaredColumn", "Watch", "WrongColumnKind", "ZCDP", "above_threshold", "compare", "compare_means", "compose", "correlation", "count", "covariance", "density", "ecdf", "explain", "from_arrays", "from_frame", "from_json", "goodness_of_fit", "histogram", "independence_test", "iqr", "location", "logistic", "m_estimate", "mad", "mean", "mean_test", "median", "mode", "ols", "paired_test", "plan", "poisson", "power", "preview", "proportion", "proportion_test", "quantile", "quantiles", "rank_test", "read_csv", "read_parquet", "residuals", "robust", "rows_needed", "sample_size", "select", "subsample_test", "sum", "table", "top", "truncated_mean", "unbounded_mean", "variance", "watch",
+    "AddRemove", "ApproxDP", "Assumptions", "Boolean", "BudgetExceeded", "Category", "DataShapeRefused", "Dataset", "DiscreetError", "GDP", "GradientDescent", "InsecureNoise", "Integer", "InvalidParameter", "Ledger", "LedgerRefused", "MissingExtra", "NeighborsMissing", "Newton", "NoTheorem", "Open", "PLD", "PureDP", "RDP", "Real", "Release", "ReleaseFailed", "Replace", "Result", "SGD", "Schema", "SelectionResult", "Session", "TradeOff", "UndeclaredColumn", "Watch", "WrongColumnKind", "ZCDP", "above_threshold", "compare", "compare_means", "compose", "correlation", "count", "covariance", "density", "ecdf", "explain", "from_arrays", "from_frame", "from_json", "goodness_of_fit", "histogram", "independence_test", "iqr", "location", "logistic", "m_estimate", "mad", "mean", "mean_test", "median", "mode", "ols", "paired_test", "plan", "poisson", "power", "preview", "proportion", "proportion_test", "quantile", "quantiles", "rank_test", "read_csv", "read_parquet", "residuals", "robust", "rows_needed", "sample_size", "select", "subsample_test", "sum", "table", "top", "truncated_mean", "unbounded_mean", "variance", "watch",
 ]
 
 if TYPE_CHECKING:
@@ -98,13 +100,14 @@ if TYPE_CHECKING:
     from discreet.estimators.proportions import power, proportion_test, sample_size
     from discreet.estimators.quantiles import median, quantile, quantiles
     from discreet.inference.results import Result
-    from discreet.inference.results import result_from_json as from_json
     from discreet.inference.selection import SelectionResult
     from discreet.ledger import Ledger
     from discreet.models.m_estimate import m_estimate
     from discreet.models.regression import logistic, ols, poisson, robust
     from discreet.models.residuals import residuals
+    from discreet.models.solvers import SGD, GradientDescent, Newton
     from discreet.neighbors import AddRemove, Replace
+    from discreet.reading import from_json
     from discreet.release import Release
     from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
     from discreet.session import Dataset, ReleaseFailed, Session
@@ -113,7 +116,7 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_WHERE[name]), "result_from_json" if name == "from_json" else name)
+    value = getattr(importlib.import_module(_WHERE[name]), name)
     globals()[name] = value
     return value
 

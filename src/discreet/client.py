@@ -6,8 +6,8 @@
     text = client.report(spec, "green")                                                      # send this
 
 It needs numpy (arrays), cryptography (AES for random bits) and python-flint (exact probabilities), and of this package what it
-declares (schema), specifies (mechanisms; some of them load scipy.special) and draws (noise): no session, no ledger, no engine. The server
-side is `discreet.local`.
+declares (schema), specifies (additive noise and local specs) and draws (noise): no other mechanism, no session, no ledger, no engine, no scipy; a test holds it to
+that list of modules. The server side is `discreet.local`.
 
 A report is one JSON object of three fields: ``discreet`` (the format and its version), ``spec`` (the id of the spec) and ``answer``. It holds
 nothing else of the device: no value, no time, no name. Whatever the value is, a report is made, of the same form: what does not
@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.client_gradients import GradientRequest, LocalGradients
+from discreet.client_gradients import LocalGradients
+from discreet.mechanisms.gradient_requests import GradientRequest
 from discreet.mechanisms.local import (
     GaussianResponse,
     HadamardResponse,

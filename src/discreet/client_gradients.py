@@ -1,7 +1,7 @@
 """Local privacy: what one person's device computes from that person's record, with noise, before anything leaves it.
 
 `LocalGradients` answers the rounds of an interactive noisy gradient descent (math.md L4): a clipped gradient of one record plus noise that this device
-draws for itself. The server (discreet.models.local_descent) sees the noisy whole numbers alone.
+draws for itself. The server (discreet.local.descent) sees the noisy whole numbers alone.
 """
 
 from __future__ import annotations
@@ -9,44 +9,16 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn
 
 from discreet.errors import InvalidParameter, LedgerRefused
 from discreet.exact import rational, sqrt_up
-from discreet.mechanisms import GaussianNoise
-from discreet.noise import Source, draw, secure_source
+from discreet.mechanisms.additive import GaussianNoise
+from discreet.mechanisms.gradient_requests import CLIP_UNITS, FORMAT, LARGEST_ROUNDS, VERSION, GradientRequest, bad_request
+from discreet.noise.sampling import draw
+from discreet.noise.source import Source, secure_source
 from discreet.sensitivity import L2
-
-FORMAT, VERSION = "discreet-gradient-report", 1
-LOSSES = ("logistic", "huber")
-CLIP_UNITS = 1 << 24  # the clip norm is this many whole numbers
-LARGEST_ROUNDS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class GradientRequest:
-    """What the server asks in one round: the loss, where its gradient is taken, and the norm B that gradients are clipped to.
-
-    logistic   (s(xᵀθ) − y)x, y is 0 or 1        huber   −clip(y − xᵀθ, ±c)x, y and c in units of the residuals' scale
-    """
-
-    round: int
-    theta: tuple[float, ...]
-    loss: str = "logistic"
-    clip: float = 1.0
-    c: float = 1.345
-
-    def __post_init__(self) -> None:
-        numbers = (*self.theta, self.clip, self.c)
-        if type(self.round) is not int or not 1 <= self.round <= LARGEST_ROUNDS or not self.theta or self.loss not in LOSSES:
-            raise _bad("its round, its coefficients or its loss are not known")
-        if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in numbers) or self.clip <= 0 or self.c <= 0:
-            raise _bad("its numbers are not finite, or its clip norm is not positive")
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"round": self.round, "theta": list(self.theta), "loss": self.loss, "clip": self.clip, "c": self.c}
 
 
 class LocalGradients:
@@ -71,7 +43,7 @@ class LocalGradients:
     def report(self, x: Sequence[float], y: float, request: GradientRequest) -> dict[str, Any]:
         """The noisy clipped gradient of one record, ready for JSON; each round is answered once."""
         if len(x) != len(request.theta):
-            raise _bad(f"it has {len(request.theta)} coefficients, and the record {len(x)} columns")
+            raise bad_request(f"it has {len(request.theta)} coefficients, and the record {len(x)} columns")
         with self._lock:
             if request.round > self._rounds or request.round in self._answered:
                 raise LedgerRefused("a gradient report", f"round {request.round} was answered before or is beyond the {self._rounds} agreed ones", "every report is paid for, and a second one would cost again", "ask each round once")
@@ -110,7 +82,3 @@ def clipped_gradient(x: Sequence[float], y: float, request: GradientRequest) -> 
         whole = [int(value * (1 - 2.0**-40)) if abs(value) < 1 << 40 else 0 for value in whole]
         whole = [value - (value > 0) + (value < 0) for value in whole]
     return whole
-
-
-def _bad(found: str) -> InvalidParameter:
-    return InvalidParameter("a gradient request", found, "a device answers only what it can bound", "send GradientRequest(round, theta, loss, clip)")

@@ -1,6 +1,6 @@
 """From a formula and declared columns to the columns of a model: a closed grammar, nothing evaluated, nothing learnt from data.
 
-    response ~ term + term …      `+ : * -1 0 ( )**k` as usual
+    response ~ term + term …      `+ : * / -1 0 ( )**k` as usual
     a term's factors              name · log(name) · square(name) · bs(name, knots=(…), degree=3) · C(name, base="level") · C(name, "sum")
 
 Levels come from the schema, knots from the formula. formulaic parses the formula into terms; each factor is then read here as a literal syntax
@@ -15,18 +15,24 @@ import ast
 import importlib
 import itertools
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from discreet.errors import InvalidParameter, MissingExtra, WrongColumnKind, shown
-from discreet.queries.model import Model
-from discreet.queries.pieces import LOG_RESPONSE_BITS, RESPONSE_BITS, LevelPiece, ModelColumn, NumberPiece, Piece, Response
+from discreet.queries.model import LARGEST_COLUMNS, Model
+from discreet.queries.pieces import LOG_RESPONSE_BITS, RESPONSE_BITS, LevelPiece, ModelColumn, NumberPiece, Piece, Response, constant
 from discreet.queries.plans import Factor
 from discreet.schema import Boolean, Category, Encoding, Integer, Real, Schema, level_text
 
 PIECE_BITS = 16
 LARGEST_SPLINE = 40
+LONGEST_FORMULA = 20_000  # characters
+MOST_TERMS = 2000
+MOST_FACTORS = 6  # of an interaction
+OPERATORS = ("~", "+", "-", ":", "*", "/", "**", "^")
+FUNCTIONS = ("log", "square", "bs", "C")
 _WHY = "a formula is read, never run: names, transforms of declared range, and declared levels"
 _GRAMMAR = 'use for example "income ~ age + log(hours) + C(region, base=\'N\') + bs(tenure, knots=(5, 20))"'
 
@@ -70,16 +76,18 @@ def design_of(formula: str, schema: Schema, *, counts: bool = False) -> Design:
     `counts` says that the response's whole numbers matter themselves (Poisson, logistic), so that it is read on its own grid.
     """
     left, terms = _parsed(formula)
-    response, name = _response(left, schema, counts)
     columns: list[ModelColumn] = []
     present = {frozenset(term) for term in terms}
     used: set[tuple[frozenset[Term], frozenset[Term]]] = set()
     for term in terms:
         columns += _columns(term, present, used, schema)
+        if len(columns) > LARGEST_COLUMNS:
+            raise _too_large(formula, f"it has more than {LARGEST_COLUMNS} columns")
     if not columns:
         raise _refused(formula, "it has no terms")
     if len({column.name for column in columns}) != len(columns):
         raise _refused(formula, "two of its columns are the same")
+    response, name = _response(left, schema, counts, centred=any(constant(columns)))
     return Design(formula, tuple(columns), response, name)
 
 
@@ -90,8 +98,18 @@ def _parsed(formula: object) -> tuple[Term, list[tuple[Term, ...]]]:
         parser = importlib.import_module("formulaic.parser")
     except ImportError:
         raise MissingExtra("formulas", "formulaic", "formulas") from None
+    if len(formula) > LONGEST_FORMULA:
+        raise _too_large(formula, f"it is longer than {LONGEST_FORMULA} characters")
+    if not formula.split("~")[1].strip():
+        raise _refused(formula, "its right side is empty (write 1 for an intercept alone)")
+    reader = parser.DefaultFormulaParser()
     try:
-        parts = parser.DefaultFormulaParser().get_terms(formula)
+        tree = reader.get_ast(formula)
+    except Exception:
+        raise _refused(formula, "it could not be parsed") from None
+    _require_small(tree, formula)
+    try:
+        parts = reader.get_terms(formula)
         left, right = list(parts.lhs), list(parts.rhs)
     except Exception:
         raise _refused(formula, "it could not be parsed") from None
@@ -99,30 +117,71 @@ def _parsed(formula: object) -> tuple[Term, list[tuple[Term, ...]]]:
         raise _refused(formula, "it must have one response")
     terms = []
     for term in right:
-        factors = tuple(_factor(str(factor.expr), formula) for factor in term.factors if str(factor.expr) != "1")
+        factors = tuple(_read(factor, formula) for factor in term.factors if str(factor.expr) != "1")
         if len({(factor.column, factor.transform) for factor in factors}) != len(factors):
             raise _refused(formula, "a term repeats a factor")
+        if len(factors) > MOST_FACTORS:
+            raise _too_large(formula, f"it has an interaction of more than {MOST_FACTORS} columns")
         terms.append(factors)
-    return _factor(str(left[0].factors[0].expr), formula), sorted(terms, key=len)
+    return _read(left[0].factors[0], formula), sorted(terms, key=len)
 
 
-def _factor(text: str, formula: object) -> Term:
-    """A factor's text as a literal call; anything beyond the grammar is refused."""
-    plain = text.strip("`")
+def _require_small(tree: Any, formula: object) -> None:
+    """Refuses operators beyond the grammar, and products and powers that would expand to too many terms, before they are expanded.
+
+    A node counts at most as many terms as its operator can make of its arguments'; nothing is evaluated, and nothing recurses.
+    """
+    waiting, counts = [(tree, False)], list[int]()
+    while waiting:
+        node, seen = waiting.pop()
+        operator = getattr(node, "operator", None)
+        if operator is None:
+            counts.append(1)
+        elif not seen:
+            if operator.symbol not in OPERATORS:
+                raise _refused(formula, f"{shown(operator.symbol)} is not an operator of the grammar")
+            waiting += [(node, True), *((part, False) for part in reversed(list(node.args)))]
+        else:
+            parts = [counts.pop() for _ in node.args][::-1]
+            exponent = str(list(node.args)[-1]) if operator.symbol in ("**", "^") else ""
+            power = min(int(exponent), 64) if exponent.isdigit() and len(exponent) < 6 else 64
+            first, last = parts[0], parts[-1]
+            size = {"*": first + last + first * last, ":": first * last, "**": first**power, "^": first**power, "-": first}.get(operator.symbol, sum(parts))
+            if size > MOST_TERMS:
+                raise _too_large(formula, f"it expands to more than {MOST_TERMS} terms")
+            counts.append(size)
+
+
+def _read(factor: Any, formula: object) -> Term:
+    """A factor as the parser found it: a name (in backticks, it may hold any character), or a call."""
+    text = str(factor.expr)
+    return Term(text) if getattr(getattr(factor, "eval_method", None), "value", "") == "lookup" else _call_of(text, formula)
+
+
+def _call_of(text: str, formula: object) -> Term:
+    """A literal call; anything beyond the grammar is refused."""
+    quoted = re.findall("`([^`]*)`", text)
+    plain = re.sub("`[^`]*`", lambda found: f"quoted_name_{len(text)}_{found.start()}", text)
+    places = {f"quoted_name_{len(text)}_{found.start()}": name for found, name in zip(re.finditer("`[^`]*`", text), quoted, strict=True)}
     try:
-        tree = ast.parse(text, mode="eval").body
-    except SyntaxError:
-        return Term(plain)  # a quoted name such as `odd name`
-    if isinstance(tree, ast.Name):
-        return Term(tree.id)
-    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or not tree.args or not isinstance(tree.args[0], (ast.Name, ast.Constant)):
+        tree = ast.parse(plain, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _refused(formula, f"{shown(text)} is not in the grammar") from None
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
         raise _refused(formula, f"{shown(text)} is not in the grammar")
-    first = tree.args[0]
-    column = first.id if isinstance(first, ast.Name) else str(first.value)
+    if tree.func.id not in FUNCTIONS:
+        raise _refused(formula, f"{shown(tree.func.id)} is none of the functions that formulas know ({', '.join(FUNCTIONS)})")
+    first = tree.args[0] if tree.args else None
+    if isinstance(first, ast.Constant) and isinstance(first.value, str):
+        column = first.value
+    elif isinstance(first, ast.Name):
+        column = places.get(first.id, first.id)
+    else:
+        raise _refused(formula, f"{shown(text)} does not name a column")
     try:
         rest = [ast.literal_eval(node) for node in tree.args[1:]]
-        options = {word.arg: ast.literal_eval(word.value) for word in tree.keywords if word.arg}
-    except (ValueError, TypeError):
+        options = {word.arg or "**": ast.literal_eval(word.value) for word in tree.keywords}
+    except (ValueError, TypeError, RecursionError, MemoryError):
         raise _refused(formula, f"{shown(text)} has options that are not literals") from None
     return _call(tree.func.id, column, rest, options, formula)
 
@@ -137,12 +196,13 @@ def _call(name: str, column: str, rest: list[Any], options: dict[str, Any], form
             return Term(column, "bs", tuple(float(knot) for knot in knots), degree)
     if name == "C" and set(options) <= {"base", "coding"} and len(rest) <= 1:
         coding = rest[0] if rest else options.get("coding", "treatment")
-        if coding in ("treatment", "sum"):
+        base = options.get("base")
+        if coding in ("treatment", "sum") and (base is None or isinstance(base, (str, int, float, bool))):
             return Term(column, "levels", base=options.get("base"), coding=coding)
     raise _refused(formula, f"{name}(…) with these options is not in the grammar")
 
 
-def _response(term: Term, schema: Schema, counts: bool) -> tuple[Response, str]:
+def _response(term: Term, schema: Schema, counts: bool, *, centred: bool) -> tuple[Response, str]:
     column = schema[term.column]
     if isinstance(column, (Boolean, Category)):
         if term.transform not in ("linear", "levels"):
@@ -160,11 +220,11 @@ def _response(term: Term, schema: Schema, counts: bool) -> tuple[Response, str]:
         if low <= 0:
             raise _needs_positive(term.column)
         grid = Encoding(low / 2 + high / 2, 2**LOG_RESPONSE_BITS / ((high - low) / 2), -(2**LOG_RESPONSE_BITS), 2**LOG_RESPONSE_BITS)
-        return Response(Factor(term.column, grid), transform="log"), term.text
+        return Response(Factor(term.column, grid), transform="log", centred=centred), term.text
     if term.transform != "linear":
         raise _refused(term.text, "a response can be a column or its log")
     grid = Encoding(low / 2 + high / 2, 2**RESPONSE_BITS / ((high - low) / 2), -(2**RESPONSE_BITS), 2**RESPONSE_BITS)
-    return Response(Factor(term.column, grid)), term.column
+    return Response(Factor(term.column, grid), centred=centred), term.column
 
 
 def _columns(term: tuple[Term, ...], present: set[frozenset[Term]], used: set[tuple[frozenset[Term], frozenset[Term]]], schema: Schema) -> list[ModelColumn]:
@@ -178,6 +238,8 @@ def _columns(term: tuple[Term, ...], present: set[frozenset[Term]], used: set[tu
     columns = []
     for coding in _codings(categories, numbers, used):
         choices = [_pieces(factor, schema, centred=centred, reduced=not coding.get(factor, frozenset(term) - {factor} not in present)) for factor in term if factor in numbers or factor in coding]
+        if math.prod(len(pieces) for pieces in choices) > LARGEST_COLUMNS:
+            raise _too_large(":".join(factor.text for factor in term), f"it has more than {LARGEST_COLUMNS} columns")
         columns += [ModelColumn(":".join(name for name, _ in chosen), tuple(piece for _, piece in chosen)) for chosen in itertools.product(*choices)]
     return columns
 
@@ -261,6 +323,10 @@ def names_of(columns: Iterable[ModelColumn]) -> tuple[str, ...]:
 
 def _needs_positive(name: str) -> InvalidParameter:
     return InvalidParameter(f"log({name})", "its declared range is not above 0", "the log of a bound must be finite", f"declare {name} with a positive lower bound")
+
+
+def _too_large(formula: object, found: str) -> InvalidParameter:
+    return InvalidParameter(f"formula {shown(formula)}", found, "every column of a model has noise of its own, and a formula is read before anything is spent", "name fewer columns, or fewer interactions")
 
 
 def _refused(formula: object, found: str) -> InvalidParameter:

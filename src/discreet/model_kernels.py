@@ -6,11 +6,10 @@ is one correctly rounded operation a step (add, multiply, divide, floor) or a ta
 
 from __future__ import annotations
 
-import functools
-import importlib
+import itertools
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -19,16 +18,22 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.kernels import Totals
-from discreet.queries.families import GAIN_BITS, PSI_BITS, Family, clipped_rest, psi_bound, slope_bound
+from discreet.model_loops import LOWERED, TOP_WEIGHT, Loop, gradient_loop, place_loop, scale_loop, weight_loop
+from discreet.queries.families import PSI_BITS, Family, clipped_rest, psi_bound, slope_bound
 from discreet.queries.model import LEAN_BITS, WEIGHT_BITS, EstimatingPlan, Metric, Point
 from discreet.queries.pieces import UNIT_BITS
 
 GRADIENT_ROWS = 1 << 14  # multipliers of at most 19 bits times 14-bit columns: sums below 2**47
 LOOP_ROWS = 1 << 16  # of a block of the compiled loop: sums below 2**49
 COMPILED_ROWS = 1 << 17  # from this many rows on, compiling pays
-ONE_THREAD = 1 << 18  # multiplications up to which BLAS does not start threads, which would wait for each other on a busy machine
-LEAST_ROWS, FEW_BLOCKS, LOT = 64, 8, 256
 GRAM_ROWS = 1 << 12  # 12 + 14 + 14 bits: sums of at most 2**52
+ONE_THREAD = 1 << 18  # multiplications of one product of matrices up to which BLAS starts no threads: they would wait for each other on a busy machine
+ONE_THREAD_VECTOR = 1 << 13  # the same for a matrix times a vector
+CACHED_CELLS = 1 << 18  # of a block as float64: it stays in the processor's cache
+CHUNK_ROWS = 1 << 14  # rows that one of our own threads takes at a time
+LOT = 64  # chunks whose sums are kept before they are added
+PANEL = 32  # columns of a tile of a second moment; tiles below its diagonal are left out
+MOST_THREADS = 8
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 
@@ -49,70 +54,172 @@ def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np
               and is lowered by 2**-50 before the floor. If ‖zq‖ ≤ R the first bound is v‖zq‖ ≤ 2**WEIGHT_BITS·R, else R²/‖zq‖ ≤ R.
     Checked.  tests/claims/test_estimating_equations.py::test_weights_never_exceed_their_bound
     """
-    transposed = np.array(metric.rows, dtype=np.float64).T
+    scaled = np.ascontiguousarray(np.ldexp(np.array(metric.rows, dtype=np.float64), -metric.shift).T)  # exact: a power of two
+    diagonal = np.diagonal(scaled) if scaled.shape[0] == scaled.shape[1] and np.count_nonzero(scaled) == np.count_nonzero(np.diagonal(scaled)) else None
+    panels = column_panels(scaled.shape[1], 2 * PANEL)
     weights = np.empty(len(matrix), dtype=np.int32)
-    top, radius = float(1 << WEIGHT_BITS), float(metric.radius_squared)
-    size = block_rows(len(transposed) * transposed.shape[1], GRADIENT_ROWS)
+    tiles, found = tiles_of(matrix.shape[1], min(scaled.shape[1], 2 * PANEL), GRADIENT_ROWS), worth(weight_loop, len(matrix)) or numpy_weights
+
+    sure = _sure_length(scaled, metric.radius_squared)
 
     def weigh(start: int) -> None:
-        z = matrix[start : start + size].astype(np.float64) @ transposed
-        np.abs(z, out=z)
-        z *= 2.0**-metric.shift  # exact: a power of two
-        np.ceil(z, out=z)
-        norms = np.einsum("ij,ij->i", z, z)
-        share = np.minimum(1.0, radius / np.maximum(norms, radius))
-        weights[start : start + size] = np.where(norms <= radius, top, np.floor(share * (1 - 2.0**-50) * top))
+        block, z = np.empty(tiles.shape), np.empty((*tiles.shape[:2], scaled.shape[1]))
+        for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(matrix))):
+            _fill(block, matrix[rows])
+            open_rows = np.flatnonzero(np.vecdot(block, block).reshape(-1)[: rows.stop - rows.start] > sure)
+            weights[rows] = 1 << WEIGHT_BITS
+            if not len(open_rows):
+                continue
+            if len(open_rows) < rows.stop - rows.start:
+                _fill(block, matrix[rows][open_rows])
+            stack = slice(0, -(-len(open_rows) // tiles.shape[1]))
+            if diagonal is None:
+                for panel in panels:
+                    np.matmul(block[stack], scaled[:, panel], out=z[stack, :, panel])
+            else:
+                np.multiply(block[stack], diagonal, out=z[stack])
+            part = np.empty(len(open_rows), dtype=np.int32)
+            found(z[stack].reshape(-1, scaled.shape[1]), float(metric.radius_squared), part)
+            weights[rows][open_rows] = part
 
-    in_threads(weigh, range(0, len(matrix), size))
+    in_threads(weigh, range(0, len(matrix), CHUNK_ROWS))
     return weights
 
 
-def block_rows(products: int, most: int) -> int:
-    """Rows of a block with `products` multiplications a row: few enough for BLAS to stay on one thread, where blocks run on threads of our own."""
-    return max(LEAST_ROWS, min(most, ONE_THREAD // max(products, 1)))
+@dataclass(frozen=True)
+class Tiles:
+    """A block of rows as a stack of matrices, each so small that BLAS multiplies it on the thread that asks: shape (stack, rows, columns).
+
+    The last rows of a block that is not full are 0, and add nothing.
+    """
+
+    shape: tuple[int, int, int]
+
+    @property
+    def size(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def blocks(self, start: int, stop: int) -> Iterator[slice]:
+        """The rows from start to stop, a block at a time."""
+        for first in range(start, stop, self.size):
+            yield slice(first, min(first + self.size, stop))
+
+
+def tiles_of(columns: int, products: int, most: int) -> Tiles:
+    """Tiles of rows with `columns` columns of which each is multiplied `products` times; at most `most` rows in all."""
+    rows = max(1, min(most, ONE_THREAD // (columns * products), ONE_THREAD_VECTOR // columns))
+    rows = rows - rows % 8 if rows > 8 else rows  # whole vectors of the processor
+    return Tiles((max(1, min(most, CACHED_CELLS // columns) // rows), rows, columns))
+
+
+def column_panels(columns: int, width: int) -> list[slice]:
+    """Columns in groups of nearly equal width, at most `width`."""
+    count = -(-columns // width)
+    edges = [columns * place // count for place in range(count + 1)]
+    return [slice(left, right) for left, right in itertools.pairwise(edges)]
+
+
+def _fill(block: Floats, rows: npt.NDArray[np.int16]) -> None:
+    """Rows as float64 in a stack of tiles, 0 beyond them."""
+    flat = block.reshape(-1, block.shape[2])
+    flat[: len(rows)] = rows
+    flat[len(rows) :] = 0
+
+
+def _sure_length(scaled: Floats, radius_squared: int) -> float:
+    """A length² of x up to which every row has ‖zq‖ ≤ R, so that its weight is 1 without its z; below 0 where there is none.
+
+    Theorem.  ‖x‖² ≤ (R − √q)²/τ with τ ≥ ‖A/2**shift‖₂² implies ‖zq‖ ≤ R.
+    Proof.    zq rounds |z|/2**shift up by less than 1 in each of q coordinates, so ‖zq‖ ≤ ‖A/2**shift‖₂‖x‖ + √q. τ is (tr B^k)^(1/k) for
+              B = AᵀA/4**shift and k = 64, never below its largest eigenvalue; the margin of 10⁻⁶ is far above the rounding of six squarings.
+    Checked.  tests/claims/test_model_blocks.py::test_rows_that_are_surely_inside_need_no_product
+    """
+    power, size, logarithm = scaled @ scaled.T, 1.0, 0.0
+    for _ in range(6):
+        size = float(np.trace(power))
+        if not 0 < size < math.inf:
+            return -1.0
+        logarithm, power = 2 * (logarithm + math.log(size)), power / size @ (power / size)
+    tau = math.exp((logarithm + math.log(max(float(np.trace(power)), 1e-300))) / 64) * (1 + 1e-6)
+    room = math.sqrt(radius_squared) - math.sqrt(scaled.shape[1])
+    return room * room / tau * (1 - 1e-6) if room > 0 else -1.0
+
+
+def numpy_weights(z: Floats, radius: float, weights: npt.NDArray[np.int32]) -> None:
+    """The weights of rows with the given z; z is written over."""
+    np.abs(z, out=z)
+    np.ceil(z, out=z)
+    norms = np.vecdot(z, z)[: len(weights)]
+    share = radius / np.maximum(norms, radius)
+    weights[...] = np.where(norms <= radius, TOP_WEIGHT, np.floor(share * LOWERED * TOP_WEIGHT))
+
+
+def worth(loop: Callable[[], Loop | None], rows: int) -> Loop | None:
+    """A compiled pass where it pays: for many rows, or for fewer once it is there."""
+    ready = loop.cache_info().currsize > 0  # type: ignore[attr-defined]
+    return loop() if rows >= (COMPILED_ROWS >> 4 if ready else COMPILED_ROWS) else None
 
 
 def in_threads(work: Callable[[int], Any], starts: range) -> list[Any]:
-    """work(start) for every block, on several threads where there are many; results in the order of the blocks."""
-    if len(starts) < FEW_BLOCKS:
+    """work(start) for every start, on several threads where there are several; results in the order of the starts."""
+    if len(starts) < 2:
         return [work(start) for start in starts]
-    with ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1))) as pool:
+    with ThreadPoolExecutor(max(1, min(MOST_THREADS, os.cpu_count() or 1))) as pool:
         return list(pool.map(work, starts))
 
 
 def psi_and_slope(family: Family, point: Point, matrix: Floats, response: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """ψ and ψ′ of the rows of a block, in units of 2**-PSI_BITS."""
+    """ψ and ψ′ of the rows of a block (or of a stack of tiles), in units of 2**-PSI_BITS."""
+    place = _places(family, point, matrix, response)
+    return _psi(family, place, response), family.tables().slope[place].astype(np.int64)
+
+
+def _places(family: Family, point: Point, matrix: Any, response: npt.NDArray[np.int32], loop: Loop | None = None) -> npt.NDArray[np.int64]:
+    """Where in the family's tables each row is; `matrix` holds rows, or a stack of tiles where there is no compiled pass."""
+    reach, beta = family.tables().reach, np.array(point.beta, dtype=np.float64)
+    if loop is not None:
+        places = np.empty(len(response), dtype=np.int64)
+        loop(matrix, response, beta, (2.0**point.eta_bits if family.residual else 0.0, point.per_scale, float(reach)), places)
+        return places
+    argument = (matrix @ beta).reshape(-1)[: len(response)]
+    if family.residual:
+        argument = np.ldexp(response.astype(np.float64), point.eta_bits) - argument
+    return np.asarray(np.clip(np.floor(argument * point.per_scale + 0.5), -reach, reach).astype(np.int64) + reach)
+
+
+def _psi(family: Family, place: npt.NDArray[np.int64], response: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     tables = family.tables()
-    eta = matrix @ np.array(point.beta, dtype=np.float64)
     if family.residual:
-        argument = np.ldexp(response.astype(np.float64), point.eta_bits) - eta
-    else:
-        argument = eta
-    place = np.clip(np.floor(argument * point.per_scale + 0.5), -tables.reach, tables.reach).astype(np.int64) + tables.reach
-    slope = tables.slope[place].astype(np.int64)
-    if family.residual:
-        return tables.psi[place].astype(np.int64), slope
-    return tables.shift[place] - clipped_rest(tables, np.clip(response.astype(np.int64), 0, tables.top), place), slope
+        return tables.psi[place].astype(np.int64)
+    return np.asarray(tables.shift[place] - clipped_rest(tables, np.clip(response.astype(np.int64), 0, tables.top), place))
 
 
 def gradient_sums(data: ModelData, weights: npt.NDArray[np.int32], family: Family, point: Point) -> tuple[Objects, int]:
     """Σ m·x, m = wψ·2**(WEIGHT_BITS−PSI_BITS)… cut toward zero, and Σ ψ²: by a compiled pass where there are many rows, else by `numpy_gradient`."""
-    ready = gradient_loop.cache_info().currsize > 0
-    loop = gradient_loop() if len(data.matrix) >= (COMPILED_ROWS >> 4 if ready else COMPILED_ROWS) else None
+    loop = worth(gradient_loop, len(data.matrix))
     return numpy_gradient(data, weights, family, point) if loop is None else compiled_gradient(loop, data, weights, family, point)
 
 
 def numpy_gradient(data: ModelData, weights: npt.NDArray[np.int32], family: Family, point: Point) -> tuple[Objects, int]:
-    totals = Totals((data.matrix.shape[1],))
-    squares = 0
-    for start in range(0, len(data.matrix), GRADIENT_ROWS):
-        rows = slice(start, start + GRADIENT_ROWS)
-        block = data.matrix[rows].astype(np.float64)
-        psi, _ = psi_and_slope(family, point, block, data.response[rows])
-        product = weights[rows] * psi
-        moved = np.where(product < 0, -((-product) >> PSI_BITS), product >> PSI_BITS).astype(np.float64)
-        totals.reserve(len(block) << (UNIT_BITS + WEIGHT_BITS + 4))[...] += (moved @ block).astype(np.int64)
-        squares += int((psi * psi).sum())
+    width = data.matrix.shape[1]
+    tiles = tiles_of(width, 1, GRADIENT_ROWS)
+
+    def chunk(start: int) -> tuple[npt.NDArray[np.int64], int]:
+        sums, squares = np.zeros(width, dtype=np.int64), 0
+        block, moved = np.empty(tiles.shape), np.zeros(tiles.size)
+        for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(data.matrix))):
+            _fill(block, data.matrix[rows])
+            psi = _psi(family, _places(family, point, block, data.response[rows]), data.response[rows])
+            product = weights[rows] * psi
+            moved[: len(psi)], moved[len(psi) :] = np.where(product < 0, -((-product) >> PSI_BITS), product >> PSI_BITS), 0
+            sums += np.matmul(moved.reshape(tiles.shape[0], 1, tiles.shape[1]), block).sum(axis=0)[0].astype(np.int64)
+            squares += int((psi * psi).sum())
+        return sums, squares
+
+    totals, squares = Totals((width,)), 0
+    for sums, part in in_threads(chunk, range(0, len(data.matrix), CHUNK_ROWS)):
+        totals.reserve(CHUNK_ROWS << (UNIT_BITS + WEIGHT_BITS + 4))[...] += sums
+        squares += part
     return totals.total(), squares
 
 
@@ -138,79 +245,53 @@ def compiled_gradient(loop: Loop, data: ModelData, weights: npt.NDArray[np.int32
     return totals.total(), squares
 
 
-Loop = Callable[..., int]
-
-
-@functools.cache
-def gradient_loop() -> Loop | None:
-    """The compiled pass, or None where numba cannot be loaded.
-
-    loop(matrix, response, weights, beta, numbers, tables, sums) adds Σ m·x to `sums` and returns Σ ψ², with
-    numbers = (2**eta_bits, or 0 for mean families; per_scale; reach; clip; top) and tables = (psi, mean, shift, gain).
-    """
-    try:
-        numba: Any = importlib.import_module("numba")
-    except Exception:  # not installed, or broken: numpy gives the same numbers, and a release must not fail for it after its debit
-        return None
-    # "reassoc" lets sums be reordered, which are exact in any order; what else is computed here is one rounded operation a step, with no sum to reorder
-    options = {"nogil": True, "fastmath": {"reassoc"}}
-    try:
-        compiled: Loop = numba.njit(cache=True, **options)(_gradient_rows)
-    except RuntimeError:  # no writable place for the compiled code
-        compiled = numba.njit(**options)(_gradient_rows)
-    return compiled
-
-
-def _gradient_rows(matrix: Any, response: Any, weights: Any, beta: Any, numbers: Any, tables: Any, sums: Any) -> int:
-    response_unit, per_scale, reach, clip, top = numbers
-    psi_table, mean, shift, gain = tables
-    squares = 0
-    for row in range(matrix.shape[0]):
-        argument = 0.0
-        for column in range(beta.size):
-            argument += matrix[row, column] * beta[column]
-        if response_unit > 0:
-            argument = response[row] * response_unit - argument
-        place = int(min(max(math.floor(argument * per_scale + 0.5), -reach), reach)) + int(reach)
-        if response_unit > 0:
-            psi = int(psi_table[place])
-        else:
-            rest = ((min(max(int(response[row]), 0), top) - mean[place]) * gain[place]) >> GAIN_BITS
-            psi = int(shift[place]) - min(max(rest, -clip), clip)
-        squares += psi * psi
-        product = int(weights[row]) * psi
-        moved = float(-((-product) >> PSI_BITS) if product < 0 else product >> PSI_BITS)
-        for column in range(beta.size):
-            sums[column] += moved * matrix[row, column]
-    return squares
-
-
 def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingPlan) -> Objects:
     """Σ m·x xᵀ with the multiplier of the plan's part, a whole number from 0 to 2**LEAN_BITS."""
     width = data.matrix.shape[1]
-    totals = Totals((width, width))
-    size = block_rows(width * width, GRAM_ROWS)
+    pairs = [(left, slice(left.start, width)) for left in column_panels(width, PANEL)]  # what is left of them follows by symmetry
+    tiles, loop, places = tiles_of(width, min(width, PANEL), GRAM_ROWS), worth(scale_loop, len(data.matrix)), worth(place_loop, len(data.matrix))
 
     def gram(start: int) -> npt.NDArray[np.int64]:
-        rows = slice(start, start + size)
-        block = data.matrix[rows].astype(np.float64)
-        multiplier = _multiplier(plan, weights[rows].astype(np.int64), block, data.response[rows]).astype(np.float64)
-        return ((block * multiplier[:, None]).T @ block).astype(np.int64)
+        sums = np.zeros((width, width), dtype=np.int64)
+        block, moved, multiplier = np.empty(tiles.shape), np.empty(tiles.shape), np.zeros(tiles.size)
+        for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(data.matrix))):
+            count = rows.stop - rows.start
+            whole = count == tiles.size and loop is not None and places is not None
+            if not whole:
+                _fill(block, data.matrix[rows])
+            multiplier[:count], multiplier[count:] = _multiplier(plan, weights[rows], data.matrix[rows] if whole else block, data.response[rows], places if whole else None), 0
+            if loop is not None and whole:
+                loop(data.matrix[rows], multiplier, block.reshape(-1, width), moved.reshape(-1, width))
+            else:
+                np.multiply(block, multiplier.reshape(*tiles.shape[:2], 1), out=moved)
+            for left, right in pairs:
+                sums[left, right] += np.matmul(moved[:, :, left].transpose(0, 2, 1), block[:, :, right]).sum(axis=0).astype(np.int64)
+        return sums
 
-    for start in range(0, len(data.matrix), size * LOT):  # a lot of blocks at a time, so that few sums are kept
-        for sums in in_threads(gram, range(start, min(start + size * LOT, len(data.matrix)), size)):
-            totals.reserve(size << (2 * UNIT_BITS + LEAN_BITS))[...] += sums
-    return totals.total()
+    totals = Totals((width, width))
+    for start in range(0, len(data.matrix), CHUNK_ROWS * LOT):  # a lot at a time, so that few sums are kept
+        for sums in in_threads(gram, range(start, min(start + CHUNK_ROWS * LOT, len(data.matrix)), CHUNK_ROWS)):
+            totals.reserve(CHUNK_ROWS << (2 * UNIT_BITS + LEAN_BITS))[...] += sums
+    total = totals.total()
+    for left, right in pairs:
+        total[right, left] = total[left, right].T
+    return total
 
 
-def _multiplier(plan: EstimatingPlan, weights: npt.NDArray[np.int64], block: Floats, response: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _multiplier(plan: EstimatingPlan, weights: npt.NDArray[np.int32], rows: Any, response: npt.NDArray[np.int32], loop: Loop | None) -> Floats:
+    """The multipliers m of a block's rows: w, wψ′/s or (wψ/b)², in units of 2**-LEAN_BITS, cut to whole numbers.
+
+    The float quotient's floor is that of the exact one: of a whole number below 2**45 over one below 2**33 it is at most 2**12, and either a whole
+    number or at least 2**-33 away from one, and rounding moves it by less than 2**-40.
+    """
     if plan.family is None or plan.point is None:
-        return weights >> (WEIGHT_BITS - LEAN_BITS)
-    psi, slope = psi_and_slope(plan.family, plan.point, block, response)
+        return np.asarray(weights >> (WEIGHT_BITS - LEAN_BITS), dtype=np.float64)
+    place = _places(plan.family, plan.point, rows, response, loop)
+    lean = weights * float(1 << LEAN_BITS)
     if plan.part == "curvature":
-        return np.asarray((weights * slope << LEAN_BITS) // (slope_bound(plan.family) << WEIGHT_BITS))
-    share = (weights * np.abs(psi) << LEAN_BITS) // (psi_bound(plan.family) << WEIGHT_BITS)
-    return np.asarray(share * share >> LEAN_BITS)
+        return np.asarray(np.floor(plan.family.tables().slope[place] * lean / float(slope_bound(plan.family) << WEIGHT_BITS)))
+    share = np.floor(np.abs(_psi(plan.family, place, response)) * lean / float(psi_bound(plan.family) << WEIGHT_BITS))
+    return np.asarray(np.floor(share * share * 2.0**-LEAN_BITS))
 
 
 def residual_counts(data: ModelData, point: Point, edges: tuple[int, ...]) -> npt.NDArray[np.int64]:

@@ -125,89 +125,28 @@ def plot_matrix(result: Any, *, path: str | Path | None = None) -> Any:
     return save(canvas, path)
 
 
-def plot_coefficients(fit: Any, level: float = 0.95, *, reference: Any = None, path: str | Path | None = None) -> Any:
-    """Intervals of a regression's coefficients, one line each; `reference` (estimate, low, high for each coefficient) is drawn beside them."""
-    names, both, private = list(fit.names), fit.confidence_interval(level), fit.confidence_interval(level, target="data")
-    places = np.arange(len(names))[::-1]
-    canvas = figure(6.5, max(2.2, 0.9 + 0.38 * len(names)))
-    axes = canvas.add_subplot()
-    axes.axvline(0.0, color="#cbd2d9", linewidth=0.8)
-    lift = 0.14 if reference is not None else 0.0
-    axes.hlines(places + lift, both[:, 0], both[:, 1], color=LIGHT, linewidth=5.0, label="private, with sampling error")
-    axes.hlines(places + lift, private[:, 0], private[:, 1], color=ACCENT, linewidth=2.0, label="privacy error alone")
-    axes.plot(fit.params, places + lift, "o", color=INK, markersize=4)
-    if reference is not None:
-        other = np.asarray(reference, dtype=float).reshape(len(names), 3)
-        axes.hlines(places - lift, other[:, 1], other[:, 2], color="#616e7c", linewidth=1.5, label="reference")
-        axes.plot(other[:, 0], places - lift, "|", color="#616e7c", markersize=8)
-    axes.set_yticks(places, names)
-    axes.legend(fontsize=7, frameon=False, title=f"{100 * level:g}% interval", title_fontsize=7)
-    axes.set_title("Coefficients", loc="left", fontsize=10, color=INK)
-    axes.tick_params(labelsize=8, colors=INK)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return save(canvas, path)
-
-
-def plot_trajectory(fit: Any, *, path: str | Path | None = None) -> Any:
-    """The released iterates of a regression, in standard errors from its estimate."""
-    moves = (fit.trajectory - fit.params) / fit.std_errors
-    canvas = figure(6.0, 3.4)
-    axes = canvas.add_subplot()
-    for column, name in enumerate(fit.names):
-        axes.plot(np.arange(len(moves)), moves[:, column], "o-", linewidth=1.0, markersize=3, label=name)
-    axes.axhspan(-1, 1, color="#e4e7eb", zorder=0)
-    axes.set_xlabel("released gradient", fontsize=8)
-    axes.set_ylabel("standard errors from the estimate", fontsize=8)
-    axes.set_title("Iterates", loc="left", fontsize=10, color=INK)
-    axes.tick_params(labelsize=8, colors=INK)
-    if len(fit.names) <= 12:
-        axes.legend(fontsize=7, frameon=False)
-    return save(canvas, path)
-
-
-def plot_residuals(result: Any, level: float = 0.95, *, path: str | Path | None = None) -> Any:
-    """A histogram of standardised residuals as densities with intervals; dots are the standard normal law."""
-    share, edges = result.quantities(level)[-1], np.array(result.release.asked.edges)
-    step = float(np.median(np.diff(edges))) if edges.size > 1 else 1.0
-    ends = np.concatenate([[edges[0] - step], edges, [edges[-1] + step]])  # the open cells are drawn one step wide
-    middle, width = (ends[:-1] + ends[1:]) / 2, np.diff(ends)
-    canvas = figure(6.5, 3.6)
-    axes = canvas.add_subplot()
-    axes.bar(middle, np.maximum(share.estimate / width, 0), width=width * 0.98, color=LIGHT, edgecolor="white", linewidth=0.5)
-    _bars(axes, middle, share.low / width, share.high / width, INK, 1.0)
-    axes.plot(middle, result.normal_shares() / width, "o", color=ACCENT, markersize=3, label="normal errors")
-    axes.set_xlabel("residual / scale (the outer bars hold everything beyond)", fontsize=8)
-    axes.set_ylabel("density", fontsize=8)
-    axes.set_title(f"{result.title} of {result.release.asked.column}", loc="left", fontsize=10, color=INK)
-    axes.tick_params(labelsize=8, colors=INK)
-    axes.legend(fontsize=7, frameon=False)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return save(canvas, path)
-
-
 def plot_power(result: Any, *, path: str | Path | None = None) -> Any:
-    """Power by rows and by privacy, beside the tests without privacy and with randomised response."""
+    """Power by rows and by privacy, beside the test without privacy and, where it is known, with randomised response."""
     from discreet.inference.power import grid_of_rows
 
-    rows, values = grid_of_rows(result.rows), result.plan.privacy * np.exp2(np.linspace(-3.0, 3.0, 19))
+    planned, label = result.privacy_axis
+    rows, values = grid_of_rows(result.rows), planned * np.exp2(np.linspace(-3.0, 3.0, 19))
     canvas = figure(9.0, 3.6)
-    symbol = "μ" if result.plan.noise.kind == "gaussian" else "ε"
-    for place, (across, curves, label) in enumerate(((rows, result.curves(rows), "rows"), (values, result.privacy_curves(values), symbol))):
+    styles = {"nonprivate": ("without privacy", "#616e7c", 1.2, "--"), "private": ("private", ACCENT, 2.0, "-"), "randomised": ("randomised at the source", "#b44d12", 1.2, ":")}
+    for place, (across, curves, name) in enumerate(((rows, result.curves(rows), "rows"), (values, result.privacy_curves(values), label))):
         axes = canvas.add_subplot(1, 2, place + 1)
-        axes.plot(across, curves["nonprivate"], color="#616e7c", linewidth=1.2, linestyle="--", label="without privacy")
-        axes.plot(across, curves["private"], color=ACCENT, linewidth=2.0, label="private")
-        axes.plot(across, curves["randomised"], color="#b44d12", linewidth=1.2, linestyle=":", label="randomised at the source")
-        axes.axvline(result.rows if place == 0 else result.plan.privacy, color="#cbd2d9", linewidth=0.8)
+        for curve, (legend, color, width, dashes) in styles.items():
+            if curve in curves:
+                axes.plot(across, curves[curve], color=color, linewidth=width, linestyle=dashes, label=legend)
+        axes.axvline(result.rows if place == 0 else planned, color="#cbd2d9", linewidth=0.8)
         axes.set_xscale("log")
         axes.set_ylim(0.0, 1.02)
-        axes.set_xlabel(label, fontsize=8)
+        axes.set_xlabel(name, fontsize=8)
         axes.set_ylabel("power", fontsize=8)
         axes.tick_params(labelsize=8, colors=INK)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         if place == 0:
             axes.legend(fontsize=7, frameon=False)
-            axes.set_title(f"Power: {result.plan.null:g} against {result.plan.share:g}, {result.plan.alternative}", loc="left", fontsize=10, color=INK)
+            axes.set_title(result.headline, loc="left", fontsize=10, color=INK)
     return save(canvas, path)

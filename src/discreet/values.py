@@ -1,7 +1,11 @@
 """One value, or an array of them, read by the total rules of `schema.py`: whatever it holds, it gives a code and never an error.
 
-    place_of, places_of   the place of a value among those of a Category, Boolean or Integer column; −1 for no level
-    code_of, codes_of     the code of a number on its column's fixed-point grid
+    number_of                          a value as a number, NaN where it is none
+    boolean_of, booleans_of, Levels    0 or 1; the code of a level
+    place_of, places_of                the place of a value among those of a Category, Boolean or Integer column; −1 for no level
+    code_of, codes_of                  the code of a number on its column's fixed-point grid
+
+Devices and the engine in memory (`engines/cells.py`) read by these same functions.
 
 A number that stands for a level of an Integer column is rounded to the nearest whole number (halves up) and cut to the range.
 """
@@ -10,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -48,26 +53,70 @@ def number_of(value: Any) -> float:
     return math.nan
 
 
+def boolean_of(value: Any, otherwise: int) -> int:
+    """0 or 1 for one value of a Boolean column, `otherwise` where it is neither."""
+    if issubclass(type(value), str):
+        text = str.strip(str.__str__(value), " ").lower()
+        return 1 if text in TRUE_TEXT else 0 if text in FALSE_TEXT else otherwise
+    number = number_of(value)
+    return 1 if number == 1.0 else 0 if number == 0.0 else otherwise
+
+
+def booleans_of(numbers: NDArray[np.float64], otherwise: int) -> Codes:
+    """`boolean_of` of numbers."""
+    return np.where(numbers == 1.0, 1, np.where(numbers == 0.0, 0, otherwise)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """How values of a Category column find their level: by text, by number, or not at all."""
+
+    texts: dict[str, int]
+    numbers: dict[float, int]
+    otherwise: int
+
+    def __call__(self, value: Any) -> int:
+        """The code of one value's level."""
+        if issubclass(type(value), str):
+            return self.texts.get(str.__str__(value), self.otherwise)
+        if issubclass(type(value), (bool, np.bool_)):
+            return self.texts.get("true" if value else "false", self.otherwise)
+        return self.numbers.get(number_of(value), self.otherwise)
+
+    def of_numbers(self, values: NDArray[np.float64]) -> Codes:
+        """The same for numbers, at array speed."""
+        if not self.numbers:
+            return np.full(len(values), self.otherwise, dtype=np.int64)
+        known = np.array(sorted(self.numbers))
+        codes = np.array([self.numbers[number] for number in known], dtype=np.int64)
+        place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+        return np.where(known[place] == values, codes[place], self.otherwise)
+
+    def of_booleans(self, values: NDArray[np.bool_]) -> Codes:
+        """The same for booleans."""
+        return np.where(values, self.texts.get("true", self.otherwise), self.texts.get("false", self.otherwise)).astype(np.int64)
+
+
+@lru_cache(maxsize=16)
+def levels_of(column: Category) -> Levels:
+    """The levels of a column; of two that read as the same number the first counts."""
+    numbers: dict[float, int] = {}
+    for code, level in enumerate(column.levels):
+        number = level_number(level)
+        if number is not None:
+            numbers.setdefault(number + 0.0, code)
+    return Levels({level_text(level): code for code, level in enumerate(column.levels)}, numbers, column.missing_code)
+
+
 def place_of(column: Category | Boolean | Integer, value: Any) -> int:
     """The place of a value among the column's, by the total rule."""
     if isinstance(column, Integer):
         return int(_whole_places(column, np.array([number_of(value)]))[0])
-    if isinstance(column, Boolean):
-        if issubclass(type(value), str):
-            text = str.strip(str.__str__(value), " ").lower()
-            return 1 if text in TRUE_TEXT else 0 if text in FALSE_TEXT else int(column.missing)
-        number = number_of(value)
-        return int(number) if number in (0.0, 1.0) else int(column.missing)
-    texts, numbers, otherwise = _levels(column)
-    if issubclass(type(value), str):
-        return texts.get(str.__str__(value), otherwise)
-    if issubclass(type(value), (bool, np.bool_)):
-        return texts.get("true" if value else "false", otherwise)
-    return numbers.get(number_of(value), otherwise)
+    return boolean_of(value, int(column.missing)) if isinstance(column, Boolean) else levels_of(column)(value)
 
 
 def places_of(column: Category | Boolean | Integer, values: Iterable[Any]) -> Codes:
-    """`place_of` of every value; arrays of numbers at array speed."""
+    """`place_of` of every value; arrays of numbers and booleans at array speed."""
     array = values if isinstance(values, np.ndarray) else None
     if array is not None and array.ndim == 1 and not isinstance(array, np.ma.MaskedArray):
         if isinstance(column, Integer) and array.dtype.kind in "iu":
@@ -75,10 +124,13 @@ def places_of(column: Category | Boolean | Integer, values: Iterable[Any]) -> Co
             places = np.clip(whole.astype(np.int64, copy=False), column.low, column.high)
             places -= column.low
             return places
-        if isinstance(column, Integer) and array.dtype.kind == "f":
-            return _whole_places(column, array.astype(np.float64))
-        if isinstance(column, Boolean) and array.dtype.kind == "b":
-            return array.astype(np.int64)
+        if array.dtype.kind in "iuf":
+            numbers = _floats(array)
+            return _whole_places(column, numbers) if isinstance(column, Integer) else booleans_of(numbers, int(column.missing)) if isinstance(column, Boolean) else levels_of(column).of_numbers(numbers)
+        if array.dtype.kind == "b" and not isinstance(column, Integer):
+            return array.astype(np.int64) if isinstance(column, Boolean) else levels_of(column).of_booleans(array)
+    if isinstance(column, Category):
+        return np.fromiter(map(levels_of(column), values), dtype=np.int64)
     return np.fromiter((place_of(column, value) for value in values), dtype=np.int64)
 
 
@@ -94,8 +146,13 @@ def codes_of(column: Real | Integer | Boolean, values: Iterable[Any]) -> Codes:
     if isinstance(column, Boolean):
         return 2 * places_of(column, values) - 1
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iuf" and not isinstance(values, np.ma.MaskedArray):
-        return _grid_codes(column, values.astype(np.float64))
+        return _grid_codes(column, _floats(values))
     return _grid_codes(column, np.fromiter(map(number_of, values), dtype=np.float64))
+
+
+def _floats(values: NDArray[Any]) -> NDArray[np.float64]:
+    with np.errstate(all="ignore"):
+        return values.astype(np.float64)
 
 
 def _grid_codes(column: Real | Integer, numbers: NDArray[np.float64]) -> Codes:
@@ -112,14 +169,3 @@ def _whole_places(column: Integer, numbers: NDArray[np.float64]) -> Codes:
     with np.errstate(all="ignore"):
         known = np.floor(np.where(np.isnan(numbers), column.missing, numbers) + 0.5)
     return np.clip(known, column.low, column.high).astype(np.int64) - column.low
-
-
-@lru_cache(maxsize=16)
-def _levels(column: Category) -> tuple[dict[str, int], dict[float, int], int]:
-    texts = {level_text(level): place for place, level in enumerate(column.levels)}
-    numbers: dict[float, int] = {}
-    for place, level in enumerate(column.levels):
-        number = level_number(level)
-        if number is not None:
-            numbers.setdefault(number + 0.0, place)
-    return texts, numbers, column.missing_code

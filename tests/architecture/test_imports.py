@@ -14,8 +14,8 @@ import discreet
 SOURCE = Path(discreet.__file__).parent
 
 VOCABULARY = {"errors", "exact", "neighbors", "schema", "sensitivity", "tally", "tails", "ranges", "values"}
-TRUSTED = {"balls", "mechanisms", "noise", "accounting", "queries", "design", "kernels", "model_kernels", "engines", "ledger"}  # layers 1–3
-READERS = {"release", "inference", "plots", "distribution_plots", "accounting_plots"}  # post-processing
+TRUSTED = {"balls", "mechanisms", "noise", "accounting", "queries", "design", "kernels", "model_kernels", "model_loops", "engines", "ledger"}  # layers 1–3
+READERS = {"release", "inference", "plots", "distribution_plots", "regression_plots", "accounting_plots"}  # post-processing
 ANYTHING = VOCABULARY | TRUSTED | READERS | {"session", "noisy_threshold", "datasets", "estimators", "models", "demo", "ledger_view", "account_view", "cli", "testing", "client", "local", ""}
 
 # package → what it may import of discreet (beside itself); what is absent here is forbidden
@@ -36,22 +36,25 @@ MAY_IMPORT: dict[str, set[str]] = {
     "queries": VOCABULARY,
     "design": {"queries"} | VOCABULARY,
     "kernels": {"queries"} | VOCABULARY,
-    "model_kernels": {"queries", "kernels"} | VOCABULARY,
-    "engines": {"queries", "kernels", "model_kernels"} | VOCABULARY,
+    "model_loops": {"queries"},
+    "model_kernels": {"queries", "kernels", "model_loops"} | VOCABULARY,
+    "engines": {"queries", "kernels", "model_kernels", "model_loops"} | VOCABULARY,
     "ledger": {"accounting", "mechanisms"} | VOCABULARY,
     "release": {"accounting", "mechanisms", "queries"} | VOCABULARY,
     "session": {"release"} | (TRUSTED - {"balls"}) | VOCABULARY,
     "datasets": {"session", "engines"} | VOCABULARY,
     "client_gradients": {"mechanisms", "noise"} | VOCABULARY,  # what one device does: no data set, no ledger, no engine
     "noisy_threshold": {"session", "release", "noise", "mechanisms", "queries"} | VOCABULARY,  # the session's second door: an open noisy threshold
-    "inference": {"release", "errors", "exact", "tails", "ranges", "plots", "distribution_plots"},  # plots: Result.plot alone, and plots is held to the same line
+    "inference": {"release", "errors", "exact", "tails", "ranges", "plots", "distribution_plots", "regression_plots"},  # plots: Result.plot alone, and plots is held to the same line
     "plots": {"release", "inference", "errors", "exact"},
+    "regression_plots": {"plots", "release", "inference", "errors", "exact"},
     "distribution_plots": {"plots", "release", "inference", "errors", "exact"},
     "accounting_plots": {"plots", "accounting", "ledger", "errors", "exact"},  # an edge: pictures of guarantees and of a ledger's history
     "estimators": {"queries", "session", "noisy_threshold", "release", "inference", "accounting", "mechanisms"} | VOCABULARY,
-    "models": {"design", "queries", "session", "release", "inference", "accounting", "mechanisms", "estimators", "client_gradients"} | VOCABULARY,
+    "models": {"design", "queries", "session", "release", "inference", "accounting", "mechanisms", "estimators"} | VOCABULARY,
     "client": {"client_gradients", "noise", "mechanisms"} | VOCABULARY,  # ships in apps: specs, exact draws, and nothing else
     "local": {"mechanisms", "accounting", "inference", "plots"} | VOCABULARY,  # reads reports; no data, no noise
+    "reading": {"inference", "local"},  # an edge: results of every kind from their JSON
     "sklearn": {"", "errors"},  # an edge: the public functions as scikit-learn estimators
     "": ANYTHING, "__main__": ANYTHING, "cli": ANYTHING, "demo": ANYTHING, "ledger_view": ANYTHING, "account_view": {"accounting", "accounting_plots"} | VOCABULARY, "testing": ANYTHING,
 }
@@ -74,11 +77,13 @@ MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     "queries": {"numpy"},
     "design": {"formulaic"},
     "kernels": {"numpy", "numba"},
-    "model_kernels": {"numpy", "numba"},
+    "model_kernels": {"numpy"},
+    "model_loops": {"numpy", "numba"},
     "engines": {"numpy", "narwhals", "duckdb", "pyarrow", "numba"},
     "inference": {"numpy", "scipy", "rich"} | FRAMES,
     "plots": {"numpy", "matplotlib"},
     "distribution_plots": {"numpy", "matplotlib"},
+    "regression_plots": {"numpy", "matplotlib"},
     "accounting_plots": {"numpy", "matplotlib"},
     "estimators": {"numpy"},
     "models": {"numpy", "scipy"},

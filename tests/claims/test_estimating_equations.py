@@ -11,14 +11,28 @@ import pytest
 
 import discreet as dp
 from discreet.engines import FileEngine, memory_engine_from_arrays
-from discreet.model_kernels import ModelData, compiled_gradient, estimating_sums, gradient_loop, numpy_gradient, row_weights
+from discreet.model_kernels import ModelData, compiled_gradient, estimating_sums, numpy_gradient, row_weights
+from discreet.model_loops import gradient_loop
+from discreet.models.m_estimate import tabulated_mean, tabulated_psi
 from discreet.queries import Factor, Subset, query_from_dict
-from discreet.queries.families import GRID, PSI, Huber, Logistic, Poisson, SmoothHuber, psi_bound
+from discreet.queries.families import GRID, Huber, Logistic, Poisson, SmoothHuber, psi_bound
 from discreet.queries.model import WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram, metric_of
 from discreet.queries.pieces import UNIT, UNIT_BITS, LevelPiece, ModelColumn, NumberPiece, Response
+from discreet.queries.tabulated import KNOTS, VALUE_BITS, TabulatedResidual
 from discreet.schema import Encoding, Schema
 
-FAMILIES = [Huber(1.345), SmoothHuber(1.345), Logistic(), Poisson(20.0)]
+SLANTED = tabulated_psi(lambda r: 0.3 + 0.5 * max(-1.0, min(1.0, r)), 2)  # its two sides are unequal
+STEEP = TabulatedResidual(tuple(max(-(2 << VALUE_BITS), min(2 << VALUE_BITS, knot * (16 << VALUE_BITS) // KNOTS)) for knot in range(-KNOTS, KNOTS + 1)))  # the largest slope allowed
+PROBIT = tabulated_mean(lambda eta: math.erfc(-eta / math.sqrt(2)) / 2)
+SOFTPLUS = tabulated_mean(lambda eta: min(20.0, math.log1p(math.exp(eta))), 6, 20.0)
+TABULATED = {SLANTED: "slanted", STEEP: "steep", PROBIT: "probit", SOFTPLUS: "softplus"}
+FAMILIES = [Huber(1.345), SmoothHuber(1.345), Logistic(), Poisson(20.0), *TABULATED]
+
+
+def named(family):
+    return TABULATED.get(family, repr(family))
+
+
 RELATIONS = [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2)]
 SCHEMA = Schema({"x": dp.Real(-4, 4), "d": dp.Category(["a", "b", "c"]), "y": dp.Real(-10, 10), "b": dp.Boolean(), "k": dp.Integer(0, 20)})
 
@@ -34,10 +48,14 @@ COLUMNS = (
 )
 
 
+def is_yes_no(family):
+    return not family.residual and getattr(family, "most", 1.0) == 1.0
+
+
 def response_of(family):
-    if isinstance(family, Logistic):
+    if is_yes_no(family):
         return Response(level=("b", 1))
-    if isinstance(family, Poisson):
+    if not family.residual:
         return Response(Factor("k", SCHEMA["k"].encoding()))
     return Response(Factor("y", Encoding(0.0, 2**23 / 10, -(2**23), 2**23)))
 
@@ -72,7 +90,8 @@ def statistic(query, matrix, response):
 def random_response(rng, family, n):
     if family.residual:
         return rng.integers(-(2**23), 2**23 + 1, n).astype(np.int32)
-    return (rng.integers(0, 2, n) * PSI if isinstance(family, Logistic) else rng.integers(0, PSI, n)).astype(np.int32)
+    top = family.tables().top  # the largest response there can be, in its whole numbers
+    return (rng.integers(0, 2, n) * top if is_yes_no(family) or rng.random() < 0.5 else rng.integers(0, top + 1, n)).astype(np.int32)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -92,7 +111,7 @@ def test_weights_never_exceed_their_bound(seed):
         np.testing.assert_allclose(weights / 2**WEIGHT_BITS, real, atol=2e-3)  # and not much below it
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+@pytest.mark.parametrize("family", FAMILIES, ids=named)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_gradient_sensitivity_is_never_exceeded(family, neighbors):
     """Worst neighbours found among thousands of extreme rows, with and without the scale part; the bound is nearly attained."""
@@ -133,7 +152,7 @@ def test_gram_sensitivity_is_never_exceeded(part, neighbors):
     assert worst > 0.7
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+@pytest.mark.parametrize("family", FAMILIES, ids=named)
 def test_sums_are_exact_and_do_not_depend_on_order_or_blocks(family):
     """Against Python integers, row by row; shuffled and repeated rows give the same numbers."""
     rng = np.random.default_rng(7)
@@ -156,7 +175,7 @@ def test_sums_are_exact_and_do_not_depend_on_order_or_blocks(family):
         assert query_from_dict(query.to_dict()) == query
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=repr)
+@pytest.mark.parametrize("family", FAMILIES, ids=named)
 def test_the_compiled_pass_is_bit_identical(family):
     """The compiled loop and numpy give the same integers, extreme rows and predictors included."""
     rng = np.random.default_rng(17)

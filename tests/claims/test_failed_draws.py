@@ -38,7 +38,7 @@ def test_a_failed_draw_is_stored_and_not_repeated(monkeypatch):
         raise OverflowError("a text that depends on the draw")
 
     question = questions.mean_question(session.public, "x", spend=dp.GDP(0.5))
-    monkeypatch.setitem(importlib.import_module("discreet.noise.apply")._SAMPLERS, type(question.mechanism), failing)
+    monkeypatch.setitem(importlib.import_module("discreet.noise.samplers").SAMPLERS, type(question.mechanism), failing)
     for _ in range(3):
         with pytest.raises(ReleaseFailed) as caught:
             session.release(question, key="once")

@@ -14,7 +14,7 @@ import pytest
 import discreet as dp
 from discreet.accounting.losses import loss_of
 from discreet.client_gradients import CLIP_UNITS, GradientRequest, LocalGradients, clipped_gradient, local_noise
-from discreet.models.local_descent import averaged, next_request
+from discreet.local import mean_gradient, next_request
 from discreet.testing.seeded import SeededSource
 
 
@@ -61,7 +61,7 @@ def test_a_round_is_answered_once_and_accounts_are_not_copied():
 @pytest.mark.parametrize("make", [
     lambda: LocalGradients(0.0, 5), lambda: LocalGradients(math.nan, 5), lambda: LocalGradients(1.0, 0), lambda: LocalGradients(1.0, True), lambda: GradientRequest(0, (1.0,)), lambda: GradientRequest(1, ()),
     lambda: GradientRequest(1, (math.inf,)), lambda: GradientRequest(1, (1.0,), "other"), lambda: GradientRequest(1, (1.0,), clip=0.0), lambda: LocalGradients(1.0, 2).report([1.0, 2.0], 0, GradientRequest(1, (1.0,))),
-    lambda: averaged([], GradientRequest(1, (1.0,))), lambda: averaged([{"format": "other"}], GradientRequest(1, (1.0,))),
+    lambda: mean_gradient([], GradientRequest(1, (1.0,))), lambda: mean_gradient([{"format": "other"}], GradientRequest(1, (1.0,))),
 ])
 def test_bad_requests_are_refused(make):
     with pytest.raises(dp.DiscreetError):
@@ -74,7 +74,7 @@ def test_noise_is_each_devices_own_and_has_the_stated_spread():
     numbers = np.array([[float(value) for value in report["integers"]] for report in reports])
     spread = float(local_noise(Fraction(1), 9).spread)
     assert np.mean(numbers**2) == pytest.approx(spread**2, rel=0.25)  # 800 squares: a standard deviation of 5 %
-    mean = averaged(reports, request)
+    mean = mean_gradient(reports, request)
     assert mean.noise == pytest.approx(2 * 2.0 * 3 / math.sqrt(400), rel=1e-6)  # 2B√K/(μ√n)
     assert json.loads(json.dumps(reports[0])) == reports[0]
     assert reports[0]["secure"] is False
@@ -91,6 +91,6 @@ def test_a_descent_of_many_devices_finds_the_coefficients():
     for _ in range(rounds):
         reports = [json.loads(json.dumps(device.report(row, outcome, request))) for device, row, outcome in zip(devices, x.tolist(), y.tolist(), strict=True)]
         request = next_request(reports, request, step_size=3.0)
-    noise = 3.0 * averaged(reports, GradientRequest(rounds, request.theta, clip=1.5)).noise
+    noise = 3.0 * mean_gradient(reports, GradientRequest(rounds, request.theta, clip=1.5)).noise
     assert np.abs(np.array(request.theta) - truth).max() <= 5 * (noise + 0.1)
     assert np.abs(np.array(request.theta) - truth).max() <= 0.6

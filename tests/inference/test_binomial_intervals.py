@@ -10,14 +10,18 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+import discreet as dp
 from discreet.errors import InvalidParameter
+from discreet.inference import fiducial
 from discreet.inference.binomial import NoisyCount, binomial_law, normal_interval
 from discreet.inference.bootstrap import parametric_bootstrap, reproduced_set
 from discreet.inference.fiducial import Draws, matched_draws, matched_vectors
 from discreet.inference.fiducial_share import FiducialShare, share_draws
 from discreet.inference.most_powerful import rejection
+from discreet.inference.released import released_moments
 from discreet.inference.streams import Stream
 from discreet.inference.tulap import ReleasedNoise
+from discreet.testing import seeded_session
 
 SHARES = np.unique(np.concatenate([[0.0, 1e-9, 1e-4, 0.001, 0.01], np.linspace(0.02, 0.98, 33), [0.99, 0.999, 1 - 1e-9, 1.0]]))
 
@@ -225,3 +229,75 @@ def test_impossible_numbers_of_draws_are_refused() -> None:
             matched_draws(1.0, successes, ReleasedNoise("tulap", 1.0), size=3, low=0.0, high=1.0, draws=draws)  # type: ignore[arg-type]
     few = np.array([0.1, 0.2, 0.3])
     assert Draws(few, few, few).covering_interval(0.95) == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize("spend", [dp.GDP(50), dp.PureDP(200)], ids=str)
+def test_released_moments_are_the_clamped_sums(spend: dp.GDP) -> None:
+    """With next to no noise they are the sums of the clamped data; their noise has the stated spread, and other releases are refused."""
+    values = np.random.default_rng(5).normal(2.0, 3.0, 300)
+    data = dp.from_arrays({"x": values, "g": values > 0}, schema={"x": dp.Real(-1, 4), "g": dp.Boolean()}, neighbors=dp.Replace())
+    session = seeded_session(data, dp.PureDP(10**4) if isinstance(spend, dp.PureDP) else dp.GDP(500), "moments")
+    for ask in (dp.mean, dp.sum):
+        released = released_moments(ask(session, "x", spend=spend))
+        truth = released.of(values[None, :])[0]
+        off = np.abs(released.values - truth)
+        assert np.all(off <= [8 * math.sqrt(noise.variance) + 300 * 5 / 65_000 for noise in released.noises])
+        assert (released.rows, released.low, released.high) == pytest.approx((300, -1.0, 4.0))
+        assert released.noises[0].variance == pytest.approx(float(ask(session, "x", spend=spend).quantities()[0].privacy_variance[0]) * (300**2 if ask is dp.mean else 1), rel=0.35)
+    for other in (dp.mean(session, "x", spend=spend, where={"g": True}), dp.proportion(session, "g", spend=spend), dp.variance(session, "x", spend=spend)):
+        with pytest.raises(dp.NoTheorem, match="public"):
+            released_moments(other)
+
+
+def test_simulations_in_parts_are_the_same_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bootstrap, matching and ranks report progress, and hold few numbers at a time; blocks change which numbers are drawn, not the law."""
+    noise, calls = ReleasedNoise("gaussian", 3.0, 2.0**-8), []
+    monkeypatch.setattr(fiducial, "MOST_AT_ONCE", 5000)
+    boot = parametric_bootstrap(12.0, clamped_sum, noise, lambda release: release / 50, size=50, draws=1000, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(done, 1000) for done in range(100, 1001, 100)]
+    assert boot.std_error_error == pytest.approx(boot.std_error / math.sqrt(2 * 999))
+    again = reproduced_set(np.array([12.0]), clamped_sum, (noise,), np.array([0.0, 0.3]), size=50, draws=199)
+    assert np.all(again.errors < 0.04)
+    calls.clear()
+    found = matched_vectors(np.array([12.0]), lambda theta, uniform: clamped_sum(theta[:, 0], uniform)[:, None], (noise,), size=50, start=np.array([0.0]), bounds=(np.array([-3.0]), np.array([3.0])), draws=300, progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(100, 300), (200, 300), (300, 300)]
+    one = matched_draws(12.0, clamped_sum, noise, size=50, low=-3.0, high=3.0, draws=300)
+    assert np.median(found.values) == pytest.approx(float(np.median(one.values)), abs=0.06)
+
+
+def acceptance_at_the_estimate(value: float, rows: int, noise: ReleasedNoise) -> tuple[float, float] | None:
+    """The peer's interval (OpenDP 0.16, `BinomialCND.confidence_interval`), written naively: the releases, over n, that the symmetric test of θ = y/n accepts; None where it raises."""
+    theta = min(max(value / rows, 0.0), 1.0)
+    x = np.arange(rows + 1.0)
+    weights = stats.binom.pmf(x, rows, theta)
+
+    def p_value(place: float) -> float:
+        distance = abs(rows * (theta - place))
+        return float(weights @ (noise.above(rows * theta + distance - x) + noise.below(rows * theta - distance - x)))
+
+    if (theta > 0 and p_value(0.0) > 0.05) or (theta < 1 and p_value(1.0) > 0.05):
+        return None
+    low = brentq(lambda place: p_value(place) - 0.05, 0.0, theta - 1e-9) if theta > 0 else 0.0
+    high = brentq(lambda place: p_value(place) - 0.05, theta + 1e-9, 1.0) if theta < 1 else 1.0
+    return low, high
+
+
+def test_the_peer_is_narrower_only_where_it_misses() -> None:
+    """n = 30, p = 0.1, ε = 1 on a grid of releases with their probabilities: ours covers, always answers, and is narrower on average; the releases where it is wider are
+    those where the peer misses p, and by Neyman and Pearson no interval that covers can be so narrow there."""
+    rows, share, noise, part = 30, 0.1, ReleasedNoise("tulap", 1.0), 0.25
+    values = np.arange(-10, 40, part) + part / 2
+    mass = np.array([rejection(rows, share, noise, -math.inf, value - part / 2) - rejection(rows, share, noise, -math.inf, value + part / 2) for value in values])
+    theirs = [acceptance_at_the_estimate(float(value), rows, noise) for value in values]
+    both = np.array([found is not None for found in theirs])
+    ours = np.array([NoisyCount(float(value), rows, noise).interval(0.95) for value in values])
+    peer = np.array([found or (0.0, 1.0) for found in theirs])
+    assert mass[both].sum() < 0.3
+    assert mass[both & (peer[:, 0] <= share) & (share <= peer[:, 1])].sum() < 0.75 * mass[both].sum()
+    width, their_width = ours[:, 1] - ours[:, 0], peer[:, 1] - peer[:, 0]
+    assert (mass * width)[both].sum() < (mass * their_width)[both].sum()
+    wider = both & (width > their_width) & (values < rows / 2)
+    assert np.all((values[wider] > -1.1) & (values[wider] < 0))
+    assert np.all(peer[wider, 1] < share)
+    edge = brentq(lambda c: rejection(rows, 0.0, noise, 0.0, math.inf) - rejection(rows, 0.0, noise, c, math.inf) - 0.05, -5.0, 0.0)
+    assert rejection(rows, share, noise, edge, math.inf) == pytest.approx(0.0634529, abs=1e-6)

@@ -9,7 +9,16 @@ import pytest
 from scipy import stats
 
 from discreet.inference.laws import Noise
-from discreet.inference.mean_tests import MeanNoise, anova_statistic, fit_equal_means, mean_p_value, means_p_value, simulated_means, welch_statistic
+from discreet.inference.mean_tests import (
+    MeanNoise,
+    anova_statistic,
+    fit_equal_means,
+    mean_p_value,
+    means_p_value,
+    simulated_means,
+    squares_draws,
+    welch_statistic,
+)
 from discreet.inference.means import MeanStatistics, mean_interval
 from discreet.inference.part_tests import best_split, planned_power
 from discreet.inference.tulap import ReleasedNoise
@@ -70,11 +79,25 @@ def test_every_release_has_a_p_value(values):
 
 def test_simulated_moments_have_the_fitted_means_and_variances():
     statistics = moments([np.full(100, 0.5), np.linspace(0, 1, 200)])
-    statistics = replace(statistics, first_noise=Noise(LAW.variance))
-    fit = fit_equal_means(statistics)
-    drawn = simulated_means(statistics, fit, MeanNoise(LAW, WORTHS), 20_000, 0)
+    fit = fit_equal_means(replace(statistics, first_noise=Noise(LAW.variance)))
+    uniform = np.random.default_rng(1).random((6, 20_000, 2))
+    drawn = simulated_means(statistics, fit, MeanNoise(LAW, WORTHS), uniform)
+    squares = squares_draws(statistics, fit, uniform[5]).mean(axis=0)
     np.testing.assert_allclose(drawn.first.mean(axis=0), fit.rows * fit.mean, atol=0.5)
-    np.testing.assert_allclose(drawn.first.var(axis=0), fit.rows * fit.variances + LAW.variance, rtol=0.05)
+    np.testing.assert_allclose(drawn.first.var(axis=0), squares + LAW.variance, rtol=0.05)
+    exact = np.array([((np.full(100, 0.5) - fit.mean) ** 2).sum(), ((np.linspace(0, 1, 200) - fit.mean) ** 2).sum()])
+    np.testing.assert_allclose(squares, exact, rtol=1e-6, atol=1e-6)  # nothing hides them
+
+
+def test_hidden_spreads_are_drawn_as_far_as_they_are_hidden():
+    loud = Noise(40.0**2)
+    statistics = MeanStatistics(np.array([100.0]), np.array([0.0]), np.array([95.0]), loud, loud, loud)  # Σ(c − m)² is seen as 5 ± 56
+    fit = fit_equal_means(statistics)
+    drawn = squares_draws(statistics, fit, (np.arange(10_000)[:, None] + 0.5) / 10_000)
+    assert (drawn >= 0).all()
+    assert (drawn <= 100).all()
+    assert np.mean(drawn == 5.0) == pytest.approx(0.5, abs=0.01)
+    assert drawn[drawn != 5.0].mean() > 30
 
 
 def test_the_split_into_parts_suits_the_noise():

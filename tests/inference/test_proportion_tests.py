@@ -185,3 +185,18 @@ def test_impossible_sample_sizes_are_refused() -> None:
             dp.sample_size(dp.proportion_test, **({"null": 0.5, "share": 0.6, "spend": dp.PureDP(1)} | wrong))  # type: ignore[arg-type]
     with pytest.raises(dp.InvalidParameter, match=r"dp\.proportion_test"):
         dp.power(dp.mean, rows=10, null=0.5, share=0.6, spend=dp.PureDP(1))
+
+
+@pytest.mark.parametrize("spend", SPENDS, ids=str)
+@pytest.mark.parametrize("relation", [dp.Replace(), dp.AddRemove()], ids=str)
+def test_the_interval_holds_what_the_test_does_not_reject(spend: dp.PureDP, relation: dp.Replace) -> None:
+    """Without a method named, interval, table and test go together: exact where the number of rows is public, else score."""
+    result = dp.proportion(session_of(FLAGS, relation), "b", spend=spend)
+    used = "exact" if relation == dp.Replace() else "score"
+    assert result.confidence_interval().tolist() == result.confidence_interval(method=used).tolist()
+    assert result.confidence_interval(target="data").tolist() == result.confidence_interval(target="data", method="score").tolist()
+    main = result.quantities()[0]
+    (low, high), = result.confidence_interval()
+    assert (float(main.low[0]), float(main.high[0])) == (low, high)
+    for end, outward in ((low, -1e-6), (high, 1e-6)):
+        assert result.test(end + outward).p_value < 0.05 < result.test(end - outward).p_value

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import discreet as dp
 from discreet import client, local
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.testing import seeded_reports
@@ -68,3 +69,13 @@ def test_what_cannot_be_compared_is_refused() -> None:
         local.difference(group(1, 2), "x")  # type: ignore[arg-type]
     with pytest.raises(NoTheorem):
         local.difference(local.shares(blocks, []), local.shares(blocks, []), label="3")
+
+
+def test_a_difference_comes_back_from_json() -> None:
+    found = local.difference(group(30, 60), group(20, 50))
+    again = dp.from_json(found.to_json())
+    assert again == found
+    assert again.confidence_interval().tolist() == found.confidence_interval().tolist()
+    assert found._repr_html_().startswith("<table>")
+    with pytest.raises(InvalidParameter, match="from_json"):
+        dp.from_json(found.to_json().replace('"label": "true"', '"label": "maybe"'))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import discreet as dp
 from discreet import client, local
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.testing import seeded_reports
@@ -94,7 +95,7 @@ def test_intervals_contain_half_a_step_of_the_grid() -> None:
 @pytest.mark.parametrize("name", SPECS)
 def test_results_come_back_from_json_and_are_drawn(name: str, tmp_path: Path) -> None:
     fit = local.mean(SPECS[name], seeded_reports(SPECS[name], population(500, 2), 1))
-    assert local.result_from_json(fit.to_json()) == fit
+    assert dp.from_json(fit.to_json()) == fit
     assert fit.to_frame()["estimate"][0] == fit.params[0]
     fit.plot(path=str(tmp_path / "mean.png"))
     assert (tmp_path / "mean.png").stat().st_size > 5000

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import discreet as dp
 from discreet import client, local
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.local.binomials import LinkedCounts
@@ -264,8 +265,8 @@ def test_transforms() -> None:
 @pytest.mark.parametrize("name", SPECS)
 def test_results_come_back_from_json_and_are_drawn(fitted: dict[str, Any], name: str, tmp_path: Path) -> None:
     fit = fitted[name]
-    again = local.result_from_json(fit.to_json())
-    assert again == fit
+    again = dp.from_json(fit.to_json())
+    assert again == fit == local.result_from_json(fit.to_json())
     assert again.confidence_interval().tolist() == fit.confidence_interval().tolist()
     frame = fit.to_frame()
     assert list(frame["value"]) == list("abcd")
@@ -290,3 +291,21 @@ def test_collected_counts_add_up() -> None:
         local.shares(SPECS["answers"], both)
     with pytest.raises(NoTheorem):
         local.mean(spec, both)
+
+
+def test_texts_that_no_result_wrote_are_refused(fitted: dict[str, Any]) -> None:
+    good = json.loads(fitted["answers"].to_json())
+    counts = good["collected"]["counts"]
+    wrong: list[Any] = [
+        good | {"what": "median"}, good | {"what": "mean"}, good | {"discreet": "local result/2"}, good | {"collected": None}, {"discreet": "report/1"}, good | {"what": ["share"]},
+        *(good | {"collected": good["collected"] | change} for change in (
+            {"counts": counts[:-1]}, {"counts": [-1, *counts[1:]]}, {"counts": [0.5, *counts[1:]]}, {"reports": -1}, {"reports": good["collected"]["reports"] + 1}, {"invalid": True}, {"spec": {"kind": "none"}}, {"discreet": "x"})),
+    ]
+    for record in wrong:
+        with pytest.raises(InvalidParameter, match="from_json"):
+            dp.from_json(json.dumps(record))
+    for text in ("", "{", "[]", "{}", "null", 7, None):
+        with pytest.raises(InvalidParameter, match="from_json"):
+            dp.from_json(text)  # type: ignore[arg-type]
+        with pytest.raises(InvalidParameter, match="from_json"):
+            local.Collected.from_json(text)  # type: ignore[arg-type]

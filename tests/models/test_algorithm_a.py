@@ -14,9 +14,9 @@ import discreet as dp
 from discreet.accounting import spend_mu_squared
 from discreet.accounting.losses import loss_of
 from discreet.mechanisms import mechanism_from_dict
-from discreet.models.algorithm_a import huber_second_moment
 from discreet.models.fit import fit_regression
 from discreet.models.rules import GROWTH, noise_index, rules_for, tuning
+from discreet.models.scales import huber_second_moment
 from discreet.queries import Subset
 
 FAMILIES = ("robust", "ols", "logistic", "poisson")

@@ -90,7 +90,7 @@ def test_verbs_and_round_trip():
     assert set(fit.resolved) == {"intercept", "x", "w"}
     assert fit.condition_number > 1
     assert fit.to_frame().shape[0] == 3
-    assert len(fit.plot().axes) == 1
+    assert len(fit.plot().axes) == 2  # the intercept has an axis of its own
     same = dp.ols(session, "y ~ x + w", spend=dp.GDP(5), method="moments", where={"b": True}, key="wages")
     assert np.array_equal(same.params, fit.params)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from discreet.accounting.loss_cut import cut_parts
 from discreet.accounting.loss_local import local_parts
 from discreet.accounting.loss_open_keys import failure_delta
 from discreet.accounting.loss_quantiles import choice_parts, release_parts, smooth_parts
@@ -20,6 +21,7 @@ from discreet.accounting.loss_sgd import sgd_parts
 from discreet.accounting.loss_symmetric import symmetric_mu_squared
 from discreet.errors import NoTheorem
 from discreet.mechanisms import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, Mechanism, TulapNoise
+from discreet.mechanisms.cut_tulap import CutTulapNoise
 from discreet.mechanisms.folded import AboutCentre
 from discreet.mechanisms.in_turn import InTurn
 from discreet.mechanisms.local import LOCAL
@@ -86,7 +88,7 @@ def _thresholded(mechanism: ThresholdedCounts) -> Loss:
 _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     ThresholdedCounts: _thresholded,
     QuantileChoice: lambda mechanism: Loss(**choice_parts(mechanism)), SmoothNoise: lambda mechanism: Loss(**smooth_parts(mechanism)), ProposeTestRelease: lambda mechanism: Loss(**release_parts(mechanism)),
-    GaussianNoise: _gaussian, LaplaceNoise: _pure, GeometricNoise: _pure, TulapNoise: _pure,
+    GaussianNoise: _gaussian, LaplaceNoise: _pure, GeometricNoise: _pure, TulapNoise: _pure, CutTulapNoise: lambda mechanism: Loss(**cut_parts(mechanism)),
     **dict.fromkeys(SELECTION, lambda mechanism: Loss(Fraction(0), *selection_parts(mechanism))),
     NoisySGD: lambda mechanism: Loss(**sgd_parts(mechanism)),
     **dict.fromkeys(LOCAL, lambda mechanism: Loss(**local_parts(mechanism))),  # one report of one record

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.model_kernels import LOOP_ROWS, Loop, ModelData, gradient_loop, numpy_gradient
+from discreet.model_kernels import LOOP_ROWS, ModelData, numpy_gradient
+from discreet.model_loops import Loop, gradient_loop
 from discreet.queries.families import Family
 from discreet.queries.model import Point
 

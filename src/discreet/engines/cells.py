@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -17,7 +17,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from discreet.schema import FALSE_TEXT, LARGEST_EXACT_FLOAT, LONGEST_KEY, MOST_KEY_DIGITS, TRUE_TEXT, Boolean, Category, level_number, level_text, text_number
+from discreet.schema import LARGEST_EXACT_FLOAT, LONGEST_KEY, MOST_KEY_DIGITS, Boolean, Category
+from discreet.values import boolean_of, booleans_of, levels_of, number_of
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
@@ -122,7 +123,7 @@ def numbers(cells: Cells) -> Floats:
     if cells.kind == "nothing":
         return np.full(cells.length, NAN)
     if cells.kind in ("text", "objects"):
-        return np.fromiter(map(cell_number, cells.values), dtype=np.float64, count=cells.length)
+        return np.fromiter(map(number_of, cells.values), dtype=np.float64, count=cells.length)
     with np.errstate(all="ignore"):
         values: Floats = cells.values.astype(np.float64, copy=cells.missing is not None)  # nobody writes into what is read
     if cells.missing is not None:
@@ -130,99 +131,33 @@ def numbers(cells: Cells) -> Floats:
     return values
 
 
-def cell_number(cell: Any) -> float:
-    """One Python cell as a float: numbers by value (too large: ±inf), text by the decimal grammar, else NaN."""
-    if type(cell) is float:
-        return cell
-    if issubclass(type(cell), str):
-        parsed = text_number(str.__str__(cell))
-        return NAN if parsed is None else parsed
-    if issubclass(type(cell), (bool, np.bool_)):
-        return 1.0 if cell else 0.0
-    if issubclass(type(cell), (int, np.integer)):
-        whole = int.__index__(cell) if issubclass(type(cell), int) else int(cell)
-        try:
-            return float(whole)
-        except OverflowError:
-            return math.inf if whole > 0 else -math.inf
-    if issubclass(type(cell), float):
-        return float.__float__(cell)
-    if issubclass(type(cell), np.floating):
-        with np.errstate(all="ignore"):
-            return float(cell)
-    if issubclass(type(cell), Decimal):
-        return NAN if Decimal.is_nan(cell) else Decimal.__float__(cell)
-    return NAN
-
-
 def boolean_codes(cells: Cells, column: Boolean) -> Codes:
     """0 or 1 for every cell."""
+    otherwise = int(column.missing)
     if cells.kind == "boolean":
         codes: Codes = cells.values.astype(np.int32)
         if cells.missing is not None:
-            codes[cells.missing] = int(column.missing)
+            codes[cells.missing] = otherwise
         return codes
     if cells.kind in ("text", "objects"):
-        otherwise = int(column.missing)
-        return np.fromiter((_boolean_cell(cell, otherwise) for cell in cells.values), dtype=np.int32, count=cells.length)
-    values = numbers(cells)
-    return np.where(values == 1.0, 1, np.where(values == 0.0, 0, int(column.missing))).astype(np.int32)
-
-
-def _boolean_cell(cell: Any, otherwise: int) -> int:
-    if issubclass(type(cell), str):
-        text = str.strip(str.__str__(cell), " ").lower()
-        return 1 if text in TRUE_TEXT else 0 if text in FALSE_TEXT else otherwise
-    number = cell_number(cell)
-    return 1 if number == 1.0 else 0 if number == 0.0 else otherwise
-
-
-def numeric_levels(column: Category) -> dict[float, int]:
-    """Number → code of the first level that reads as it."""
-    found: dict[float, int] = {}
-    for code, level in enumerate(column.levels):
-        number = level_number(level)
-        if number is not None:
-            found.setdefault(number + 0.0, code)
-    return found
+        return np.fromiter((boolean_of(cell, otherwise) for cell in cells.values), dtype=np.int32, count=cells.length)
+    return booleans_of(numbers(cells), otherwise).astype(np.int32)
 
 
 def category_codes(cells: Cells, column: Category) -> Codes:
     """The code of each cell's level, `missing`'s code, or −1."""
-    texts = {level_text(level): code for code, level in enumerate(column.levels)}
-    otherwise = column.missing_code
+    levels = levels_of(column)
     if cells.kind == "boolean":
-        codes = np.where(cells.values, texts.get("true", otherwise), texts.get("false", otherwise)).astype(np.int32)
+        codes = levels.of_booleans(cells.values).astype(np.int32)
         if cells.missing is not None:
-            codes[cells.missing] = otherwise
+            codes[cells.missing] = levels.otherwise
         return codes
     if cells.kind == "text":  # a missing cell is no key of `texts` either
-        find = texts.get
+        find, otherwise = levels.texts.get, levels.otherwise
         return np.fromiter([find(cell, otherwise) for cell in cells.values], dtype=np.int32, count=cells.length)
     if cells.kind == "objects":
-        read = _category_reader(texts, numeric_levels(column), otherwise)
-        return np.fromiter(map(read, cells.values), dtype=np.int32, count=cells.length)
-    return _levels_of_numbers(numbers(cells), numeric_levels(column), otherwise)
-
-
-def _category_reader(texts: dict[str, int], by_number: dict[float, int], otherwise: int) -> Callable[[Any], int]:
-    def read(cell: Any) -> int:
-        if issubclass(type(cell), str):
-            return texts.get(str.__str__(cell), otherwise)
-        if issubclass(type(cell), (bool, np.bool_)):
-            return texts.get("true" if cell else "false", otherwise)
-        return by_number.get(cell_number(cell), otherwise)
-
-    return read
-
-
-def _levels_of_numbers(values: Floats, by_number: dict[float, int], otherwise: int) -> Codes:
-    if not by_number:
-        return np.full(len(values), otherwise, dtype=np.int32)
-    known = np.array(sorted(by_number))
-    codes = np.array([by_number[number] for number in known], dtype=np.int32)
-    place = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    return np.where(known[place] == values, codes[place], np.int32(otherwise)).astype(np.int32)
+        return np.fromiter(map(levels, cells.values), dtype=np.int32, count=cells.length)
+    return levels.of_numbers(numbers(cells)).astype(np.int32)
 
 
 def open_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -267,7 +202,7 @@ def open_text(cell: Any) -> str | None:
         whole = int.__index__(cell) if issubclass(type(cell), int) else int(cell)
         return str(whole) if abs(whole) < 10**MOST_KEY_DIGITS else None
     if issubclass(type(cell), (float, np.floating)):
-        number = cell_number(cell)
+        number = number_of(cell)
         return str(int(number)) if abs(number) < LARGEST_EXACT_FLOAT and number == math.floor(number) else None
     if issubclass(type(cell), Decimal):
         small = Decimal.is_finite(cell) and (Decimal.is_zero(cell) or Decimal.adjusted(cell) < MOST_KEY_DIGITS)
@@ -332,7 +267,7 @@ def unit_key(cell: Any) -> str | int | float | Decimal | None:
     if issubclass(type(cell), (int, np.integer)):
         return int.__index__(cell) if issubclass(type(cell), int) else int(cell)
     if issubclass(type(cell), (float, np.floating)):
-        number = cell_number(cell)
+        number = number_of(cell)
         return None if math.isnan(number) else number
     if issubclass(type(cell), Decimal):
         return None if Decimal.is_nan(cell) else Decimal(cell)

@@ -29,7 +29,7 @@ from discreet.engines.cells import (
     unit_labels,
 )
 from discreet.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
-from discreet.engines.models import ModelCodes, ModelRows
+from discreet.engines.models import ModelCodes, ModelRows, Unread
 from discreet.engines.parts import balanced_parts, independent_parts, rejections
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import Neighbors
@@ -39,7 +39,7 @@ from discreet.queries.parts import PartsPlan
 from discreet.queries.pieces import LevelPiece
 from discreet.queries.plans import BLOCK_ROWS, term_bounds
 from discreet.queries.residuals import ResidualPlan
-from discreet.schema import Boolean, Category, Open, Schema
+from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
 from discreet.tally import COUNTED_CELLS, KeyCounts, Tally, key_counts, tally_of_counts
 
 Read = Callable[[], Cells]
@@ -114,13 +114,22 @@ class MemoryEngine:
         with self._lock:
             chosen = np.flatnonzero(self._cell_index(model.keys) == 0) if model.keys else slice(None)
             pieces = {piece for column in model.columns for piece in column.pieces}
-            codes = {piece: (self._level_codes(piece.column) if isinstance(piece, LevelPiece) else self._factor(piece.factor))[chosen] for piece in pieces}
+            codes = {piece: self._level_codes(piece.column)[chosen] if isinstance(piece, LevelPiece) else self._piece_codes(piece.factor, chosen) for piece in pieces}
             response = None
             if model.response is not None:
                 whole = self._factor(model.response.factor) if model.response.factor is not None else self._level_codes(model.response.column)
                 response = whole[chosen]
             rows = len(chosen) if isinstance(chosen, np.ndarray) else self._counted_rows()
         return codes, response, rows
+
+    def _piece_codes(self, factor: Factor, chosen: Any) -> npt.NDArray[Any] | Unread:
+        """Codes of a number column in the chosen rows: as given, where reading it again is free, so that no second copy is kept."""
+        column, cells = self.schema[factor.column], self._columns[factor.column]()
+        if factor in self._codes or not isinstance(column, (Real, Integer)) or cells.kind != "number" or self._columns[factor.column]().values is not cells.values:
+            return np.asarray(self._factor(factor)[chosen])
+        self._bound()
+        rows = self._kept if isinstance(chosen, slice) else chosen if self._kept is None else self._kept[chosen]
+        return Unread(cells, column, factor.encoding, rows)
 
     def parts(self, plan: PartsPlan) -> int:
         """In how many random parts of the rows a caller's test rejects; a unit's rows are in one part."""

@@ -9,9 +9,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from discreet.engines.cells import numeric_levels
 from discreet.queries import Between, Bins, Factor, Key, Levels, Split, Term
 from discreet.schema import FALSE_TEXT, LONGEST_KEY, MOST_KEY_DIGITS, NUMBER_PATTERN, TRUE_TEXT, Boolean, Category, Column, Integer, Real
+from discreet.values import levels_of
 
 Source = Literal["float", "integer", "wide", "decimal", "boolean", "text", "uuid", "nothing"]
 _SOURCES: dict[str, Source] = {
@@ -108,7 +108,7 @@ def open_sql(cell: str, source: Source) -> str:
 
 
 def _number_level_sql(number: str, column: Category, cell: str) -> str:
-    known = numeric_levels(column)
+    known = levels_of(column).numbers
     if not known:
         return "NULL"
     if _consecutive(known):
@@ -131,7 +131,7 @@ def level_types(column: Category, source: Source, cell: str) -> list[tuple[str, 
         return _enum_type(cell + " text", "VARCHAR", texts)
     if source in ("boolean", "uuid", "nothing"):
         return []
-    known = numeric_levels(column)
+    known = levels_of(column).numbers
     return [] if _consecutive(known) else _enum_type(cell + " number", "DOUBLE", list(known))
 
 

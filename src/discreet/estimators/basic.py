@@ -43,9 +43,13 @@ def variance(session: Session, column: str, *, spend: Guarantee, where: Where | 
     return VarianceResult(_open(session).release(questions.variance_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
-def proportion(session: Session, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None, key: str | None = None) -> ProportionResult:
-    """The share of rows that are True (Boolean) or have `level` (Category) (math.md M1, M2)."""
-    return ProportionResult(_open(session).release(questions.proportion_question(_open(session).public, column, spend=spend, level=level, where=where), key=key))
+def proportion(session: Session, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None, noise: str | None = None, key: str | None = None) -> ProportionResult:
+    """The share of rows that are True (Boolean) or have `level` (Category) (math.md M1, M2).
+
+    ``noise="tulap"`` draws Tulap noise for a pure spend, and for ``dp.ApproxDP(ε, δ)`` Tulap noise cut so that the release is (ε, δ)-DP (math.md M3), where the number of
+    rows is public; that needs a ledger with as much pure ε and δ₀: ``data.open(budget=dp.ApproxDP(1, 1e-6), pure=0.9, delta0=9e-7)``.
+    """
+    return ProportionResult(_open(session).release(questions.proportion_question(_open(session).public, column, spend=spend, level=level, where=where, noise=noise), key=key))
 
 
 def histogram(session: Session, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None, key: str | None = None) -> HistogramResult:

@@ -104,7 +104,8 @@ def rank_test(session: Session, column: str, *, by: str, spend: Guarantee, bins:
     """Whether a number column lies higher in some groups: ``dp.rank_test(session, "income", by="region", spend=dp.GDP(0.3)).test()``.
 
     Mann–Whitney (two groups) and Kruskal–Wallis (several) from one noisy table of groups by `bins` (a number of equal ones over the declared range, or edges): values in one
-    bin are tied, so edges near the quantiles that are expected serve best. More bins see more and cost more noise; 8 lose about 2 % of the information.
+    bin are tied, so edges near the quantiles that are expected serve best. Every bin costs noise: where the range is close to the data, or
+    edges near the expected quartiles are passed, 4 bins have most power at strong privacy (docs/theory/tests.md).
     """
     return RankResult(_open(session).release(rank_question(_open(session).public, column, by=by, spend=spend, bins=bins, where=where), key=key))
 

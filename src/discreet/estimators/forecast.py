@@ -35,7 +35,7 @@ from discreet.exact import rational
 from discreet.inference.basic import RESULTS
 from discreet.inference.results import checked_level
 from discreet.inference.summary import Summary, number_text
-from discreet.mechanisms import AdditiveNoise, SymmetricGaussianNoise
+from discreet.mechanisms import AdditiveNoise, CutTulapNoise, SymmetricGaussianNoise
 from discreet.queries import Moments, PairMoments, TreeCounts
 from discreet.release import Question, Release
 from discreet.session import PublicFacts, Session
@@ -185,7 +185,7 @@ def expected_release(public: PublicFacts, question: Question, assume: Assumption
         shares[0] = first
         statistic = [round(float(rows) * float(share)) for share in shares]
         texts.append(f"a share of {first:.3g}" + (" in the first cell" if cells > 1 else ""))
-    assert isinstance(question.mechanism, (AdditiveNoise, SymmetricGaussianNoise))
+    assert isinstance(question.mechanism, (AdditiveNoise, CutTulapNoise, SymmetricGaussianNoise))
     cut = 1 << question.mechanism.refinement
     count = public.count if public.count is not None else None
     return Release(question.asked, query, question.mechanism, tuple(value * cut for value in statistic), public.neighbors, question.spend, guarantee_of(question.mechanism), count, "preview", 0, ""), ", ".join(texts)

@@ -9,6 +9,7 @@ from typing import Any
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
+from discreet.estimators.canonical import cut_noise, with_tulap
 from discreet.estimators.noise_choice import require_spend
 from discreet.estimators.questions import proportion_question
 from discreet.exact import rational
@@ -17,45 +18,42 @@ from discreet.inference.binomial import checked_alternative
 from discreet.inference.hypothesis import HypothesisTest, checked_alpha
 from discreet.inference.power import PowerResult, ProportionPlan, checked_rows
 from discreet.inference.tulap import ReleasedNoise, checked_share, released_noise
-from discreet.mechanisms import GeometricNoise, TulapNoise
-from discreet.mechanisms.additive import TULAP_BITS
 from discreet.release import Question
 from discreet.sensitivity import L1, L2
 from discreet.session import PublicFacts, Session
 
-LARGEST_TULAP = 1 << 18  # beyond this spread a 32-bit uniform part would not fit 64-bit releases; the geometric count's own steps are then fine enough
 
-
-def proportion_test(session: Session, column: str, null: float, *, spend: Guarantee, alternative: str = "two-sided", level: object = None, key: str | None = None) -> HypothesisTest:
+def proportion_test(session: Session, column: str, null: float, *, spend: Guarantee, alternative: str = "two-sided", level: object = None, noise: str | None = None, key: str | None = None) -> HypothesisTest:
     """Test whether the share of rows that are True (or have `level`) is `null`: ``dp.proportion_test(session, "member", 0.5, spend=dp.PureDP(1)).p_value``.
 
     Method.    One noisy count. Where the number of rows is public, pure spends draw Tulap noise (the uniform part secretly, with the noise) and all others
                Gaussian noise: the canonical noise of each, so that one-sided tests are uniformly most powerful. Two-sided tests have equal tails.
                Where it is private, the share of two noisy counts and the score test. `result` has the estimate, intervals and any other test.
+               ``noise="tulap"`` with ``spend=dp.ApproxDP(ε, δ)`` draws cut Tulap noise, the canonical noise of (ε, δ)-DP, from a ledger with as much ε and δ₀.
     Validity.  Independent rows. Exact size where the number of rows is public.
     Reference. math.md M3; Awan and Slavković (2018, 2020), Awan and Vadhan (2023).
     """
     checked_share(null, "null")
     checked_alternative(alternative)
-    question = proportion_test_question(_open(session).public, column, null, spend=spend, level=level)
+    question = proportion_test_question(_open(session).public, column, null, spend=spend, level=level, noise=noise)
     return ProportionResult(_open(session).release(question, key=key)).test(null, alternative=alternative)
 
 
-def proportion_test_question(public: PublicFacts, column: str, null: float = 0.5, *, spend: Guarantee, alternative: str = "two-sided", level: object = None) -> Question:
+def proportion_test_question(public: PublicFacts, column: str, null: float = 0.5, *, spend: Guarantee, alternative: str = "two-sided", level: object = None, noise: str | None = None) -> Question:
     """The question behind the test: that of the proportion, with Tulap instead of geometric noise where one count is asked for."""
-    question = proportion_question(public, column, spend=spend, level=level)
-    noise = question.mechanism
-    if isinstance(noise, GeometricNoise) and question.query.size == 1 and noise.spread <= LARGEST_TULAP:
-        return Question(question.asked, question.query, TulapNoise(noise.sensitivity, noise.spread, TULAP_BITS), question.spend)
-    return question
+    return with_tulap(proportion_question(public, column, spend=spend, level=level, noise=noise))
 
 
-def _proportion_plan(*, spend: Guarantee, alternative: str, alpha: float, null: float, share: float) -> ProportionPlan:
-    return ProportionPlan(checked_share(null, "null"), checked_share(share, "share"), checked_alternative(alternative), checked_alpha(alpha), _count_law(spend))
+def _proportion_plan(*, spend: Guarantee, alternative: str, alpha: float, null: float, share: float, noise: str | None = None) -> ProportionPlan:
+    if noise not in (None, "tulap"):
+        raise InvalidParameter("noise=", "it is not known", "it decides the law of the noise", "pass noise='tulap', or leave it out")
+    return ProportionPlan(checked_share(null, "null"), checked_share(share, "share"), checked_alternative(alternative), checked_alpha(alpha), _count_law(spend, noise))
 
 
-def _count_law(spend: Guarantee) -> ReleasedNoise:
+def _count_law(spend: Guarantee, noise: str | None) -> ReleasedNoise:
     """The noise that a spend puts on a count that one row changes by one."""
+    if noise == "tulap" and not isinstance(require_spend(spend), PureDP):
+        return released_noise(cut_noise(spend, L1(Fraction(1))))
     if isinstance(require_spend(spend), PureDP):
         return ReleasedNoise("tulap", float(geometric_noise(L1(Fraction(1)), rational(spend.epsilon, "epsilon")).spread))  # type: ignore[union-attr]
     return released_noise(gaussian_noise(L2(Fraction(1)), spend_mu_squared(spend)))
@@ -96,6 +94,6 @@ def _plan(test: object, spend: Guarantee, alternative: str, alpha: float, assume
     if not callable(test) or test not in _PLANS:
         raise InvalidParameter("power", "this is not a test that can be planned", "power needs the law of its statistic", "pass one of " + ", ".join(f"dp.{known.__name__}" for known in _PLANS))
     build, names = _PLANS[test]
-    if set(assumed) != set(names):
+    if set(assumed) - ({"noise"} if test is proportion_test else set()) != set(names):
         raise InvalidParameter("power", f"assumed are {', '.join(sorted(assumed)) or 'nothing'}", "power is computed at assumed values of the parameters", "pass " + ", ".join(f"{name}=" for name in names))
     return build(spend=spend, alternative=alternative, alpha=alpha, **assumed)

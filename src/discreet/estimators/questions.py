@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from discreet.accounting import Guarantee
 from discreet.errors import InvalidParameter, UndeclaredColumn, WrongColumnKind
+from discreet.estimators.canonical import with_noise
 from discreet.estimators.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
 from discreet.estimators.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.estimators.open_keys import open_columns, open_table_question
@@ -25,7 +26,7 @@ def count_question(public: PublicFacts, *, spend: Guarantee, where: Where | None
     return _counts(public, Asked("count", where=cells.where), cells, spend)
 
 
-def proportion_question(public: PublicFacts, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None) -> Question:
+def proportion_question(public: PublicFacts, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None, noise: str | None = None) -> Question:
     """A proportion of rows: its own cell where the number of rows is public, else that cell and all other rows."""
     declared = public.schema[column]
     if not isinstance(declared, (Boolean, Category)):
@@ -37,10 +38,12 @@ def proportion_question(public: PublicFacts, column: str, *, spend: Guarantee, l
     code = declared.index(level) if isinstance(declared, Category) else int(level is not False)
     label = f"{column} = {True if level is None else level}"
     if public.rows is not None and where is None:
-        return _counts(public, Asked("proportion", column, (column,), ((label,),)), Cells((Subset(column, (code,)),), optional=True), spend)
-    subset = cells_where(public.schema, where)
-    cells = Cells((Split(column, (code,)),)).joined(subset)
-    return _counts(public, Asked("proportion", column, (column,), ((label, "other"),), subset.where), cells, spend)
+        question = _counts(public, Asked("proportion", column, (column,), ((label,),)), Cells((Subset(column, (code,)),), optional=True), spend)
+    else:
+        subset = cells_where(public.schema, where)
+        cells = Cells((Split(column, (code,)),)).joined(subset)
+        question = _counts(public, Asked("proportion", column, (column,), ((label, "other"),), subset.where), cells, spend)
+    return with_noise(question, noise, question.query.sensitivity(public.neighbors)[0])  # type: ignore[index, arg-type]
 
 
 def histogram_question(public: PublicFacts, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None) -> Question:

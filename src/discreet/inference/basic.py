@@ -157,11 +157,11 @@ class CountResult(Result):
 
 
 class ProportionResult(ProportionInference):
-    """A proportion, with `test` and exact intervals. *Validity*: independent rows; a score interval by default, right for rare events too."""
+    """A proportion, with `test` and intervals by several methods. *Validity*: independent rows; exact coverage where their number is public."""
 
     __slots__ = ()
     title: ClassVar[str] = "Private proportion"
-    about: ClassVar[str] = "A score interval: the variance is taken at every candidate share, and the noisy count is never clamped."
+    about: ClassVar[str] = "Exact for the binomial law and the noise as released where the number of rows is public, else a score interval; the noisy count is never clamped."
 
     @property
     def labels(self) -> list[tuple[str, ...]]:
@@ -169,7 +169,8 @@ class ProportionResult(ProportionInference):
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
         _, share = _share_quantities(_share_statistics(self), level, target)
-        return (Quantity("proportion", *(value[:1] for value in (np.clip(share.estimate, 0.0, 1.0), share.low, share.high, share.sampling_variance, share.privacy_variance))),)
+        low, high = self._ends(level, target, self._interval_method(target))
+        return (Quantity("proportion", np.clip(share.estimate[:1], 0.0, 1.0), np.array([low]), np.array([high]), share.sampling_variance[:1], share.privacy_variance[:1]),)
 
 
 class HistogramResult(Result):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidParameter
-from discreet.inference.fiducial import Draws, Progress, Simulator, checked_draws
+from discreet.inference.fiducial import Draws, Progress, Simulator, checked_draws, simulated
 from discreet.inference.laws import Array
 from discreet.inference.streams import Stream
 from discreet.inference.tulap import ReleasedNoise
@@ -34,6 +34,11 @@ class Bootstrap:
         return float(np.std(self.draws, ddof=1))
 
     @property
+    def std_error_error(self) -> float:
+        """The Monte-Carlo standard error of `std_error` (of a normal law; it shrinks with the root of the draws)."""
+        return self.std_error / float(np.sqrt(2 * (len(self.draws) - 1)))
+
+    @property
     def bias(self) -> float:
         """How far simulated estimates lie from the parameter that made them, on average."""
         return float(np.mean(self.draws) - self.estimate)
@@ -52,7 +57,7 @@ class Bootstrap:
         return self._draws().error(level)
 
 
-def parametric_bootstrap(observed: float, simulate: Simulator, noise: ReleasedNoise, estimator: Callable[[Array], Array], *, size: int, draws: int = 2000, seed: int | str = 0) -> Bootstrap:
+def parametric_bootstrap(observed: float, simulate: Simulator, noise: ReleasedNoise, estimator: Callable[[Array], Array], *, size: int, draws: int = 2000, seed: int | str = 0, progress: Progress | None = None) -> Bootstrap:
     """The law of an estimator of a released statistic, simulated at its own estimate.
 
     Method.   θ̂ = estimator(observed); releases simulate(θ̂, U) + noise; their estimates. `estimator` maps an array of releases to estimates.
@@ -61,7 +66,7 @@ def parametric_bootstrap(observed: float, simulate: Simulator, noise: ReleasedNo
     """
     total, stream = checked_draws(draws), Stream(seed)
     estimate = float(np.asarray(estimator(np.array([float(observed)])))[0])
-    statistics = simulate(np.full(total, estimate), stream.uniforms((total, size), "data"))
+    statistics = simulated(simulate, np.full(total, estimate), stream, size=size, progress=progress)
     return Bootstrap(estimate, np.asarray(estimator(statistics + noise.quantile(stream.uniforms((total,), "noise")))))
 
 
@@ -72,6 +77,11 @@ class ReproducedSet:
     candidates: Array
     p_values: Array
     draws: int
+
+    @property
+    def errors(self) -> Array:
+        """Monte-Carlo standard errors of the p-values. Coverage does not depend on them: it holds with the draws as they are."""
+        return np.asarray(np.sqrt(self.p_values * (1 - self.p_values) / self.draws))
 
     def accepted(self, level: float = 0.95) -> npt.NDArray[np.bool_]:
         return np.asarray(self.p_values > 1 - level + 1e-12)
@@ -100,13 +110,12 @@ def reproduced_set(observed: Array, simulate: Simulator, noises: tuple[ReleasedN
     seen = np.atleast_1d(np.asarray(observed, dtype=float))
     table = np.asarray(candidates, dtype=float)
     table = table[:, None] if table.ndim == 1 else table
-    uniform = stream.uniforms((total, size), "data")
     noise = np.stack([law.quantile(stream.uniforms((total,), f"noise/{place}")) for place, law in enumerate(noises)], axis=1)
     p_values = np.empty(len(table))
     for place, theta in enumerate(table):
         at = np.broadcast_to(theta, (total, theta.size))
-        simulated = simulate(at[:, 0] if theta.size == 1 else at, uniform)
-        everything = np.vstack([seen, simulated.reshape(total, -1) + noise])
+        statistics = simulated(simulate, at[:, 0] if theta.size == 1 else at, stream, size=size)
+        everything = np.vstack([seen, statistics.reshape(total, -1) + noise])
         distance = _distances(everything)
         p_values[place] = np.mean(distance >= distance[0] * (1 - 1e-12))
         if progress is not None:

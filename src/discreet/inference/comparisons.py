@@ -225,7 +225,7 @@ class ComparisonResult(BaselineResult):
 
         Method.   The standardised contrast of the fitted independent table; its null law is simulated with sampling and the released noise, the
                   margins read anew from every simulated table. Strata: the contrasts weighted as for a common difference (Mantel and Haenszel, with noise).
-        Validity. Size 0.044 to 0.055 at α = 0.05 for 50 to 10 000 rows; below that where noise exceeds the table (docs/theory/tests.md, benchmarks/tests_size.py).
+        Validity. Size near α for 50 rows or more; up to 0.08 for 0.05 where noise exceeds every count and all shares are far from ½ (docs/theory/tests.md, benchmarks/tests_size.py).
         """
         tables, sign = self.pair(group, baseline=baseline), sign_of(alternative)
         root = signed_root if len(tables.counts) == 1 else stratified_root

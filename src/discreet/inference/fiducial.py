@@ -8,6 +8,8 @@ which parameter makes a simulated release equal to the one seen. The simulator c
 
     found = matched_draws(release_value, simulate, noise, size=rows, low=-5, high=5)
     found.interval(0.95), found.error(0.95)
+
+`discreet.inference.released` gives the released number and its noise; docs/how-to/simulation.md is an example from data to interval.
 """
 
 from __future__ import annotations
@@ -80,6 +82,18 @@ def checked_draws(draws: object) -> int:
     return draws
 
 
+def simulated(simulate: Simulator, theta: Array, stream: Stream, *, size: int, progress: Progress | None = None) -> Array:
+    """The statistics of one simulated data set for each row of `theta`, some at a time; the same numbers for the same stream, whatever `theta` is."""
+    total, rows = len(theta), max(1, MOST_AT_ONCE // max(size, 1))
+    parts = []
+    for start in range(0, total, rows):
+        many = min(rows, total - start)
+        parts.append(np.asarray(simulate(theta[start : start + many], stream.uniforms((many, size), f"data/{start}")), dtype=float))
+        if progress is not None:
+            progress(start + many, total)
+    return np.concatenate(parts)
+
+
 def matched_draws(observed: float, simulate: Simulator, noise: ReleasedNoise, *, size: int, low: float, high: float, draws: int = 2000, seed: int | str = 0, progress: Progress | None = None) -> Draws:
     """Solutions θ of simulate(θ, U) + noise = observed for `draws` draws of (U, noise): the fiducial (JIMI) law of one parameter in [low, high].
 
@@ -122,37 +136,53 @@ def _edge(simulate: Simulator, uniform: Array, target: Array, low: float, high: 
     return np.asarray(np.where(at_low, low, outer))
 
 
-def matched_vectors(observed: Array, simulate: Simulator, noises: tuple[ReleasedNoise, ...], *, size: int, start: Array, bounds: tuple[Array, Array], draws: int = 1000, seed: int | str = 0) -> Draws:
+def matched_vectors(observed: Array, simulate: Simulator, noises: tuple[ReleasedNoise, ...], *, size: int, start: Array, bounds: tuple[Array, Array], draws: int = 1000, seed: int | str = 0, progress: Progress | None = None) -> Draws:
     """The same for several parameters and as many statistics: θ with the least |simulate(θ, U) + noise − observed| for each draw.
 
-    Method.   Damped Newton steps with numerical derivatives at fixed U, all draws at once, kept within `bounds`; the best iterate of each draw is its answer.
+    Method.   Damped Newton steps with numerical derivatives at fixed U, many draws at once, kept within `bounds`; the best iterate of each draw is its answer.
               `start` (parameters,) is public, for example a moment estimate from the release. theta: (draws, parameters) → statistics (draws, statistics).
     Validity. Approximate. Statistics that are smooth in θ for fixed U; discrete ones should be scaled so that a step is small against the noise.
     """
     total, stream = checked_draws(draws), Stream(seed)
     low, high = (np.asarray(side, dtype=float) for side in bounds)
-    uniform = stream.uniforms((total, size), "data")
     noise = np.stack([law.quantile(stream.uniforms((total,), f"noise/{place}")) for place, law in enumerate(noises)], axis=1)
     target = np.asarray(observed, dtype=float) - noise
     scale = np.array([max(float(np.sqrt(law.variance)), 1e-300) for law in noises])
-    theta = np.broadcast_to(np.asarray(start, dtype=float), (total, len(low))).copy()
-    gap = (simulate(theta, uniform) - target) / scale
+    rows = max(1, MOST_AT_ONCE // max(size, 1))
+    found = []
+    for first in range(0, total, rows):
+        many = min(rows, total - first)
+        uniform, part = stream.uniforms((many, size), f"data/{first}"), target[first : first + many]
+
+        def gap(theta: Array, uniform: Array = uniform, part: Array = part) -> Array:
+            return np.asarray((simulate(theta, uniform) - part) / scale)
+
+        found.append(_nearest(gap, np.broadcast_to(np.asarray(start, dtype=float), (many, len(low))).copy(), low, high))
+        if progress is not None:
+            progress(first + many, total)
+    theta = np.concatenate(found)
+    return Draws(theta, theta, theta)
+
+
+def _nearest(gap_at: Callable[[Array], Array], theta: Array, low: Array, high: Array) -> Array:
+    """θ of each row with the least |gap|, by damped Gauss–Newton steps within the bounds."""
+    gap = gap_at(theta)
     step = 1e-5 * (high - low)
     for _ in range(NEWTON_STEPS):
-        slopes = np.empty((total, target.shape[1], len(low)))
+        slopes = np.empty((*gap.shape, len(low)))
         for place in range(len(low)):
             moved = theta.copy()
             moved[:, place] = np.where(theta[:, place] + step[place] <= high[place], theta[:, place] + step[place], theta[:, place] - step[place])
-            slopes[:, :, place] = ((simulate(moved, uniform) - target) / scale - gap) / (moved[:, place] - theta[:, place])[:, None]
+            slopes[:, :, place] = (gap_at(moved) - gap) / (moved[:, place] - theta[:, place])[:, None]
         normal = np.swapaxes(slopes, 1, 2) @ slopes
         normal += (1e-10 * np.trace(normal, axis1=1, axis2=2)[:, None, None] + 1e-12) * np.eye(len(low))
         move = -np.linalg.solve(normal, np.swapaxes(slopes, 1, 2) @ gap[:, :, None])[:, :, 0]
-        better = np.zeros(total, dtype=bool)
+        better = np.zeros(len(theta), dtype=bool)
         for length in (1.0, 0.3, 0.05):
             trial = np.clip(theta + length * move, low, high)
-            found = (simulate(trial, uniform) - target) / scale
+            found = gap_at(trial)
             take = ~better & ((found**2).sum(axis=1) < (gap**2).sum(axis=1))
             theta[take], gap[take], better = trial[take], found[take], better | take
         if not np.any(better):
             break
-    return Draws(theta, theta, theta)
+    return theta

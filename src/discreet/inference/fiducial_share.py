@@ -29,7 +29,7 @@ def _counts(count: NoisyCount) -> tuple[Array, Array]:
     A grid as fine as a 1024th of the noise is taken as continuous here, which moves probabilities by less than 1e-6.
     """
     noise, value, rows = count.noise, count.value, count.rows
-    wide = REACH * noise.spread + 2
+    wide = min(REACH * noise.spread + 2, noise.end)
     low, high = max(0.0, value - wide), min(float(rows), value + wide)
     if low > high or (low == high and noise.kind != "geometric"):
         return np.zeros(0), np.zeros(0)
@@ -52,7 +52,7 @@ def _density(noise: ReleasedNoise, t: Array) -> Array:
         return np.asarray(np.exp(-0.5 * (t / noise.spread) ** 2) / (noise.spread * math.sqrt(2 * math.pi)))
     if noise.kind == "laplace":
         return np.asarray(0.5 * np.exp(-np.abs(t) / noise.spread) / noise.spread)
-    return np.asarray(np.power(noise.b, np.abs(np.rint(t))) * (-math.expm1(-1 / noise.spread)) / (1 + noise.b))
+    return np.asarray(np.power(noise.b, np.abs(np.rint(t))) * (-math.expm1(-1 / noise.spread)) / (1 + noise.b) / (1 - noise.cut))
 
 
 class FiducialShare:

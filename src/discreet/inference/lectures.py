@@ -170,6 +170,8 @@ class LectureResult(RegressionResult):
             f"Spent {facts.spend}{f' and δ₀ = {decimal_text(facts.delta)}' if facts.delta else ''} in {len(self.releases)} releases, neighbours {first.neighbors}; noise % is the share of the variance that privacy cost.",
             f"{self.rows:.0f} rows ({'public' if known else 'noisy count'}); condition number of the scaled columns {self.condition_number:.3g}.",
         ]
+        if first.asked.where:
+            notes.append(f"Only rows where {first.asked.where}.")
         if self.family.residual:
             notes.append(f"Residuals are clipped at {self.family.c:g} times the scale {number_text(self.scale, self.scale / 100)}, and rows far out count less.")
         if not self.fitted.resolved:

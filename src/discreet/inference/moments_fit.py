@@ -132,6 +132,8 @@ class MomentsResult(RegressionResult):
             f"From one matrix of second moments; {self.rows:.0f} rows; residual s.d. {number_text(self.scale, self.scale / 100)}; condition number {self.condition_number:.3g}; noise of a second moment {decimal_text(self._reading.noise, 2)}.",
             "For errors of equal variance (homoskedastic): standard errors are not a sandwich.",
         ]
+        if first.asked.where:
+            notes.append(f"Only rows where {first.asked.where}.")
         if not self.fitted.resolved:
             notes.append("NOT RESOLVED: some direction of the columns is lost in noise; its coefficients have wide intervals. dp.ols without method= needs far fewer rows.")
         if first.neighbors.rows > 1:

@@ -65,7 +65,7 @@ class ProportionPlan:
 
     def with_privacy(self, epsilon: float) -> ProportionPlan:
         """The same plan with another ε (Tulap noise) or μ (Gaussian noise)."""
-        return replace(self, noise=ReleasedNoise(self.noise.kind, 1 / epsilon))
+        return replace(self, noise=self.noise.at_privacy(epsilon))
 
     @property
     def privacy(self) -> float:
@@ -113,8 +113,18 @@ class PowerResult:
         flat = self.nonprivate
         return {"private": np.array([plan.power(self.rows) for plan in plans]), "nonprivate": np.full(len(plans), flat), "randomised": np.array([plan.randomised(self.rows) for plan in plans])}
 
+    @property
+    def privacy_axis(self) -> tuple[float, str]:
+        """The planned place on the axis of `privacy_curves`, and the axis's name."""
+        return self.plan.privacy, "μ" if self.plan.noise.kind == "gaussian" else "ε"
+
+    @property
+    def headline(self) -> str:
+        """What a picture of it is called."""
+        return f"Power: {self.plan.null:g} against {self.plan.share:g}, {self.plan.alternative}"
+
     def plot(self, *, path: str | None = None) -> Any:
-        """Two panels: power by rows and power by ε (or μ), beside the tests without privacy and with randomised response; saved if a path is given."""
+        """Two panels: power by rows and power by ε (or μ), beside the test without privacy and, where it is known, with randomised response; saved if a path is given."""
         from discreet.plots import plot_power
 
         return plot_power(self, path=path)

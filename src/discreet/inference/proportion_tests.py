@@ -7,6 +7,8 @@
     fiducial      DP-JIMI, of the count as in exact, computed without simulation.
     normal        Vu and Slavković's normal approximation.
     score         normal sampling error and the noise's own law; the only one where the number of rows is private.
+
+Where the number of rows is public, tests and intervals are "exact" unless another method is named, so that an interval holds just the shares that its test does not reject.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from discreet.inference.fiducial_share import FiducialShare
 from discreet.inference.hypothesis import HypothesisTest
 from discreet.inference.laws import tail_and_density
 from discreet.inference.results import Result, checked_level, checked_target
-from discreet.inference.shares import ShareStatistics
+from discreet.inference.shares import ShareStatistics, share_interval
 from discreet.inference.tulap import checked_share
 
 METHODS = ("exact", "conservative", "symmetric", "fiducial", "normal", "score")
@@ -53,18 +55,29 @@ class ProportionInference(Result):
         p = self._score_p_value(share, side) if used == "score" else _p_value(self._noisy(used), share, side, used)
         return HypothesisTest("Private test of a proportion", f"P({self.labels[0][0]})", share, side, used, p, float(np.clip(self._statistics().share[0], 0.0, 1.0)), ABOUT[used], self)
 
-    def confidence_interval(self, level: float = 0.95, *, target: str = "population", method: str = "score") -> npt.NDArray[np.float64]:
+    def confidence_interval(self, level: float = 0.95, *, target: str = "population", method: str | None = None) -> npt.NDArray[np.float64]:
         """The interval, of shape (1, 2), within [0, 1].
 
-        Method.   "score" (default), or the shares that a test does not reject: "exact", "conservative", "symmetric", "fiducial", "normal".
+        Method.   The shares that the test of the same method does not reject. "exact" by default where the number of rows is public, as for `test`; else "score". The
+                  others are "conservative", "symmetric", "fiducial" and "normal". ``target="data"`` (privacy error alone) is always "score".
         Validity. "exact" and "conservative" cover with probability ≥ level at every share and number of rows ("exact" on average over its
-                  uniform). "score" needs no uniform and is as short, but falls to 0.93 for 0.95 at some shares where there are few rows or little noise.
+                  uniform, which whole counts get). "score" falls to 0.93 for 0.95 at some shares where there are few rows or little noise.
         """
-        if self._checked_method(method) == "score":
-            return super().confidence_interval(level, target=target)
-        if checked_target(target) == "data":
+        used = self._interval_method(target) if method is None else self._checked_method(method)
+        if used != "score" and checked_target(target) == "data":
             raise InvalidParameter("target=", f"method={method!r} is about the population", "it contains sampling error", "leave target= out, or pass method='score'")
-        return np.array([_interval(self._noisy(method), checked_level(level), method)])
+        low, high = self._ends(checked_level(level), checked_target(target), used)
+        return np.array([[low, high]])
+
+    def _interval_method(self, target: str) -> str:
+        """The method of intervals that are asked for without one."""
+        return "exact" if self._count_is_binomial and target == "population" else "score"
+
+    def _ends(self, level: float, target: str, method: str) -> tuple[float, float]:
+        if method != "score":
+            return _interval(self._noisy(method), level, method)
+        low, high = share_interval(self._statistics(), level, target=target)
+        return float(low[0]), float(high[0])
 
     @property
     def _count_is_binomial(self) -> bool:

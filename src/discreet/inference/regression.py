@@ -38,6 +38,9 @@ class WaldTest:
     degrees: int
     p_value: float
 
+    def __str__(self) -> str:
+        return f"Wald test: chi-square = {self.statistic:.4g} on {self.degrees} degree{'s' if self.degrees != 1 else ''} of freedom, p {'< 1e-15' if self.p_value < 1e-15 else f'= {self.p_value:.3g}'}"
+
 
 @dataclass(frozen=True)
 class RegressionResult:
@@ -91,7 +94,13 @@ class RegressionResult:
         return np.asarray(privacy / np.maximum(sampling + privacy, 1e-300))
 
     @property
+    def noise_to_signal(self) -> Array:
+        """The privacy part of each standard error over the size of its coefficient: where it passes 1, noise swamps the signal."""
+        return np.asarray(self.privacy_errors / np.maximum(np.abs(self.params), 1e-300))
+
+    @property
     def z_values(self) -> Array:
+        """Coefficients over their standard errors."""
         return np.asarray(self.params / self.std_errors)
 
     @property
@@ -207,15 +216,21 @@ class RegressionResult:
         records = self.records(level)
         return _frame({name: [record[name] for record in records] for name in records[0]}, backend)
 
-    def plot(self, level: float = 0.95, *, reference: Any = None, path: str | None = None) -> Any:
-        """Intervals of the coefficients; `reference` (estimate, low, high for each) is drawn beside them."""
-        from discreet.plots import plot_coefficients
+    def plot(self, level: float = 0.95, *, reference: Any = None, intercept: bool = True, path: str | None = None) -> Any:
+        """Intervals of the coefficients, in panels of like size; `reference` (estimate, low, high for each, or by name) is drawn beside them."""
+        from discreet.regression_plots import plot_coefficients
 
-        return plot_coefficients(self, level, reference=reference, path=path)
+        return plot_coefficients(self, checked_level(level), reference=reference, intercept=intercept, path=path)
+
+    def plot_ellipse(self, first: str, second: str, level: float = 0.95, *, reference: Any = None, path: str | None = None) -> Any:
+        """The joint confidence region of two coefficients; `reference` is a point to mark."""
+        from discreet.regression_plots import plot_ellipse
+
+        return plot_ellipse(self, first, second, checked_level(level), reference=reference, path=path)
 
     def plot_trajectory(self, *, path: str | None = None) -> Any:
         """The iterates, in standard errors from the estimate."""
-        from discreet.plots import plot_trajectory
+        from discreet.regression_plots import plot_trajectory
 
         return plot_trajectory(self, path=path)
 
@@ -238,7 +253,7 @@ class RegressionResult:
             back=decode.metric_matrix(first, radius)[:, :size].T, sigma=decode.scale_at(gradients[0]), rows=rows, cluster=gradients[0].neighbors.rows,
             residual=self.family.residual, trust=self.facts.trust * (decode.scale_at(gradients[0]) if self.family.residual else 1.0), moves=moves,
             burn_noise=decode.read_gradient(burn, radius, rows).noise, first=decode.read_gram(first, radius, rows), second=decode.read_gram(second, radius, rows),
-            scores=decode.read_gram(scores, radius, rows), largest=(float(first.query.worth), float(scores.query.worth)))  # type: ignore[attr-defined]
+            scores=decode.read_gram(scores, radius, rows), largest=(float(first.query.worth), float(scores.query.worth)), noise_index=self.facts.noise_index, constant=self._constant)  # type: ignore[attr-defined]
         return estimated(numbers)
 
     @property
@@ -256,10 +271,16 @@ class RegressionResult:
         shift = np.zeros(len(names))
         if self.family.residual:
             matrix = matrix * self._half
-            for place, column in enumerate(self._columns):
-                if not column.pieces:
-                    shift[place] = self._center
+            whole: Any = self._last_gradient.query
+            shift = self._center * np.asarray(whole.model.constant[: len(names)], dtype=np.float64)
         return names, matrix, shift
+
+    @property
+    def _constant(self) -> Array | None:
+        """The intercept's place, for families whose outcomes can be separated (0 everywhere without an intercept)."""
+        if self.family.kind not in ("logistic", "tabulated mean"):
+            return None
+        return np.array([0.0 if column.pieces else 1.0 for column in self._columns])
 
     @property
     def _half(self) -> float:

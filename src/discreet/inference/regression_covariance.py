@@ -6,7 +6,8 @@ With H and Q the regularised curvature and score matrices, s_g² the noise of th
 
 in the metric; the second term is the noise of the first curvature times the noise of the points it was applied to (for symmetric noise,
 E[EvvᵀE] = (s²/2)(‖v‖²I + vvᵀ)). Where the curvature does not stand clear of its noise, intervals are as wide as if it were 5 % of its largest
-possible value; steps that were cut short, and a last gradient that stands clear of its noise, are added. All is linear in the sums: the number of rows cancels (but for the degrees of
+possible value; steps that were cut short, a last gradient that stands clear of its noise, and up to a tenth of the slopes for each unit by which
+a yes/no predictor's standard deviation exceeds 4 are added. All is linear in the sums: the number of rows cancels (but for the degrees of
 freedom n − p), so a noisy one does no harm.
 
 Validity.   Independent rows (or units, whose rows may be alike: the sampling part is multiplied by the rows of a unit); the noise small enough
@@ -26,6 +27,8 @@ from discreet.inference.regression_decode import Reading, trusted
 
 UNRESOLVED = 2.5  # standard deviations of noise below which the curvature's level counts as lost
 PESSIMISTIC = 0.05  # of the largest curvature: what is then assumed
+SEPARATED = 4.0  # the predictor's standard deviation above which yes/no outcomes count as nearly separated
+SEPARATED_ERROR, SEPARATED_NOISE = 0.1, 0.02  # what each unit beyond adds to the slopes' relative error, in full from this noise index on
 NOT_CONVERGED = 4.0  # the check's distance from its mean, in standard deviations of a chi-square, beside a constant
 
 
@@ -53,6 +56,8 @@ class Numbers:
     second: Reading
     scores: Reading
     largest: tuple[float, float]
+    noise_index: float
+    constant: Array | None = None  # the β of a predictor of 1, where outcomes can be separated (a bounded mean)
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,12 @@ class Estimate:
     resolved: bool
     curvature: Shrunk
     scores: Shrunk
+    spread: float = 0.0  # of the predictor, where outcomes can be separated
+
+    @property
+    def separated(self) -> bool:
+        """Whether the predictor spreads so far that outcomes are nearly separated."""
+        return self.spread > SEPARATED
 
     def variances(self, along: Array) -> tuple[Array, Array]:
         """(sampling, privacy) variances of along @ β, one for each row of `along`."""
@@ -85,7 +96,8 @@ class Estimate:
         """Standard errors that other noise would have given, relative to the reported ones: shape (draws, rows of `along`)."""
         moved = along @ self.back
         reported = sum(self.variances(along))
-        return np.asarray(np.sqrt(np.einsum("ij,bjk,ik->bi", moved, self.redraws, moved) / np.maximum(reported, 1e-300)))
+        drawn = ((moved @ self.redraws) * moved).sum(axis=2)
+        return np.asarray(np.sqrt(drawn / np.maximum(reported, 1e-300)))
 
     def redrawn_covariances(self, along: Array) -> Array:
         moved = along @ self.back
@@ -121,13 +133,25 @@ def estimated(numbers: Numbers) -> Estimate:
     limit = last.noise**2 * (1 + weights[-1] / max(1 - weights[-1], 1e-12)) * (size + NOT_CONVERGED * np.sqrt(2 * size) + 8)
     converged = bool(last.value @ last.value <= limit)
     missed = [weights @ (steps - taken), *([] if converged else [numbers.sigma * inverse @ last.value])]
+    slopes = _slopes(numbers, beta)
+    spread = float(np.linalg.norm(slopes))
+    if spread > SEPARATED:
+        missed.append(SEPARATED_ERROR * min(1.0, numbers.noise_index / SEPARATED_NOISE) * (spread - SEPARATED) * slopes)
     resolved = bool(np.trace(curvature_read.value) >= UNRESOLVED * curvature_read.noise * np.sqrt(size))
     if not resolved:
         lost = sigma2 * (scores.matrix / effective + pooled * identity) / (PESSIMISTIC * numbers.largest[0]) ** 2
         further, redraws = further + lost, redraws + lost
-    for miss in missed:  # steps cut short, and a last gradient that stands clear of its noise
+    for miss in missed:  # steps cut short, a last gradient that stands clear of its noise, slopes that separate outcomes
         further, redraws = further + np.outer(miss, miss), redraws + np.outer(miss, miss)
-    return Estimate(np.asarray(beta), numbers.back, sampling, noise, further, redraws, converged, resolved, curvature, scores)
+    return Estimate(np.asarray(beta), numbers.back, sampling, noise, further, redraws, converged, resolved, curvature, scores, spread)
+
+
+def _slopes(numbers: Numbers, beta: Array) -> Array:
+    """The estimate in the metric, without its constant part; 0 where outcomes cannot be separated."""
+    if numbers.constant is None:
+        return np.zeros(len(beta))
+    theta, constant = np.linalg.solve(numbers.back, beta), np.linalg.solve(numbers.back, numbers.constant)
+    return np.asarray(theta - constant * (constant @ theta) / max(float(constant @ constant), 1e-300))
 
 
 def _pooled(numbers: Numbers) -> Reading:

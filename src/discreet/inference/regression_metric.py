@@ -6,6 +6,7 @@ standard deviation s, and S becomes L⁻¹·(M made safe)·L⁻ᵀ.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.inference.laws import Array
+from discreet.inference.regression_curvature import floored
 
 LARGEST_MOMENT = 1.0  # |u_j| ≤ 1, so no second moment is larger
 SMALLEST_MOMENT = 2.0**-24  # a column whose spread is below 2**-12 of its half-range has few grid points left
@@ -30,7 +32,7 @@ class MetricState:
     moment: Array
     resolved: npt.NDArray[np.bool_]
 
-    @property
+    @functools.cached_property
     def root(self) -> Array:
         """L with L·S·Lᵀ = I: the symmetric inverse root after scaling each column to 1, so that coordinates keep their meaning."""
         return inverse_root(self.moment)
@@ -63,8 +65,7 @@ def safe_moment(released: Array, noise: float) -> Array:
     shrunk = correlation * kept
     np.fill_diagonal(shrunk, np.maximum(np.diag(correlation), 1e-3))
     floor = max(EIGENVALUE_FLOOR, NOISE_FLOOR * math.sqrt(float(((error * (kept > 0)) ** 2).sum(axis=1).max()))) if size else EIGENVALUE_FLOOR
-    values, vectors = np.linalg.eigh(_even(shrunk))
-    return np.asarray(scale * ((vectors * np.maximum(values, floor)) @ vectors.T))
+    return np.asarray(scale * floored(shrunk, floor))
 
 
 def after_round(state: MetricState, released: Array, noise: float, least: Array) -> MetricState:

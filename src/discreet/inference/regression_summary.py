@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 TITLES = {"robust": "Private robust regression", "ols": "Private least squares", "logistic": "Private logistic regression", "poisson": "Private Poisson regression", "m_estimate": "Private M-estimate"}
 
+DISPERSED = 1.15  # mean square of standardised, clipped residuals; Poisson counts have 0.95 or less
+
 
 def fit_summary(result: RegressionResult, level: float) -> Summary:
     """One line a coefficient: estimate, standard error and its two parts, z, p, interval, and the share of the variance that privacy cost."""
@@ -30,6 +32,15 @@ def fit_summary(result: RegressionResult, level: float) -> Summary:
     return Summary(title, header, tuple(rows), tuple(_notes(result)))
 
 
+def overdispersed(result: RegressionResult) -> bool:
+    """Whether the scores that a Poisson fit released spread clearly more than Poisson counts would: by a fifth, and three standard deviations of their noise.
+
+    In the metric the columns are about white, so that the level of the scores is about the mean square of the standardised, clipped residuals.
+    """
+    scores = result.fitted.scores
+    return bool(result.family.kind == "poisson" and scores.level > DISPERSED + 3 * scores.noise / len(scores.matrix) ** 0.5)
+
+
 def _notes(result: RegressionResult) -> list[str]:
     first, facts = result.releases[0], result.facts
     known = first.public_rows is not None and not any(release.asked.by[0].startswith("count") for release in result.releases)
@@ -41,12 +52,16 @@ def _notes(result: RegressionResult) -> list[str]:
         notes.append(f"Only rows where {first.asked.where}.")
     if result.family.residual:
         notes.append(f"Residuals are clipped at {result.family.c:g} times the scale {number_text(result.scale, result.scale / 100)}, and rows far out count less.")
+    if overdispersed(result):
+        notes.append(f"OVERDISPERSED: standardised residuals have a mean square of {result.fitted.scores.level:.2f}, Poisson counts about 0.95; coefficients are off by more than the intervals say. Name the mean function with dp.m_estimate instead.")
     if facts.noise_index >= 0.1:
         notes.append("Noise dominates this fit: intervals are wide and still cover. Spend more, use fewer columns, or more rows.")
     if not result.fitted.resolved:
         notes.append("NOT RESOLVED: the curvature is lost in noise; intervals assume 5 % of its largest possible value.")
     if not result.converged:
         notes.append("NOT CONVERGED: the last gradient stands clear of its noise; its distance was added to the intervals.")
+    if result.fitted.separated:
+        notes.append(f"NEARLY SEPARATED: the predictor's standard deviation is about {result.fitted.spread:.1f}, so almost every outcome is certain; slopes are known only roughly, and intervals were widened.")
     lost = [name for name, found in result.resolved.items() if not found]
     if lost:
         notes.append(f"Spread lost in noise: {', '.join(lost)}.")

@@ -25,6 +25,6 @@ class ResidualsResult(HistogramResult):
 
     def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
         """Bars with intervals, the normal law beside them; saved if a path is given."""
-        from discreet.plots import plot_residuals
+        from discreet.regression_plots import plot_residuals
 
         return plot_residuals(self, checked_level(level), path=path)

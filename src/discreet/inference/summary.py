@@ -28,12 +28,12 @@ class Summary:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=self.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(title=Text(self.title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
         for position, name in enumerate(self.header):
             numeric = all(_is_number(row[position]) for row in self.rows)
-            table.add_column(name, justify="right" if numeric else "left", no_wrap=True)
+            table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
         for row in self.rows:
-            table.add_row(*map(Text, row))  # a label is no markup
+            table.add_row(*map(Text, row))  # a label is no markup, nor is a title or a name
         buffer = io.StringIO()
         console = Console(file=buffer, width=max(100, 12 * len(self.header) + 40), color_system=None, legacy_windows=False)
         console.print(table)
@@ -122,4 +122,4 @@ def number_text(value: float, error: float) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return bool(text) and text.replace("…", "").replace(" ", "").replace("-", "").replace(".", "").replace("e", "").isdigit()
+    return bool(text) and text.lstrip("<").replace("…", "").replace(" ", "").replace("-", "").replace(".", "").replace("e", "").isdigit()

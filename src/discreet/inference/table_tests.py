@@ -19,12 +19,12 @@ from discreet.inference.tables import (
     MANY_DRAWS,
     NoisyTables,
     chi_square,
-    fit_independence,
     kruskal_wallis,
     mann_whitney,
     poisson_draws,
     rank_scores,
     rank_statistic,
+    read_margins,
     seed_of,
     table_p_value,
     tail_by_simulation,
@@ -188,10 +188,10 @@ class RankResult(TestedResult):
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
         tables = self.noisy_table()
-        fit = fit_independence(tables)
-        t, _ = rank_statistic(tables)
+        fit = read_margins(tables)
         scores = rank_scores(fit)
         centred = scores - (scores * fit.q).sum()
+        t, _ = rank_statistic(tables, fit, centred)
         rows = np.maximum(tables.known.sum(axis=-1), 1.0)
         noise = noise_of(self.release.mechanism, 1.0)
         weights = noise.scaled(centred)
@@ -204,8 +204,8 @@ class RankResult(TestedResult):
     def test(self, *, group: object = None, baseline: object = None, alternative: str = "two-sided", few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
         """Without arguments: whether all groups have one distribution (Kruskal–Wallis). With a group, its baseline (default: the first) or an alternative: these two alone (Mann–Whitney).
 
-        Method.   Mid-ranks of the bins from the pooled noisy table, group sums of centred ranks weighted by sampling and noise variance; the null law is simulated with
-                  the released noise and ranks read anew each time.
+        Method.   Mid-ranks of the bins from the pooled noisy table, less where noise hides a bin (`rank_weights`); group sums weighted by sampling and noise variance; the null
+                  law is simulated with the released noise and ranks read anew each time.
         Validity. Size by simulation: benchmarks/tests_size.py. One group or one bin has p = 1.
         """
         tables, names = self.noisy_table(), self.release.asked.labels[0]

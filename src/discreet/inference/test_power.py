@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 from discreet.errors import InvalidParameter
 from discreet.inference.laws import Array
-from discreet.inference.power import MOST_ROWS, PowerResult, grid_of_rows
+from discreet.inference.power import MOST_ROWS, PowerResult
 from discreet.inference.summary import Summary
 from discreet.inference.tulap import ReleasedNoise
 
@@ -107,25 +107,13 @@ class PlannedPower(PowerResult):
         plans = [replace(plan, scale=plan.scale / float(value)) for value in values]
         return {"private": np.array([one.power(self.rows) for one in plans]), "nonprivate": np.full(len(plans), self.nonprivate)}
 
-    def plot(self, *, path: str | None = None) -> Any:
-        """Two panels: power by rows, and by multiples of the planned ε or μ, beside the test without privacy; saved if a path is given."""
-        from discreet.plots import ACCENT, INK, figure, save
+    @property
+    def privacy_axis(self) -> tuple[float, str]:
+        """Multiples of the planned ε or μ."""
+        return 1.0, "ε or μ, times the planned one"
 
-        rows, values = grid_of_rows(self.rows), np.exp2(np.linspace(-3.0, 3.0, 19))
-        canvas = figure(9.0, 3.6)
-        for place, (across, curves, label) in enumerate(((rows, self.curves(rows), "rows"), (values, self.privacy_curves(values), "ε or μ, times the planned one"))):
-            axes = canvas.add_subplot(1, 2, place + 1)
-            axes.plot(across, curves["nonprivate"], color="#616e7c", linewidth=1.2, linestyle="--", label="without privacy")
-            axes.plot(across, curves["private"], color=ACCENT, linewidth=2.0, label="private")
-            axes.axvline(self.rows if place == 0 else 1.0, color="#cbd2d9", linewidth=0.8)
-            axes.set_xscale("log")
-            axes.set_ylim(0.0, 1.02)
-            axes.set_xlabel(label, fontsize=8)
-            axes.set_ylabel("power", fontsize=8)
-            axes.tick_params(labelsize=8, colors=INK)
-            for side in ("top", "right"):
-                axes.spines[side].set_visible(False)
-            if place == 0:
-                axes.legend(fontsize=7, frameon=False)
-                axes.set_title(f"Power of {getattr(self.plan, 'name', 'a test')}", loc="left", fontsize=10, color=INK)
-        return save(canvas, path)
+    @property
+    def headline(self) -> str:
+        """What a picture of it is called."""
+        plan: Any = self.plan
+        return f"Power of {plan.name}"

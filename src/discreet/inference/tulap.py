@@ -77,7 +77,10 @@ class ReleasedNoise:
 
     @property
     def variance(self) -> float:
-        """Variance, with the part due to the grid; of the uncut law."""
+        """Variance, with the part due to the grid."""
+        if self.cut:  # the mean square of its quantiles
+            u = (np.arange(4096) + 0.5) / 4096
+            return float(np.mean(tulap_quantile(u, self.b, self.cut) ** 2))
         grid = self.step**2 / 12
         if self.kind == "gaussian":
             return self.spread**2 + grid
@@ -120,6 +123,16 @@ class ReleasedNoise:
             return np.asarray((np.floor(t / self.step) + 0.5) * self.step if self.step else t)
         return np.asarray(np.rint(t / self.step) * self.step if self.step else t)
 
+    @property
+    def end(self) -> float:
+        """Where cut noise ends; infinity for all other noise."""
+        return float(-tulap_quantile(0.0, self.b, self.cut)) if self.cut else math.inf
+
+    def at_privacy(self, amount: float) -> ReleasedNoise:
+        """The continuous law of another ε (or μ); cut noise keeps its δ = q(1 − b)/(2b(1 − q))."""
+        delta = self.cut * -math.expm1(-1 / self.spread) / (2 * self.b * (1 - self.cut)) if self.cut else 0.0
+        return ReleasedNoise(self.kind, 1 / amount, 0.0, truncation(amount, delta) if delta else 0.0)
+
     def smoothed(self) -> ReleasedNoise:
         """The law after a uniform on (−½, ½) was added to geometric noise: Tulap. Other laws stay."""
         return ReleasedNoise("tulap", self.spread) if self.kind == "geometric" else self
@@ -127,6 +140,9 @@ class ReleasedNoise:
 
 def released_noise(mechanism: Any) -> ReleasedNoise:
     """The law of a mechanism's noise, in units of the statistic."""
+    if mechanism.kind == "cut tulap":
+        spread = float(mechanism.spread)
+        return ReleasedNoise("tulap", spread, float(mechanism.step), 2 * float(_tulap_lower(np.asarray(-float(mechanism.reach * mechanism.step)), math.exp(-1 / spread))))
     if mechanism.kind not in ("geometric", "tulap", "gaussian", "laplace"):
         raise NoTheorem("an exact law", f"{mechanism.kind} noise is not one number's additive noise", "the law of the released number is needed", "use the result's own intervals")
     return ReleasedNoise(mechanism.kind, float(mechanism.spread), 0.0 if mechanism.kind == "geometric" else float(mechanism.step))
@@ -134,7 +150,7 @@ def released_noise(mechanism: Any) -> ReleasedNoise:
 
 def released_value(mechanism: Any, integer: int) -> float:
     """A released whole number of grid steps, in units of the statistic; a Tulap cell stands at its middle."""
-    return float((integer + (0.5 if mechanism.kind == "tulap" else 0)) * mechanism.step)
+    return float((integer + (0.5 if mechanism.kind in ("tulap", "cut tulap") else 0)) * mechanism.step)
 
 
 def public_uniform(release: Any) -> float:

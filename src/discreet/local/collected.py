@@ -52,15 +52,39 @@ class Collected:
             raise InvalidParameter("adding collected reports", "they were made under different specs", "their counts do not mean the same", "infer from each alone")
         return Collected(self.spec, tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)), self.reports + other.reports, self.invalid + other.invalid)
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"discreet": _FORMAT, "spec": self.spec.to_dict(), "counts": list(self.counts), "reports": self.reports, "invalid": self.invalid}
+
     def to_json(self) -> str:
         """All of it, as JSON text."""
-        return json.dumps({"discreet": _FORMAT, "spec": self.spec.to_dict(), "counts": list(self.counts), "reports": self.reports, "invalid": self.invalid})
+        return json.dumps(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Collected:
-        """What `to_json` wrote."""
-        record = json.loads(text)
-        return cls(spec_from_dict(record["spec"]), tuple(record["counts"]), record["reports"], record["invalid"])
+        """What `to_json` wrote; anything else is refused."""
+        try:
+            return collected_from_dict(json.loads(text))
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError):
+            raise InvalidParameter("Collected.from_json", f"this is not a text of {_FORMAT}", "another layout could be read wrongly", "pass what to_json() of this version wrote") from None
+
+
+def collected_from_dict(record: dict[str, Any]) -> Collected:
+    """What `Collected.to_dict` wrote; raises ValueError where its counts cannot be those of its reports."""
+    if record["discreet"] != _FORMAT:
+        raise ValueError("another format")
+    spec, counts, reports, invalid = spec_from_dict(record["spec"]), tuple(record["counts"]), record["reports"], record["invalid"]
+    whole = all(type(number) is int for number in (*counts, reports, invalid)) and min(reports, invalid) >= 0
+    if not whole or len(counts) != len(_counts(spec, _as_array(spec, []))):
+        raise ValueError("not whole numbers, or too few")
+    if isinstance(spec, (LaplaceResponse, GaussianResponse)):
+        possible = counts[1] >= 0 and counts[0] ** 2 <= counts[1] * reports
+    elif isinstance(spec, UnaryResponse):
+        possible = all(0 <= count <= reports for count in counts)
+    else:
+        possible = min(counts) >= 0 and sum(counts) == reports
+    if not possible:
+        raise ValueError("counts that no reports have")
+    return Collected(spec, counts, reports, invalid)
 
 
 def collect(spec: LocalSpec, reports: Iterable[Any]) -> Collected:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,7 @@ from discreet.inference.hypothesis import HypothesisTest
 from discreet.inference.results import checked_level
 from discreet.inference.summary import Summary, number_text
 from discreet.local.binomials import LinkedCounts
-from discreet.local.results import checked_alternative
+from discreet.local.results import RESULT_FORMAT, checked_alternative
 from discreet.local.shares import LocalShares, normal_p_values, statistics_of
 
 Array = npt.NDArray[np.float64]
@@ -32,6 +34,7 @@ class Difference:
     first: LocalShares
     second: LocalShares
     label: str
+    what: ClassVar[str] = "difference"
 
     @property
     def estimate(self) -> float:
@@ -70,8 +73,15 @@ class Difference:
         row = (self.label, number_text(self.estimate, error), number_text(error, error), f"{number_text(low, error)} … {number_text(high, error)}", f"{self.test().p_value:.3g}")
         return Summary("Difference of shares from randomised reports", ("", "difference", "std. error", f"{100 * level:g}% interval", "p (equal)"), (row,), (self.test().about,))
 
+    def to_json(self) -> str:
+        """Everything, as JSON text; `dp.from_json` reads it back."""
+        return json.dumps({"discreet": RESULT_FORMAT, "what": self.what, "label": self.label, "groups": [group.collected.to_dict() for group in (self.first, self.second)]})
+
     def __str__(self) -> str:
         return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     def _counts(self) -> tuple[LinkedCounts, LinkedCounts]:
         return _of(self.first, self.label), _of(self.second, self.label)

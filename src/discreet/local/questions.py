@@ -8,14 +8,14 @@ from typing import Any
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.accounting.pricing import guarantee_of
-from discreet.errors import NoTheorem
-from discreet.local.collected import Collected, collect
+from discreet.errors import DiscreetError, InvalidParameter, NoTheorem
+from discreet.local.collected import Collected, collect, collected_from_dict
+from discreet.local.differences import Difference, difference
 from discreet.local.means import LocalMean
-from discreet.local.results import LocalResult
+from discreet.local.results import RESULT_FORMAT, LocalResult
 from discreet.local.shares import LocalShares
 from discreet.mechanisms.local import GaussianResponse, LaplaceResponse, LocalSpec, OneBitResponse, checked_spec
 
-_RESULTS: dict[str, type[LocalResult]] = {kind.what: kind for kind in (LocalShares, LocalMean)}
 _MEASURED = (OneBitResponse, LaplaceResponse, GaussianResponse)
 
 
@@ -38,7 +38,16 @@ def guarantee(spec: LocalSpec) -> Guarantee:
     return guarantee_of(checked_spec(spec))
 
 
-def result_from_json(text: str) -> LocalResult:
-    """The result that `to_json` of a result wrote."""
-    record = json.loads(text)
-    return _RESULTS[record["what"]](Collected.from_json(json.dumps(record["collected"])))
+def result_from_json(text: str) -> LocalResult | Difference:
+    """The result that `to_json` of a result wrote; `dp.from_json` reads these texts too."""
+    try:
+        record = json.loads(text)
+        if isinstance(record, dict) and record.get("discreet") == RESULT_FORMAT:
+            if record["what"] == Difference.what:
+                first, second = (LocalShares(collected_from_dict(group)) for group in record["groups"])
+                return difference(first, second, label=record["label"])
+            made = collected_from_dict(record["collected"])
+            return {LocalShares.what: shares, LocalMean.what: mean}[record["what"]](made.spec, made)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError, DiscreetError):
+        pass
+    raise InvalidParameter("from_json", f"this is not a text of {RESULT_FORMAT}", "another layout could be read wrongly", "pass what to_json() of this version wrote")

@@ -17,6 +17,7 @@ from discreet.inference.summary import SHOWN_CELLS, Summary, number_text
 from discreet.local.collected import Collected
 
 Array = npt.NDArray[np.float64]
+RESULT_FORMAT = "local result/1"
 ALTERNATIVES = ("two-sided", "greater", "less")
 
 
@@ -111,8 +112,8 @@ class LocalResult:
         return plot_local(self, level, path=path)
 
     def to_json(self) -> str:
-        """Everything, as JSON text; `discreet.local.result_from_json` reads it back."""
-        return json.dumps({"discreet": "local result/1", "what": self.what, "collected": json.loads(self.collected.to_json())})
+        """Everything, as JSON text; `dp.from_json` reads it back."""
+        return json.dumps({"discreet": RESULT_FORMAT, "what": self.what, "collected": self.collected.to_dict()})
 
     def _notes(self, target: str) -> tuple[str, ...]:
         made = self.collected

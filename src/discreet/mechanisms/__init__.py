@@ -1,25 +1,28 @@
-"""Frozen descriptions of what is done to a statistic; the sampler and the accountant read the same object."""
+"""Frozen descriptions of what is done to a statistic; the sampler and the accountant read the same object.
 
-from typing import Any
+Additive noise is loaded at once, all else (`discreet.mechanisms.proven`) on first use: a device that sends reports needs little of it.
+"""
 
-from discreet.mechanisms.additive import ADDITIVE, AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
-from discreet.mechanisms.folded import AboutCentre
-from discreet.mechanisms.in_turn import InTurn
+from typing import TYPE_CHECKING, Any
+
+from discreet.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
 from discreet.mechanisms.mechanism import Mechanism
-from discreet.mechanisms.open_keys import ThresholdedCounts
-from discreet.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
-from discreet.mechanisms.search import CountSearch
-from discreet.mechanisms.selection import SELECTION
-from discreet.mechanisms.sgd import NoisySGD
-from discreet.mechanisms.symmetric import SymmetricGaussianNoise
 
-PROVEN_MECHANISMS: tuple[type[Mechanism], ...] = (*ADDITIVE, ThresholdedCounts, QuantileChoice, SmoothNoise, ProposeTestRelease, *SELECTION, SymmetricGaussianNoise, CountSearch, InTurn, AboutCentre, NoisySGD)  # each has a sampler and a theorem; subclasses do not
-_KINDS: dict[str, type[Mechanism]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}
+if TYPE_CHECKING:
+    from discreet.mechanisms.cut_tulap import CutTulapNoise
+    from discreet.mechanisms.open_keys import ThresholdedCounts
+    from discreet.mechanisms.proven import PROVEN_MECHANISMS, mechanism_from_dict
+    from discreet.mechanisms.symmetric import SymmetricGaussianNoise
 
-
-def mechanism_from_dict(record: dict[str, Any]) -> Mechanism:
-    """The mechanism that `to_dict` wrote."""
-    return _KINDS[record["kind"]].from_dict(record)
+__all__ = [
+    "PROVEN_MECHANISMS", "AdditiveNoise", "CutTulapNoise", "GaussianNoise", "GeometricNoise", "LaplaceNoise", "Mechanism", "SymmetricGaussianNoise", "ThresholdedCounts", "TulapNoise",
+    "mechanism_from_dict",
+]
 
 
-__all__ = ["PROVEN_MECHANISMS", "AdditiveNoise", "GaussianNoise", "GeometricNoise", "LaplaceNoise", "Mechanism", "SymmetricGaussianNoise", "ThresholdedCounts", "TulapNoise", "mechanism_from_dict"]
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from discreet.mechanisms import proven
+
+    return getattr(proven, name)

@@ -28,14 +28,14 @@ from discreet.inference import regression_decode as decode
 from discreet.inference.laws import Array
 from discreet.inference.regression_curvature import shrunk
 from discreet.inference.regression_metric import MetricState, after_round, first_state, inverse_root, start_from
-from discreet.models.points import metric_on_grid, point_at, response_column
+from discreet.models.points import metric_on_grid, point_at, response_column, response_text
 from discreet.models.rules import Rules
-from discreet.models.scales import shifted_start, tabulated_second_moment
+from discreet.models.scales import scale_elasticity, second_moment, shifted_start
+from discreet.models.starts import LARGEST_SPREAD, NOISY_SPREAD, flat_start, slopes_from
 from discreet.queries import Sum
 from discreet.queries.families import PSI, Family, psi_bound
 from discreet.queries.model import Metric, Model, Point, WeightedGradient, WeightedGram
-from discreet.queries.pieces import LevelPiece, ModelColumn
-from discreet.queries.tabulated import TabulatedResidual
+from discreet.queries.pieces import LevelPiece
 from discreet.release import Asked, Question, Release
 from discreet.sensitivity import L2
 from discreet.session import Session
@@ -43,6 +43,7 @@ from discreet.session import Session
 START_SCALE = 1.3  # times the scale that the metric implies
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-16, 4.0  # of σ, in half-ranges of the response
 RIDE = Fraction(3, 2)
+SURE = 0.01  # noise index below which the scale takes full steps, and a start may be far out
 TRUST = 3.0  # steps of residual families: at most 3σ√p in the metric
 MEAN_TRUST = 2.0  # steps of mean families
 
@@ -68,7 +69,7 @@ class Steps:
             sensitivity = next(one for one in sensitivity if isinstance(one, L2))
         mechanism = gaussian_noise(sensitivity, mu_squared) if isinstance(sensitivity, L2) else symmetric_noise(sensitivity, mu_squared)
         spend = GDP(float_up(sqrt_up(mu_squared)))
-        asked = Asked(self.estimator, self.model.response.column if self.model.response else None, (step,), where=self.where)
+        asked = Asked(self.estimator, response_text(self.model, self.session.public.schema), (step,), where=self.where)
         release = self.session.release(Question(asked, query, mechanism, spend), key=f"{self.key}/{step}", reservation=self.reservation)
         self.releases.append(release)
         return release
@@ -82,23 +83,19 @@ class Descent:
     sigma: float
 
 
-def run(steps: Steps, family: Family, rules: Rules, rows: float, start: Array | None) -> None:
-    """Asks all releases from the metric on; `start` is the first β of a mean family with its curvature level (last entry)."""
-    residual = family.residual
+def run(steps: Steps, family: Family, rules: Rules, rows: float, average: tuple[float, Array]) -> None:
+    """Asks all releases from the metric on; `average` is the response's noisy mean and the coefficients of a constant, where mean families start."""
+    residual, p = family.residual, len(steps.model.columns)
     wide = augmented(steps.model) if residual else steps.model
     state = _learn_metric(steps, wide, rules, rows)
-    p = len(steps.model.columns)
     matrix = inverse_root(state.moment[:p, :p])
     metric = metric_on_grid(np.hstack([matrix, np.zeros((p, 1))]) if residual else matrix, rules.radius)
     fit = _Fit(replace(steps, model=wide, releases=steps.releases), family, rules, rows, metric)
     if residual:
         beta, sigma = start_from(state.moment, p)
-        beta = shifted_start(family, steps.model, beta, sigma)
-        here, level = Descent(beta, _clipped_scale(START_SCALE * sigma)), 1.0
+        here = fit.residual_burn_in(Descent(shifted_start(family, steps.model, beta, sigma), _clipped_scale(START_SCALE * sigma)))
     else:
-        assert start is not None
-        here, level = Descent(start[:-1], 1.0), float(start[-1])
-    here = fit.burn_in(here, level)
+        here = fit.mean_burn_in(*average)
     inverse = fit.curvature("curvature 1", here)
     for step in rules.steps("newton"):
         here = fit.moved(here, inverse, fit.gradient(step, here))
@@ -114,7 +111,7 @@ def augmented(model: Model) -> Model:
 
 def _learn_metric(steps: Steps, model: Model, rules: Rules, rows: float) -> MetricState:
     state = first_state(len(model.columns))
-    least = np.array([least_moment(column, rules.radius) for column in model.columns])
+    least = np.array(least_moments(model, rules.radius))
     for place, step in enumerate(rules.steps("metric")):
         radius = 1.0 if place == 0 else rules.metric_radius
         metric = metric_on_grid(state.root, radius)
@@ -124,12 +121,10 @@ def _learn_metric(steps: Steps, model: Model, rules: Rules, rows: float) -> Metr
     return state
 
 
-def least_moment(column: ModelColumn, radius: float) -> float:
-    """A public lower limit of a level column's second moment, 1/R²; without it repeated whitening of a rare level diverges."""
-    levels = sum(isinstance(piece, LevelPiece) for piece in column.pieces)
-    if not levels:
-        return 0.0
-    return 1 / radius**2 / (1 if levels == len(column.pieces) else 16)
+def least_moments(model: Model, radius: float) -> tuple[float, ...]:
+    """Public lower limits of the columns' second moments: 1/R² for a level; without it repeated whitening of a rare level diverges."""
+    levels = [sum(isinstance(piece, LevelPiece) for piece in column.pieces) for column in model.columns]
+    return tuple(0.0 if not count else 1 / radius**2 / (1 if count == len(column.pieces) else 16) for count, column in zip(levels, model.columns, strict=True))
 
 
 @dataclass(frozen=True)
@@ -178,16 +173,30 @@ class _Fit:
         reading, here = decode.read_gradient(release, self.rules.radius, self.rows), self.at(release)
         return Descent(here.beta - self.back.T @ decode.trusted(here.sigma * inverse @ reading.value, self.trust(here.sigma)), here.sigma)
 
-    def burn_in(self, here: Descent, level: float) -> Descent:
-        """Gradient steps with curvature level·I; Huber's scale follows the mean of ψ²."""
+    def residual_burn_in(self, here: Descent) -> Descent:
+        """Gradient steps with curvature 1, as the whitened columns have; the scale follows the mean of ψ²."""
+        c, target, before = psi_bound(self.family) / PSI, second_moment(self.family), None
         for step in self.rules.steps("burn-in"):
-            release = self.gradient(step, here, RIDE if self.family.residual else Fraction(0))
-            here = self.moved(here, np.eye(self.columns) / level, release)
-            if self.family.residual:
-                reading, c = decode.read_gradient(release, self.rules.radius, self.rows), psi_bound(self.family) / PSI
-                target = tabulated_second_moment(self.family) if isinstance(self.family, TabulatedResidual) else huber_second_moment(self.family.c)  # type: ignore[union-attr]
-                seen = min(max(reading.ride, 2 * reading.ride_noise, target / 16), c**2)
-                here = Descent(here.beta, _clipped_scale(here.sigma * math.sqrt(seen / target)))
+            release = self.gradient(step, here, RIDE)
+            here = self.moved(here, np.eye(self.columns), release)
+            reading = decode.read_gradient(release, self.rules.radius, self.rows)
+            seen = (here.sigma, min(max(reading.ride, 2 * reading.ride_noise, target / 16), c**2))
+            elasticity = 2.0 if self.rules.noise_index >= SURE else scale_elasticity(self.family, before, seen)
+            here, before = Descent(here.beta, _clipped_scale(here.sigma * (seen[1] / target) ** (1 / elasticity))), seen
+        return here
+
+    def mean_burn_in(self, mean: float, constant: Array) -> Descent:
+        """A gradient at the constant predictor with the response's mean, a normal predictor from it (starts.py), and gradient steps from there."""
+        flat = flat_start(self.family, mean)
+        here, level = Descent(constant * flat.center, 1.0), flat.level
+        for place, step in enumerate(self.rules.steps("burn-in")):
+            release = self.gradient(step, here)
+            if place == 0 and constant.any():
+                reading, whitened = decode.read_gradient(release, self.rules.radius, self.rows), np.asarray(np.linalg.solve(self.back.T, constant), dtype=np.float64)
+                slopes, start = slopes_from(self.family, mean, reading, whitened, NOISY_SPREAD if self.rules.noise_index >= SURE else LARGEST_SPREAD)
+                here, level = Descent(self.back.T @ slopes + constant * start.center, 1.0), start.level
+            else:
+                here = self.moved(here, np.eye(self.columns) / level, release)
         return here
 
     def averaged(self, here: Descent, inverse: Array) -> Descent:
@@ -199,12 +208,6 @@ class _Fit:
             total, weight = total + share * moved.beta, weight + share
             here = Descent(total / weight, here.sigma)
         return here
-
-
-def huber_second_moment(c: float) -> float:
-    """κ₀ = E[min(Z², c²)] for a standard normal Z (math.md H1)."""
-    density, tail = math.exp(-c * c / 2) / math.sqrt(2 * math.pi), math.erfc(c / math.sqrt(2)) / 2
-    return 1 - 2 * tail - 2 * c * density + 2 * c * c * tail
 
 
 def _clipped_scale(sigma: float) -> float:

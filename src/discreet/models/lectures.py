@@ -1,6 +1,6 @@
 """The lectures' solvers as releases of one spend: noisy gradient descent (math.md G3), noisy Newton (G5), and SGD's way in (models/sgd.py).
 
-    count 1, mean 1        where the number of rows is private; where a Poisson model needs a start
+    count 1, mean 1        where the number of rows is private; where a model of counts needs a start
     gradient k             of every step; Huber's scale rides along (H1)
     curvature k            of every step (Newton)
     curvature, scores 1    at the estimate, for the sandwich (H3)
@@ -13,7 +13,6 @@ Checked.  tests/models/test_lectures.py::test_every_release_is_in_the_ledger_and
 from __future__ import annotations
 
 import math
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,16 +26,17 @@ from discreet.inference import regression_decode as decode
 from discreet.inference.laws import Array
 from discreet.inference.lectures import LectureFacts, LectureResult
 from discreet.inference.regression_curvature import floored
-from discreet.models import fit as fitting
-from discreet.models.algorithm_a import Descent, Steps, huber_second_moment
+from discreet.models.algorithm_a import Descent, Steps
 from discreet.models.points import point_at
+from discreet.models.procedure import LEDGER_GRAIN, Procedure, budget_of, constant, estimator_of, family_of, mean_response, require_response, rows_of
 from discreet.models.rules import COUNT_SHARE, MEAN_SHARE, noise_index
+from discreet.models.scales import second_moment, shifted_start
 from discreet.models.sgd import needed_delta, run_sgd
 from discreet.models.solvers import SGD, GradientDescent, Newton, Solver, plain_radius
+from discreet.models.starts import flat_start
 from discreet.neighbors import Replace
-from discreet.queries import may_leave_out
 from discreet.queries.batches import plain_metric
-from discreet.queries.families import PSI_BITS, Family, Poisson, slope_bound
+from discreet.queries.families import PSI_BITS, Family, psi_bound, slope_bound
 from discreet.queries.model import Metric, Model, WeightedGradient, WeightedGram
 from discreet.release import Release
 from discreet.session import Session
@@ -50,30 +50,25 @@ SMALLEST_STEP = Fraction(1, 10**10)  # μ² of one release, for one row
 
 def fit_lecture(session: Session, model: Model, family: str | Family, solver: Solver, *, spend: Guarantee, key: str | None = None, where: str = "") -> LectureResult:
     """A regression of the model's response on its columns by one of the lectures' solvers, with private inference; as `fit.fit_regression`."""
-    estimator = fitting._estimator(family)
-    fitting._budget(spend, session.public.neighbors.rows)
-    fitting._checked_response(session, model, family)
-    optional = any(may_leave_out(one, session.public.schema) for one in model.keys)
-    delta = needed_delta(session, solver, spend, optional=optional) if isinstance(solver, SGD) else Fraction(0)
-    mu_squared = _mu_squared(spend, delta, solver, session.public.neighbors.rows)
-    name = uuid.uuid4().hex if key is None else fitting._key(key)
-    reservation = session.reserve(spend, delta=delta, key=name)
-    steps = Steps(session=session, estimator=estimator, where=where, model=model, optional=optional, mu_squared=mu_squared, reservation=reservation, key=name)
-    try:
-        facts = _fit(steps, family, solver, spend, delta)
-    except BaseException:
-        if key is None:
-            reservation.close()
-        raise
-    reservation.close()
-    return LectureResult(tuple(steps.releases), facts)
+    procedure = Procedure(session, model, estimator_of(family), spend, key, where)
+    mu_squared, delta = lecture_budget(procedure, family, solver)
+    return LectureResult(*procedure.asked(lambda steps: ask_lecture(steps, family, solver, spend, delta), mu_squared, delta))
+
+
+def lecture_budget(procedure: Procedure, family: str | Family, solver: Solver) -> tuple[Fraction, Fraction]:
+    """(μ², δ₀) that the steps may share; refused, from public facts, where there is no theorem or too little for so many steps."""
+    session, spend = procedure.session, procedure.spend
+    budget_of(spend, session.public.neighbors.rows)
+    require_response(session, procedure.model, family)
+    delta = needed_delta(session, solver, spend, optional=procedure.optional) if isinstance(solver, SGD) else Fraction(0)
+    return _mu_squared(spend, delta, solver, session.public.neighbors.rows), delta
 
 
 def _mu_squared(spend: Guarantee, delta: Fraction, solver: Solver, unit_rows: int) -> Fraction:
     """μ² that the steps may share, less what debits are rounded up by."""
     box = spend_box(spend, delta)
     releases = 8 + (solver.steps if isinstance(solver, GradientDescent) else 2 * solver.steps if isinstance(solver, Newton) else 5)
-    left = (box.mu_squared or 2 * box.rho) - releases * fitting.LEDGER_GRAIN
+    left = (box.mu_squared or 2 * box.rho) - releases * LEDGER_GRAIN
     if left < SMALLEST_STEP * releases * unit_rows**2:
         raise InvalidParameter("spend=", "it is too small to be divided among so many steps", "each step is a release of its own, and its noise must fit its grid", "spend more, or take fewer steps")
     if isinstance(solver, SGD) and 4 * solver.steps > left * Fraction(LARGEST_MULTIPLIER) ** 2:
@@ -81,15 +76,16 @@ def _mu_squared(spend: Guarantee, delta: Fraction, solver: Solver, unit_rows: in
     return left
 
 
-def _fit(steps: Steps, asked: str | Family, solver: Solver, spend: Guarantee, delta: Fraction) -> LectureFacts:
+def ask_lecture(steps: Steps, asked: str | Family, solver: Solver, spend: Guarantee, delta: Fraction) -> LectureFacts:
     """All releases of a fit; gives its public facts."""
     public, model = steps.session.public, steps.model
-    rows, columns = fitting._rows(steps), len(model.columns)
+    rows, columns = rows_of(steps), len(model.columns)
     index = noise_index(columns, rows, math.sqrt(steps.mu_squared), public.neighbors)
-    family = fitting._family(asked, index, model)
+    family = family_of(asked, index, model)
     radius = plain_radius(model) if solver.radius is None else float(solver.radius)
-    start = fitting._poisson_start(steps, family, rows)[:-1] if isinstance(family, Poisson) else np.zeros(columns)
-    spent = (COUNT_SHARE if steps.optional or public.rows is None else Fraction(0)) + (MEAN_SHARE if isinstance(family, Poisson) else Fraction(0))
+    counts = model.response is not None and model.response.factor is not None and not family.residual
+    start = constant(model) * flat_start(family, mean_response(steps, family, rows)).center if counts else shifted_start(family, model, np.zeros(columns), START_SCALE)  # type: ignore[arg-type]
+    spent = (COUNT_SHARE if steps.optional or public.rows is None else Fraction(0)) + (MEAN_SHARE if counts else Fraction(0))
     descent = LectureSteps(steps, family, plain_metric(columns, radius), radius, rows)
     here, share = Descent(start, START_SCALE if family.residual else 1.0), 1 - spent - CURVATURE_SHARE - SCORES_SHARE
     step, batch, averaged = 1.0, 0, 0
@@ -168,8 +164,7 @@ class LectureSteps:
         most = (RESIDUAL_TRUST if self.family.residual else MEAN_TRUST) * math.sqrt(len(beta))
         beta = beta - decode.trusted(sigma * direction(reading.value), most)
         if self.family.residual:
-            c = self.family.c  # type: ignore[union-attr]
-            target = huber_second_moment(c)
-            seen = min(max(reading.ride, 2 * reading.ride_noise, target / 16), c**2)
+            target, most = second_moment(self.family), psi_bound(self.family) / (1 << PSI_BITS)
+            seen = min(max(reading.ride, 2 * reading.ride_noise, target / 16), most**2)
             sigma = min(max(sigma * math.sqrt(seen / target), SMALLEST_SCALE), LARGEST_SCALE)
         return Descent(beta, sigma)

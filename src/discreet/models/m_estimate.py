@@ -20,7 +20,9 @@ from discreet.estimators.cells import Where, cells_where
 from discreet.exact import rational
 from discreet.inference.regression import RegressionResult
 from discreet.models.fit import fit_regression
+from discreet.models.lectures import fit_lecture
 from discreet.models.scales import require_scale
+from discreet.models.solvers import Solver, chosen_solver
 from discreet.queries.model import Model
 from discreet.queries.tabulated import KNOTS, LARGEST_REACH, VALUE_BITS, TabulatedMean, TabulatedResidual
 from discreet.schema import Integer, Schema
@@ -29,7 +31,7 @@ RESIDUAL_REACH, MEAN_REACH = 4, 8  # units of the argument to both sides, unless
 Function = Callable[[float], float]
 
 
-def m_estimate(session: object, formula: str, *, spend: Guarantee, psi: Function | None = None, mean: Function | None = None, reach: int | None = None, where: Where | None = None, key: str | None = None) -> RegressionResult:
+def m_estimate(session: object, formula: str, *, spend: Guarantee, psi: Function | None = None, mean: Function | None = None, reach: int | None = None, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
     """A regression by an estimating function of your own: `psi` of the standardised residual, or `mean` of the linear predictor.
 
     `psi` must not fall (so that there is one solution) and takes both signs; residuals beyond ±`reach` scales (4 unless told) count as ±reach: an
@@ -37,12 +39,16 @@ def m_estimate(session: object, formula: str, *, spend: Guarantee, psi: Function
     value (1 for yes/no) and must not fall; predictors beyond ±`reach` (8 unless told) have the mean of the end. Both are used as tables of 64
     values a unit, joined by straight lines: what is estimated is the solution for that table, and steps finer than 1/64 are lost.
 
-    Method.    Algorithm A with weights, as dp.robust (`psi`, with a joint scale that is 1 for standard normal errors) and dp.logistic (`mean`).
+    Method.    Algorithm A with weights, as dp.robust (`psi`, with a joint scale that is 1 for standard normal errors) and dp.logistic (`mean`);
+               `solver` chooses one of the lectures' instead.
     Validity.  As `RegressionResult`; the mean function must be right, or coefficients are those of the nearest solution.
     """
     opened = _open(session)
     model, family = user_model(opened.public.schema, formula, psi, mean, reach, where)
-    return fit_regression(opened, model, family, spend=spend, key=key, where=cells_where(opened.public.schema, where).where)
+    chosen, words = chosen_solver(solver), cells_where(opened.public.schema, where).where
+    if chosen is not None:
+        return fit_lecture(opened, model, family, chosen, spend=spend, key=key, where=words)
+    return fit_regression(opened, model, family, spend=spend, key=key, where=words)
 
 
 def user_model(schema: Schema, formula: str, psi: Function | None, mean: Function | None, reach: int | None, where: Where | None) -> tuple[Model, TabulatedResidual | TabulatedMean]:

@@ -11,7 +11,6 @@ Checked.  tests/models/test_moments_fit.py::test_every_weight_is_one
 from __future__ import annotations
 
 import math
-import uuid
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
@@ -22,10 +21,9 @@ from discreet.accounting import Guarantee
 from discreet.inference.moments_fit import MomentsResult
 from discreet.inference.regression_facts import FitFacts
 from discreet.models.algorithm_a import Steps, augmented
-from discreet.models.fit import _budget, _checked_response, _key, _rows
 from discreet.models.points import metric_on_grid
+from discreet.models.procedure import Procedure, budget_of, require_response, rows_of
 from discreet.models.rules import COUNT_SHARE, noise_index
-from discreet.queries import may_leave_out
 from discreet.queries.model import Model, WeightedGram
 from discreet.queries.pieces import LevelPiece, ModelColumn, NumberPiece
 from discreet.session import Session
@@ -35,25 +33,13 @@ MARGIN = 1 + 2.0**-10  # rounding of columns to their grid, and of norms, must n
 
 def fit_moments(session: Session, model: Model, *, spend: Guarantee, key: str | None = None, where: str = "") -> MomentsResult:
     """The least-squares fit of a model from one release of second moments (two where the number of rows is private)."""
-    public = session.public
-    mu_squared = _budget(spend, public.neighbors.rows)
-    _checked_response(session, model, "ols")
-    optional = any(may_leave_out(one, public.schema) for one in model.keys)
-    name = uuid.uuid4().hex if key is None else _key(key)
-    reservation = session.reserve(spend, key=name)
-    steps = Steps(session=session, estimator="ols", where=where, model=model, optional=optional, mu_squared=mu_squared, reservation=reservation, key=name)
-    try:
-        facts = _asked(steps, spend)
-    except BaseException:
-        if key is None:  # nobody could ask again under this name
-            reservation.close()
-        raise
-    reservation.close()
-    return MomentsResult(tuple(steps.releases), facts)
+    mu_squared = budget_of(spend, session.public.neighbors.rows)
+    require_response(session, model, "ols")
+    return MomentsResult(*Procedure(session, model, "ols", spend, key, where).asked(lambda steps: ask_moments(steps, spend), mu_squared))
 
 
-def _asked(steps: Steps, spend: Guarantee) -> FitFacts:
-    rows = _rows(steps)
+def ask_moments(steps: Steps, spend: Guarantee) -> FitFacts:
+    rows = rows_of(steps)
     query, radius = moments_query(steps.model, optional=steps.optional)
     steps.ask("moments 1", query, 1 - COUNT_SHARE if steps.releases else Fraction(1))
     return moments_facts(steps.model, radius, spend, noise_index(len(steps.model.columns), rows, math.sqrt(steps.mu_squared), steps.session.public.neighbors))

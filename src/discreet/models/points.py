@@ -15,7 +15,7 @@ from discreet.queries.families import GRID, Family
 from discreet.queries.model import Metric, Model, Point, metric_of
 from discreet.queries.pieces import RESPONSE_BITS, UNIT_BITS, ModelColumn, NumberPiece
 from discreet.queries.plans import Factor
-from discreet.schema import Encoding
+from discreet.schema import Category, Encoding, Schema, level_text
 
 POINT_BITS = 50  # Σ|x·β| and the response stay below 2**50
 LARGEST_BETA = 4096.0  # Σ|β|, in half-ranges of the response or on the link's scale
@@ -51,6 +51,16 @@ def response_column(model: Model) -> ModelColumn:
     half = float(grid.high * grid.step)
     coarse = grid if grid.high <= COLUMN_CODES else Encoding(grid.center, COLUMN_CODES / half, -COLUMN_CODES, COLUMN_CODES)
     return ModelColumn("response", (NumberPiece(Factor(response.column, coarse), response.transform, response.middle - response.half, response.middle + response.half),))
+
+
+def response_text(model: Model, schema: Schema) -> str | None:
+    """The response as a reader of results knows it: `income`, `log(income)`, or for one level of several `region[N]`."""
+    response = model.response
+    if response is None or response.level is None:
+        return None if response is None else f"log({response.column})" if response.transform == "log" else response.column
+    name, code = response.level
+    column = schema[name]
+    return f"{name}[{level_text(column.levels[code])}]" if isinstance(column, Category) else name
 
 
 def _digits(values: Array) -> Array:

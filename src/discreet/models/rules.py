@@ -15,9 +15,17 @@ ROUNDS = 4
 GROWTH = (Fraction(17, 100), Fraction(33, 100), Fraction(50, 100))  # of the gradients' share
 COUNT_SHARE = Fraction(1, 100)
 MEAN_SHARE = Fraction(1, 100)
-SCORES_SHARE = Fraction(4, 100)
+SCORES_SHARE = (0.04, 0.12)  # the least and the largest
+CALM = 0.005  # noise index below which weights fade, and the scores get their largest share
+LEVEL_NOISE = 0.25  # of the scores' mean eigenvalue, which their share aims at
 BURN_IN = (Fraction(4, 100), Fraction(4, 100))
 FIRST_CURVATURE = Fraction(2, 5)
+FUNDED = 0.6  # of μ², about what the three gradients get
+LEVERAGE_NOISE = {True: 0.04, False: 0.10}  # privacy variance over sampling variance that lighter weights may cost; residual families, mean families
+LEAST_SQUARES_NOISE, LEAST_SQUARES_CUTS = 0.16, (4.0, 5.0, 6.0)
+AMPLE_RADIUS, LARGEST_RADIUS = 16.0, 64.0  # of R², in units of p + √p: beyond the first, only a quarter of that noise is worth it; beyond the second, grids would coarsen
+SCORES_NOISE = 0.02  # R²B²/(E[ψ²]·nμ) at which the noise of the scores' matrix is about 8 % of it
+METRIC_ROWS = 300.0  # nμ for each unit of the metric's R² beyond its least
 GRAIN = 10_000  # shares are whole numbers of this part
 
 
@@ -54,10 +62,51 @@ def tuning(index: float) -> float:
     return 1.345 if index < 0.1 else 1.0
 
 
-def rules_for(columns: int, index: float, *, residual: bool, counts: bool, private_rows: bool) -> Rules:
-    """The rules at noise index ν for a model of p columns."""
+def gradient_room(rows: float, mu: float, neighbors: Neighbors) -> float:
+    """R²B²/E[ψ²] at which the noise of the funded gradients has the variance of sampling: nμ²·FUNDED/(4k²), k rows a unit; four times that under AddRemove."""
+    one = 4 if isinstance(neighbors, Replace) else 1
+    return max(rows, 1.0) * mu**2 * FUNDED / (one * neighbors.rows**2)
+
+
+def least_squares_cut(columns: int, room: float) -> float:
+    """Where clipped least squares clips residuals: 4 scales, and up to 6 where noise is small beside sampling, so that large samples give least squares itself."""
+    least = columns + 3 * math.sqrt(columns)
+    return max(c for c in LEAST_SQUARES_CUTS if c == LEAST_SQUARES_CUTS[0] or c**2 * least <= 0.625 * LEAST_SQUARES_NOISE * room)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How light weights may be: the largest R² that gradients and scores (`leverage`) and the metric's rounds (`metric`) can pay for.
+
+    `scores` is the noise of the scores' matrix for R² = 1 and all of μ², relative to its mean eigenvalue.
+    """
+
+    leverage: float = 0.0
+    metric: float = 0.0
+    scores: float = 0.0
+
+
+NO_ROOM = Room()
+
+
+def room_for(rows: float, mu: float, neighbors: Neighbors, score_share: float, allowed: float) -> Room:
+    """The room at a typical E[ψ²]/B² (`score_share`): gradient noise adds at most `allowed` of the sampling variance, and the scores stay readable."""
+    strength = max(rows, 1.0) * mu / neighbors.rows
+    leverage = score_share * min(allowed * gradient_room(rows, mu, neighbors), SCORES_NOISE * strength)
+    return Room(leverage, strength / METRIC_ROWS, math.sqrt(2) / (score_share * strength) if score_share else 0.0)
+
+
+def rules_for(columns: int, index: float, *, residual: bool, counts: bool, private_rows: bool, room: Room = NO_ROOM) -> Rules:
+    """The rules at noise index ν for a model of p columns.
+
+    R² = p + κ√p weights outlying rows down, which small samples need; where noise leaves room, R² grows with nμ², so that weights, and with them what
+    the weighted estimate differs by from the unweighted one, vanish in large samples (docs/theory/regression.md, *Weights that fade*).
+    """
     kappa = 1 if index >= 0.05 or not residual else 2 if index >= 0.01 else 3
     width = columns + 1 if residual else columns
+    unit = columns + math.sqrt(columns)
+    radius = max(columns + kappa * math.sqrt(columns), min(room.leverage, AMPLE_RADIUS * unit), min(room.leverage / 4, LARGEST_RADIUS * unit))
+    metric_radius = max(width + kappa * math.sqrt(width), min(radius, room.metric))
     metric = _share(2.5 * index, 0.10, 0.35)
     curvature = _share(index, 0.05, 0.12) if residual else _share(1.5 * index, 0.07, 0.12)
     newton = () if residual else (6,) if index >= 0.01 else (4, 4) if index >= 0.001 else (3, 3, 3)
@@ -67,10 +116,11 @@ def rules_for(columns: int, index: float, *, residual: bool, counts: bool, priva
     parts += [(f"burn-in {place + 1}", share) for place, share in enumerate(BURN_IN)]
     parts += [("curvature 1", curvature * FIRST_CURVATURE)]
     parts += [(f"newton {place + 1}", Fraction(share, 100)) for place, share in enumerate(newton)]
-    rest = 1 - sum(share for _, share in parts) - curvature * (1 - FIRST_CURVATURE) - SCORES_SHARE
+    scores = _share((radius * room.scores / (LEVEL_NOISE * math.sqrt(columns))) ** 2 if index >= CALM else 1.0, *SCORES_SHARE)
+    rest = 1 - sum(share for _, share in parts) - curvature * (1 - FIRST_CURVATURE) - scores
     parts += [(f"gradient {place + 1}", rest * growth) for place, growth in enumerate(GROWTH)]
-    parts += [("curvature 2", curvature * (1 - FIRST_CURVATURE)), ("scores 1", SCORES_SHARE)]
-    return Rules(index, kappa, math.sqrt(columns + kappa * math.sqrt(columns)), math.sqrt(width + kappa * math.sqrt(width)), tuple(parts))
+    parts += [("curvature 2", curvature * (1 - FIRST_CURVATURE)), ("scores 1", scores)]
+    return Rules(index, kappa, math.sqrt(radius), math.sqrt(metric_radius), tuple(parts))
 
 
 def _share(value: float, low: float, high: float) -> Fraction:

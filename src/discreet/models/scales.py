@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.inference.laws import Array
-from discreet.queries.families import GRID, PSI, Family
+from discreet.queries.families import GRID, PSI, Family, Huber, SmoothHuber
 from discreet.queries.model import Model
 from discreet.queries.tabulated import TabulatedResidual
 
@@ -19,10 +19,39 @@ _MASS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 
 
 @functools.lru_cache(maxsize=32)
-def tabulated_second_moment(family: TabulatedResidual) -> float:
+def tabulated_second_moment(family: TabulatedResidual | SmoothHuber) -> float:
     """E[ψ²(Z − t)] for a standard normal Z, with t such that E[ψ(Z − t)] = 0: the scale is 1 for standard normal errors."""
     location = _location(family)
     return float(_MASS @ psi_at(family, _NODES - location) ** 2)
+
+
+def second_moment(family: Family) -> float:
+    """The mean of ψ² at the right scale, for a residual family."""
+    if isinstance(family, Huber):
+        return huber_second_moment(family.c)
+    assert isinstance(family, (SmoothHuber, TabulatedResidual))
+    return tabulated_second_moment(family)
+
+
+def huber_second_moment(c: float) -> float:
+    """κ₀ = E[min(Z², c²)] for a standard normal Z (math.md H1)."""
+    density, tail = math.exp(-c * c / 2) / math.sqrt(2 * math.pi), math.erfc(c / math.sqrt(2)) / 2
+    return 1 - 2 * tail - 2 * c * density + 2 * c * c * tail
+
+
+def scale_elasticity(family: Family, before: tuple[float, float] | None, seen: tuple[float, float]) -> float:
+    """−d log E[ψ²]/d log σ: from two readings of (σ, mean of ψ²) where they are apart, else that for normal errors."""
+    if before is not None and abs(math.log(seen[0] / before[0])) > 0.05:
+        return min(max(math.log(before[1] / seen[1]) / math.log(seen[0] / before[0]), 0.7), 2.0)
+    return _normal_elasticity(family)
+
+
+@functools.lru_cache(maxsize=32)
+def _normal_elasticity(family: Family) -> float:
+    """The elasticity for normal errors at the right scale."""
+    location = _location(family)
+    small, large = (float(_MASS @ psi_at(family, _NODES * stretch - location) ** 2) for stretch in (0.98, 1.02))
+    return min(max(math.log(large / small) / math.log(1.02 / 0.98), 0.7), 2.0)
 
 
 def shifted_start(family: Family, model: Model, beta: Array, sigma: float) -> Array:
@@ -44,17 +73,17 @@ def require_scale(family: TabulatedResidual) -> None:
         raise _refused("its square hardly changes with the size of a residual", "the residuals' scale is found from it", "let it rise over a wider range, for example over ±1 scale, or add a slope")
 
 
-def _location(family: TabulatedResidual) -> float:
+def _location(family: Family) -> float:
     """t with E[ψ(Z − t)] = 0, by bisection: the mean falls as t grows."""
-    low, high = -family.c - 9.0, family.c + 9.0
+    low, high = -family.c - 9.0, family.c + 9.0  # type: ignore[union-attr]
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if float(_MASS @ psi_at(family, _NODES - middle)) > 0 else (low, middle)
     return (low + high) / 2
 
 
-def psi_at(family: TabulatedResidual, residuals: Array) -> Array:
-    """The user's ψ at given residuals, as tabulated."""
+def psi_at(family: Family, residuals: Array) -> Array:
+    """ψ at given residuals, as tabulated."""
     tables = family.tables()
     place = np.clip(np.floor(residuals * GRID + 0.5), -tables.reach, tables.reach).astype(np.int64) + tables.reach
     return np.asarray(-tables.psi[place] / PSI)

@@ -18,6 +18,7 @@ from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import float_up, rational, sqrt_up
 from discreet.mechanisms.sgd import NoisySGD
 from discreet.models.algorithm_a import Descent
+from discreet.models.points import response_text
 from discreet.models.solvers import SGD
 from discreet.neighbors import Replace
 from discreet.queries.batches import BETA_BITS, ETA_BITS, LARGEST_BETA, SUM_BITS, SampledGradients
@@ -51,7 +52,7 @@ def needed_delta(session: Session, solver: SGD, spend: Guarantee, *, optional: b
         return delta
     if isinstance(spend, ApproxDP):
         return rational(spend.delta, "delta") / 10
-    raise InvalidParameter("solver='sgd'", "no delta was given", "sampled steps are priced by their loss distribution, whose far tail is only known to be rare", "pass solver=SGD(delta=1e-8) of discreet.models.solvers, or spend dp.ApproxDP(epsilon, delta)")
+    raise InvalidParameter("solver='sgd'", "no delta was given", "sampled steps are priced by their loss distribution, whose far tail is only known to be rare", "pass solver=dp.SGD(delta=1e-8), or spend dp.ApproxDP(epsilon, delta)")
 
 
 def run_sgd(descent: LectureSteps, here: Descent, solver: SGD, share: Fraction, delta: Fraction) -> tuple[Descent, int, int]:
@@ -74,7 +75,7 @@ def run_sgd(descent: LectureSteps, here: Descent, solver: SGD, share: Fraction, 
     move = solver.step_size / descent.largest * here.sigma * 2.0 ** (BETA_BITS - SUM_BITS) / batch
     averaged = max(1, solver.steps // 2)
     mechanism = NoisySGD(sensitivity, spread, gap, batch if fixed else None, solver.steps, move, point.beta, LARGEST_BETA, -(-solver.steps // solver.shown), averaged, delta)
-    asked = Asked(steps.estimator, steps.model.response.column if steps.model.response else None, ("sgd 1",), where=steps.where)
+    asked = Asked(steps.estimator, response_text(steps.model, public.schema), ("sgd 1",), where=steps.where)
     question = Question(asked, query, mechanism, GDP(float_up(sqrt_up(mu_squared))), delta)
     release = steps.session.release(question, key=f"{steps.key}/sgd 1", reservation=steps.reservation)
     steps.releases.append(release)

@@ -1,9 +1,9 @@
 """Which of the lectures' solvers a regression uses, with public numbers that are checked before anything is spent (math.md G3–G5, E8).
 
-    solver="gradient"        GradientDescent()         noisy gradient descent
-    solver="newton"          Newton()                  noisy Newton, full steps
-    solver="damped newton"   Newton(12, damping=0.5)   noisy Newton, half steps
-    solver="sgd"             SGD()                     noisy stochastic gradient descent
+    solver="gradient"        dp.GradientDescent()         noisy gradient descent
+    solver="newton"          dp.Newton()                  noisy Newton, full steps
+    solver="damped newton"   dp.Newton(12, damping=0.5)   noisy Newton, half steps
+    solver="sgd"             dp.SGD()                     noisy stochastic gradient descent
     solver=None              Algorithm A (discreet.models.algorithm_a), the default and the most accurate
 
 Columns are scaled by their declared ranges, weights are min(1, R²/‖x‖²) with a fixed public `radius` R (None: `plain_radius`).
@@ -100,7 +100,7 @@ def chosen_solver(solver: object) -> Solver | None:
         return solver  # type: ignore[return-value]
     if isinstance(solver, str) and solver in SOLVERS:
         return SOLVERS[solver]
-    raise InvalidParameter("solver=", f"{shown(solver)} is not known", "each has its own releases and its own inference", f"use one of {', '.join(map(repr, SOLVERS))}, or leave it out for Algorithm A")
+    raise InvalidParameter("solver=", f"{shown(solver)} is not known", "each has its own releases and its own inference", f"use one of {', '.join(map(repr, SOLVERS))}, or dp.GradientDescent, dp.Newton, dp.SGD; or leave it out for Algorithm A")
 
 
 def plain_radius(model: Model) -> float:

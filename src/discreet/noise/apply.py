@@ -1,29 +1,12 @@
-"""From a mechanism and a private statistic to an answer: one sampler a mechanism, in one table."""
+"""From a mechanism and a private statistic to an answer; the table of samplers is loaded when the first answer is drawn, so that a device need not have it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise, Mechanism, TulapNoise
-from discreet.mechanisms.additive import AdditiveNoise
-from discreet.mechanisms.folded import AboutCentre
-from discreet.mechanisms.in_turn import InTurn
-from discreet.mechanisms.open_keys import ThresholdedCounts
-from discreet.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
-from discreet.mechanisms.search import CountSearch
-from discreet.mechanisms.sgd import NoisySGD
-from discreet.mechanisms.symmetric import SymmetricGaussianNoise
-from discreet.noise.folded import folded
-from discreet.noise.open_keys import shown_keys
-from discreet.noise.quantiles import add_smooth_noise, choose_cell, propose_test_release
-from discreet.noise.sampling import draw
-from discreet.noise.search import search
-from discreet.noise.selection import SELECTORS
-from discreet.noise.sgd import descend
+from discreet.mechanisms.mechanism import Mechanism
 from discreet.noise.source import Source
-from discreet.noise.symmetric import draw_symmetric
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,50 +19,6 @@ class Answer:
 
 def apply(mechanism: Mechanism, statistic: Any, source: Source) -> Answer:
     """The answer of a mechanism to a statistic of the kind that it reads, drawn with exactly the law that its theorem is about."""
-    return _SAMPLERS[type(mechanism)](mechanism, statistic, source)
+    from discreet.noise.samplers import SAMPLERS
 
-
-def _added(mechanism: AdditiveNoise, statistic: list[int], source: Source) -> Answer:
-    """Statistic plus noise on the mechanism's grid."""
-    noise = draw(mechanism, len(statistic), source)
-    cut = 1 << mechanism.refinement
-    return Answer(tuple(value * cut + int(step) for value, step in zip(statistic, noise, strict=True)))
-
-
-def _added_symmetrically(mechanism: SymmetricGaussianNoise, statistic: list[int], source: Source) -> Answer:
-    """Statistic plus symmetric matrix noise."""
-    noise = draw_symmetric(mechanism, len(statistic), source)
-    cut = 1 << mechanism.refinement
-    return Answer(tuple(value * cut + int(step) for value, step in zip(statistic, noise, strict=True)))
-
-
-def _selected(mechanism: Mechanism, statistic: list[int], source: Source) -> Answer:
-    """Indices of chosen candidates, or ones and zeros."""
-    return Answer(SELECTORS[type(mechanism)](mechanism, statistic, source))
-
-
-def _in_turn(mechanism: InTurn, statistic: Any, source: Source) -> Answer:
-    """Every part on the same statistic; a search sees what the parts before it answered."""
-    integers: list[int] = []
-    for part in mechanism.parts:
-        given = search(part, statistic, source, known=tuple(integers)) if isinstance(part, CountSearch) else apply(part, statistic, source).integers
-        integers += (len(given), *given)
-    return Answer(tuple(integers))
-
-
-def _about_centre(mechanism: AboutCentre, statistic: Any, source: Source) -> Answer:
-    """The centre from the tally, all else from the tally folded there."""
-    centre = apply(mechanism.centre, statistic, source).integers
-    return Answer((len(centre), *centre, *_in_turn(mechanism.distances, folded(statistic, centre[0]), source).integers))
-
-
-_SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
-    ThresholdedCounts: lambda mechanism, counts, source: Answer(*shown_keys(mechanism, counts, source)),
-    QuantileChoice: lambda mechanism, tally, source: Answer(choose_cell(mechanism, tally, source)), SmoothNoise: lambda mechanism, tally, source: Answer(add_smooth_noise(mechanism, tally, source)),
-    ProposeTestRelease: lambda mechanism, tally, source: Answer(propose_test_release(mechanism, tally, source)),
-    GaussianNoise: _added, LaplaceNoise: _added, GeometricNoise: _added, TulapNoise: _added,
-    **dict.fromkeys(SELECTORS, _selected),
-    SymmetricGaussianNoise: _added_symmetrically,
-    CountSearch: lambda mechanism, tally, source: Answer(search(mechanism, tally, source)), InTurn: _in_turn, AboutCentre: _about_centre,
-    NoisySGD: lambda mechanism, rows, source: Answer(descend(mechanism, rows, source)),
-}
+    return SAMPLERS[type(mechanism)](mechanism, statistic, source)

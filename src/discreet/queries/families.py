@@ -104,7 +104,8 @@ class Poisson:
 
     Residuals are standardised, so that one row adds at most about c whatever `most` is, where a clipped raw residual adds 2√most. The score's own
     weight √m is given up: the loss of efficiency is 1 − (E√m)²/E m of the variance (5 % where log m has a standard deviation of 0.47).
-    ψ has mean 0 under Poisson for every c; at c = 2.5 overdispersed counts are clipped seldom, and the sandwich variance allows for them.
+    ψ has mean 0 under Poisson for every c, and under no other law: overdispersed counts are clipped more often above than a(m) expects, which biases the
+    coefficients downwards (tests/models/test_poisson_validity.py measures it); for them a mean function of the user's own is not clipped.
     """
 
     most: float

@@ -25,7 +25,7 @@ from discreet.exact import sqrt_up
 from discreet.neighbors import Neighbors, Replace
 from discreet.queries.families import PSI_BITS, Family, family_from_dict, psi_bound, slope_bound
 from discreet.queries.keys import Key, cell_count, key_from_dict
-from discreet.queries.pieces import UNIT_BITS, ModelColumn, Response, column_from_record, response_from_dict
+from discreet.queries.pieces import UNIT_BITS, ModelColumn, Response, column_from_record, constant, response_from_dict
 from discreet.queries.plans import FLOAT_BITS, columns_read
 from discreet.sensitivity import L2, Frobenius
 
@@ -33,6 +33,7 @@ WEIGHT_BITS = 15  # weights are whole numbers from 0 to 2**15
 LEAN_BITS = 12  # multipliers of second moments, so that products of three factors stay exact in small blocks
 TARGET_BITS = 30  # statistics are cut to about this many bits of sensitivity: finer than any noise, and quick to draw noise for
 LARGEST_COLUMNS = 200
+DIGIT_BITS, MOST_DIGITS = 20, 16  # of `whole_product`: 200 · 16 products of 40 bits stay below 2**52
 PARTS = ("metric", "curvature", "scores")
 
 
@@ -120,6 +121,11 @@ class Model:
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= LARGEST_COLUMNS or cell_count(self.keys) != 1:
             raise InvalidParameter("a model", f"it must have 1 to {LARGEST_COLUMNS} columns and one set of rows", "its second moments are released as one matrix", "use fewer terms")
+
+    @property
+    def constant(self) -> tuple[int, ...]:
+        """Coefficients that make the predictor 1 in every row; all 0 where none do."""
+        return constant(self.columns)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -224,9 +230,9 @@ class WeightedGradient:
 
     def assemble(self, sums: tuple[npt.NDArray[np.object_], int]) -> list[int]:
         """A·Σ m x rounded to 2**cut units, and γ·Σψ²."""
-        total, squares = sums
+        (total, squares), cut = sums, self.cut
         moved = self.metric.matrix @ total
-        return [_cut_off(int(value), self.cut) for value in moved] + ([_cut_off(self._ride_factor * squares, self.cut)] if self.ride else [])
+        return [_cut_off(int(value), cut) for value in moved] + ([_cut_off(self._ride_factor * squares, cut)] if self.ride else [])
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "model": self.model.to_dict(), "metric": self.metric.to_dict(), "family": self.family.to_dict(), "point": self.point.to_dict(), "optional": self.optional, "ride": str(self.ride)}
@@ -312,10 +318,10 @@ class WeightedGram:
 
     def assemble(self, sums: npt.NDArray[np.object_]) -> list[int]:
         """The upper triangle of A·(Σ m x xᵀ)·Aᵀ, rounded to 2**cut units."""
-        matrix = self.metric.matrix
-        moved = matrix @ sums @ matrix.T
+        matrix, cut = self.metric.matrix, self.cut
+        moved = whole_product(matrix, whole_product(matrix, sums).T).T
         q = len(self.metric.rows)
-        return [_cut_off(int(moved[i, j]), self.cut) for i in range(q) for j in range(i, q)]
+        return [_cut_off(int(moved[i, j]), cut) for i in range(q) for j in range(i, q)]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -338,6 +344,30 @@ def _bound(radius_squared: int, shift: int) -> Fraction:
 def curvature_factor(family: Family) -> float:
     """2**LEAN_BITS/s: ψ′ in units of its largest value."""
     return (1 << LEAN_BITS) / slope_bound(family)
+
+
+def whole_product(left: npt.NDArray[np.object_], right: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """left @ right of whole numbers of any size, exactly.
+
+    Method.  Both are split into digits of DIGIT_BITS bits; products of digits are float64 sums of at most LARGEST_COLUMNS·MOST_DIGITS terms below
+             2**(2·DIGIT_BITS), so below 2**52 and exact, and are put together as Python integers.
+    """
+    lefts, rights = _digits_of(left), _digits_of(right)
+    if min(len(lefts), len(rights)) > MOST_DIGITS:
+        return np.asarray(left @ right)
+    total = np.zeros((left.shape[0], right.shape[1]), dtype=object)
+    for place in range(len(lefts) + len(rights) - 1):
+        parts = [lefts[i] @ rights[place - i] for i in range(len(lefts)) if 0 <= place - i < len(rights)]
+        total = total + (sum(parts[1:], parts[0]).astype(np.int64).astype(object) << (DIGIT_BITS * place))
+    return total
+
+
+def _digits_of(matrix: npt.NDArray[np.object_]) -> list[npt.NDArray[np.float64]]:
+    """Whole numbers as digits, least first: matrix = Σ digits·2**(DIGIT_BITS·place); all but the last lie in 0 … 2**DIGIT_BITS − 1."""
+    largest = int(np.abs(matrix).max(initial=0))
+    count = max(1, -(-(largest.bit_length() + 1) // DIGIT_BITS))
+    lower = [(matrix >> (DIGIT_BITS * place)) & ((1 << DIGIT_BITS) - 1) for place in range(count - 1)]
+    return [digit.astype(np.float64) for digit in [*lower, matrix >> (DIGIT_BITS * (count - 1))]]
 
 
 def _cut_off(value: int, bits: int) -> int:

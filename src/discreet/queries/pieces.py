@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -98,11 +98,15 @@ class ModelColumn:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The response: a number column's factor, its log, or (`level` given) whether a Category or Boolean column has that level."""
+    """The response: a number column's factor, its log, or (`level` given) whether a Category or Boolean column has that level.
+
+    `centred` says that 0 stands for the middle of its range, which a constant among the columns makes up for; without one, 0 stands for 0.
+    """
 
     factor: Factor | None = None
     level: tuple[str, int] | None = None
     transform: str = "linear"
+    centred: bool = True
 
     def __post_init__(self) -> None:
         if (self.factor is None) == (self.level is None) or self.transform not in ("linear", "log") or (self.transform == "log" and (self.factor is None or self.factor.encoding.value(self.factor.encoding.low) <= 0)):
@@ -129,23 +133,29 @@ class Response:
         assert self.factor is not None
         grid = self.factor.encoding
         ends = (float(grid.value(grid.low)), float(grid.value(grid.high)))
-        return (math.log(ends[0]), math.log(ends[1])) if self.transform == "log" else ends
+        low, high = (math.log(ends[0]), math.log(ends[1])) if self.transform == "log" else ends
+        largest = max(abs(low), abs(high))
+        return (low, high) if self.centred else (-largest, largest)
 
     def steps(self, codes: Codes) -> npt.NDArray[np.int32]:
         """Codes as whole steps of 2**-RESPONSE_BITS half-ranges."""
         assert self.factor is not None
         if self.transform == "log":
             return log_table(self)[codes.astype(np.int64) - self.factor.encoding.low]
+        if not self.centred:
+            grid = self.factor.encoding
+            whole = np.floor((grid.center + codes.astype(np.float64) / grid.per_unit) / self.half * (1 << RESPONSE_BITS) + 0.5)
+            return np.clip(whole, -(1 << RESPONSE_BITS), 1 << RESPONSE_BITS).astype(np.int32)
         if self.factor.encoding.high == 1 << RESPONSE_BITS:
             return np.asarray(codes.astype(np.int32))
         return np.floor(codes.astype(np.float64) * ((1 << RESPONSE_BITS) / self.factor.encoding.high) + 0.5).astype(np.int32)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"factor": None if self.factor is None else self.factor.to_dict(), "level": None if self.level is None else list(self.level), "transform": self.transform}
+        return {"factor": None if self.factor is None else self.factor.to_dict(), "level": None if self.level is None else list(self.level), "transform": self.transform, "centred": self.centred}
 
 
 def response_from_dict(record: dict[str, Any]) -> Response:
-    return Response(None if record["factor"] is None else factor_from_dict(record["factor"]), None if record["level"] is None else tuple(record["level"]), record["transform"])
+    return Response(None if record["factor"] is None else factor_from_dict(record["factor"]), None if record["level"] is None else tuple(record["level"]), record["transform"], record.get("centred", True))
 
 
 def column_from_record(record: dict[str, Any]) -> ModelColumn:
@@ -158,10 +168,28 @@ def _piece(record: dict[str, Any]) -> Piece:
     return NumberPiece(factor_from_dict(record["factor"]), record["transform"], record["low"], record["high"], tuple(record["knots"]), record["index"])
 
 
+def constant(columns: Sequence[ModelColumn]) -> tuple[int, ...]:
+    """Coefficients, 0 or 1, that make the predictor 1 in every row (that has a level): the intercept, or all levels of one category; 0 where there is neither."""
+    for place, column in enumerate(columns):
+        if not column.pieces:
+            return tuple(int(other == place) for other in range(len(columns)))
+    levels: dict[str, set[int]] = {}
+    for place, column in enumerate(columns):
+        piece = column.pieces[0]
+        if len(column.pieces) == 1 and isinstance(piece, LevelPiece) and sorted(piece.contrast) == [0] * (len(piece.contrast) - 1) + [1]:
+            levels.setdefault(piece.column, set()).add(place)
+            if len(levels[piece.column]) == len(piece.contrast):
+                return tuple(int(other in levels[piece.column]) for other in range(len(columns)))
+    return (0,) * len(columns)
+
+
 def model_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Piece, Codes], rows: int) -> npt.NDArray[np.int16]:
     """The int16 matrix (rows × columns) of a block; `codes` holds each piece's data codes."""
     matrix = np.empty((rows, len(columns)), dtype=np.int16)
     for place, column in enumerate(columns):
+        if len(column.pieces) == 1:
+            matrix[:, place] = column.pieces[0].values(codes[column.pieces[0]])
+            continue
         product = np.full(rows, UNIT, dtype=np.int32)
         for piece in column.pieces:
             product *= piece.values(codes[piece])
@@ -170,9 +198,13 @@ def model_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Piece, Codes],
     return matrix
 
 
-@functools.lru_cache(maxsize=64)
 def number_table(piece: NumberPiece) -> npt.NDArray[np.int16]:
-    """round(UNIT·(t(x) − middle)/half) for every grid value x, clipped to ±UNIT."""
+    """round(UNIT·(t(x) − middle)/half) for every grid value x, clipped to ±UNIT; columns on one grid share it."""
+    return _number_table(replace(piece, factor=Factor("", piece.factor.encoding)))
+
+
+@functools.lru_cache(maxsize=64)
+def _number_table(piece: NumberPiece) -> npt.NDArray[np.int16]:
     grid = piece.factor.encoding
     codes = np.arange(grid.low, grid.high + 1, dtype=np.float64)
     x = grid.center + codes / grid.per_unit

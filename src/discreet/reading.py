@@ -1,0 +1,21 @@
+"""Any result, from the JSON text that its `to_json` wrote: of releases, of fits, or of randomised reports."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def from_json(text: str) -> Any:
+    """The result that `to_json` of a result wrote; a text that no result wrote is refused."""
+    from discreet.inference.results import result_from_json
+
+    try:
+        record = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        record = None
+    if isinstance(record, dict) and "discreet" in record:
+        from discreet.local.questions import result_from_json as local_from_json
+
+        return local_from_json(text)
+    return result_from_json(text)
