@@ -25,7 +25,7 @@ from discreet.queries.residuals import ResidualPlan
 from discreet.schema import Encoding, Integer, Real
 
 RESPONSE_ROWS = 1 << 16  # of a block of responses
-ENCODED_ROWS = 1 << 12  # of a block: all its columns as given stay in the processor's cache
+ENCODED_ROWS = 1 << 14  # of a block: what is kept beside the cells is small, and columns are not taken up anew too often
 
 
 @dataclass(frozen=True, eq=False)

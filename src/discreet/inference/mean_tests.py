@@ -21,6 +21,7 @@ from discreet.inference.tables import FEW_DRAWS, MANY_DRAWS, seed_of, tail_by_si
 from discreet.inference.tulap import ReleasedNoise, released_noise
 
 SMALLEST_TAIL = 1e-9
+HIDDEN_ROWS = 0.6  # how soon noise counts as hiding the sizes of groups
 
 
 def mean_p_value(statistics: MeanStatistics, null: float) -> float:
@@ -105,7 +106,11 @@ def _sampling(statistics: MeanStatistics, m: Array) -> Array:
 
 
 def fit_equal_means(statistics: MeanStatistics) -> EqualMeans:
-    """The common mean that is nearest to all groups, each weighted by its sampling and noise variance (groups are the last axis)."""
+    """The common mean that is nearest to all groups, each weighted by its sampling and noise variance (groups are the last axis).
+
+    Rows by group are drawn towards equal ones as far as noise hides them: f·N̂ + (1−f)·N/G, f = 1/(1 + 0.6ρ^2.5), ρ the noise's standard deviation over N/G
+    (as `discreet.inference.tables.fit_independence`); cut at 0 alone they would be unlike the true ones where noise rules (sizes 0.039 instead of 0.044 at 50 rows, ε = 0.1).
+    """
     positive = np.maximum(statistics.count, 0.0)
     whole = positive.sum(axis=-1, keepdims=True)
     m = np.clip(np.where(whole > 0, statistics.first.sum(axis=-1, keepdims=True) / np.where(whole > 0, whole, 1.0), 0.0), -1.0, 1.0)
@@ -113,7 +118,9 @@ def fit_equal_means(statistics: MeanStatistics) -> EqualMeans:
         weight = statistics.count / _total_variance(statistics, m)
         below = (weight * statistics.count).sum(axis=-1, keepdims=True)
         m = np.clip(np.where(below > 0, (weight * statistics.first).sum(axis=-1, keepdims=True) / np.where(below > 0, below, 1.0), 0.0), -1.0, 1.0)
-    return EqualMeans(m, positive)
+    hidden = HIDDEN_ROWS * (statistics.count.shape[-1] * np.sqrt(statistics.count_noise.variance) / np.maximum(whole, 1e-9)) ** 2.5
+    equal = whole / statistics.count.shape[-1]
+    return EqualMeans(m, np.asarray(equal + (positive - equal) / (1 + hidden)))
 
 
 def _total_variance(statistics: MeanStatistics, m: Array) -> Array:

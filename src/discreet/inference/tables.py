@@ -78,7 +78,7 @@ def fit_independence(tables: NoisyTables) -> Independence:
     Method.   p = f·p̂ + (1−f)/k, f = 1/(1 + a·ρ^2.5), ρ the standard deviation of a margin's noise over an average margin N/k, a = 0.6 for two shares and 0.9 for more.
     Validity. f → 1 without noise. Where noise rules (ρ > 1) margins cut at 0 would put the null at its own edge, from which simulated tables are unlike the true ones
               (sizes 0.032 to 0.045 at 50 rows, ε = 0.1); there f → 0, and the statistics turn into fixed contrasts, whose law hardly has unknowns. a and the exponent
-              were chosen by size and power over 50 to 10 000 rows (docs/theory/tests.md).
+              were chosen among nine by size and power at 50 and 200 rows (docs/theory/tests.md).
     """
     known, variance = tables.known, tables.noise.variance
     total = np.maximum(known.sum(axis=(-2, -1)), 0.0)
