@@ -134,6 +134,30 @@ def test_one_level_depends_on_nothing():
     assert dp.rank_test(session, "x", by="g", bins=1, spend=dp.GDP(1)).p_value == 1
 
 
+def test_expected_shares_may_be_an_array_and_degrees_of_freedom_are_counted_in_words():
+    session = opened(dp.Replace())
+    listed, array = (dp.goodness_of_fit(session, "g", expected, spend=dp.GDP(1), key="fit") for expected in ([1, 1, 1], np.ones(3)))
+    assert str(listed.test()) == str(array.test())
+    assert "2 degrees of freedom" in str(array.test())
+    assert "1 degree of freedom" in str(dp.compare_means(session, "x", by="two", spend=dp.GDP(1)).test())
+
+
+def test_the_least_p_value_of_a_mean_is_said_to_be_a_bound():
+    tested = dp.mean_test(opened(dp.Replace()), "x", 50, spend=dp.GDP(1))
+    assert tested.test(10).p_value == 1e-9
+    assert "at most" in str(tested.test(10))
+    assert "at most" not in str(tested.test(10, alternative="less"))
+    assert "at most" not in str(tested.test(float(tested.params[0])))
+
+
+def test_a_plan_says_its_rows_and_what_was_left_out():
+    assert str(dp.sample_size(dp.compare, spend=dp.GDP(1), baseline=0.3, share=0.4)).splitlines()[0].startswith("Power of the comparison of two proportions with ")
+    with pytest.raises(dp.InvalidParameter, match=r"dp\.mean_test: assumed were shift=\.(.|\n)*pass difference=, standard_deviation=, low=, high="):
+        dp.power(dp.mean_test, rows=10, spend=dp.GDP(1), shift=1)
+    with pytest.raises(dp.WrongColumnKind, match="a rank test needs Real or Integer"):
+        dp.rank_test(opened(dp.Replace()), "g", by="two", spend=dp.GDP(1))
+
+
 REFUSED = [
     lambda s: dp.compare(s, "x", by="two", spend=dp.GDP(1)), lambda s: dp.compare(s, "g", by="two", spend=dp.GDP(1)), lambda s: dp.compare(s, "y", by="y", spend=dp.GDP(1)),
     lambda s: dp.compare(s, "y", by="x", spend=dp.GDP(1)), lambda s: dp.compare(s, "y", by="one", spend=dp.GDP(1)), lambda s: dp.compare(s, "y", by=["two"], spend=dp.GDP(1)),

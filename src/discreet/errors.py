@@ -16,7 +16,7 @@ class DiscreetError(Exception):
 
     def __init__(self, asked: str, found: str, why: str, remedy: str) -> None:
         self.asked, self.found, self.why, self.remedy = asked, found, why, remedy
-        super().__init__(f"{asked}: {found}.\n  Why it matters: {why}.\n  What to do: {remedy}.")
+        super().__init__(f"{asked}: {found}.\n  Why it matters: {why}.\n  What to do: {remedy}{'' if remedy.endswith('?') else '.'}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.asked, self.found, self.why, self.remedy))

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.kernels import Totals
-from discreet.model_loops import LOWERED, TOP_WEIGHT, Loop, gradient_loop, place_loop, scale_loop, weight_loop
+from discreet.model_loops import Loop, gradient_loop, norm_loop, place_loop, scale_loop
 from discreet.queries.families import PSI_BITS, Family, clipped_rest, psi_bound, slope_bound
 from discreet.queries.model import LEAN_BITS, WEIGHT_BITS, EstimatingPlan, Metric, Point
 from discreet.queries.pieces import UNIT_BITS
@@ -34,6 +34,8 @@ CHUNK_ROWS = 1 << 14  # rows that one of our own threads takes at a time
 LOT = 64  # chunks whose sums are kept before they are added
 PANEL = 32  # columns of a tile of a second moment; tiles below its diagonal are left out
 MOST_THREADS = 8
+TOP_WEIGHT = float(1 << WEIGHT_BITS)
+LOWERED = 1 - 2.0**-50  # makes up for the rounding of a quotient
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
 
@@ -58,9 +60,11 @@ def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np
     diagonal = np.diagonal(scaled) if scaled.shape[0] == scaled.shape[1] and np.count_nonzero(scaled) == np.count_nonzero(np.diagonal(scaled)) else None
     panels = column_panels(scaled.shape[1], 2 * PANEL)
     weights = np.empty(len(matrix), dtype=np.int32)
-    tiles, found = tiles_of(matrix.shape[1], min(scaled.shape[1], 2 * PANEL), GRADIENT_ROWS), worth(weight_loop, len(matrix)) or numpy_weights
+    tiles, loop = tiles_of(matrix.shape[1], min(scaled.shape[1], 2 * PANEL), GRADIENT_ROWS), worth(norm_loop, len(matrix))
 
     sure = _sure_length(scaled, metric.radius_squared)
+    if sure >= matrix.shape[1] << (2 * UNIT_BITS):  # no row is longer
+        return np.full(len(matrix), 1 << WEIGHT_BITS, dtype=np.int32)
 
     def weigh(start: int) -> None:
         block, z = np.empty(tiles.shape), np.empty((*tiles.shape[:2], scaled.shape[1]))
@@ -78,9 +82,7 @@ def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np
                     np.matmul(block[stack], scaled[:, panel], out=z[stack, :, panel])
             else:
                 np.multiply(block[stack], diagonal, out=z[stack])
-            part = np.empty(len(open_rows), dtype=np.int32)
-            found(z[stack].reshape(-1, scaled.shape[1]), float(metric.radius_squared), part)
-            weights[rows][open_rows] = part
+            weights[rows][open_rows] = weights_of(z[stack].reshape(-1, scaled.shape[1]), len(open_rows), float(metric.radius_squared), loop)
 
     in_threads(weigh, range(0, len(matrix), CHUNK_ROWS))
     return weights
@@ -145,13 +147,20 @@ def _sure_length(scaled: Floats, radius_squared: int) -> float:
     return room * room / tau * (1 - 1e-6) if room > 0 else -1.0
 
 
-def numpy_weights(z: Floats, radius: float, weights: npt.NDArray[np.int32]) -> None:
-    """The weights of rows with the given z; z is written over."""
-    np.abs(z, out=z)
-    np.ceil(z, out=z)
-    norms = np.vecdot(z, z)[: len(weights)]
-    share = radius / np.maximum(norms, radius)
-    weights[...] = np.where(norms <= radius, TOP_WEIGHT, np.floor(share * LOWERED * TOP_WEIGHT))
+def weights_of(z: Floats, rows: int, radius_squared: float, loop: Loop | None) -> Floats:
+    """The weights of the first rows of z; z is written over.
+
+    Checked.  tests/claims/test_model_blocks.py::test_weights_at_the_edge_of_a_step_are_alike_compiled_and_not
+    """
+    if loop is None:
+        np.abs(z, out=z)
+        np.ceil(z, out=z)
+        norms = np.vecdot(z, z)[:rows]
+    else:
+        norms = np.empty(rows)
+        loop(z, norms)
+    share = radius_squared / np.maximum(norms, radius_squared)
+    return np.where(norms <= radius_squared, TOP_WEIGHT, np.floor(share * LOWERED * TOP_WEIGHT))
 
 
 def worth(loop: Callable[[], Loop | None], rows: int) -> Loop | None:

@@ -14,10 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.queries.families import GAIN_BITS, PSI_BITS
-from discreet.queries.model import WEIGHT_BITS
 
-TOP_WEIGHT = float(1 << WEIGHT_BITS)
-LOWERED = 1 - 2.0**-50  # makes up for the rounding of a quotient
 Loop = Callable[..., Any]
 
 
@@ -30,9 +27,9 @@ def gradient_loop() -> Loop | None:
 
 
 @functools.cache
-def weight_loop() -> Loop | None:
-    """loop(z, radius, weights): `model_kernels.numpy_weights`."""
-    return _compiled(_weight_rows)
+def norm_loop() -> Loop | None:
+    """loop(z, norms) sets norms[i] = ‖⌈|z_i|⌉‖²; the quotient that weights take is left to numpy, since "reassoc" may move a division past a product."""
+    return _compiled(_norm_rows)
 
 
 @functools.cache
@@ -103,13 +100,13 @@ def _place_rows(matrix: Any, response: Any, beta: Any, numbers: Any, places: Any
         places[row] = int(min(max(np.floor(argument * per_scale + 0.5), -reach), reach)) + int(reach)
 
 
-def _weight_rows(z: Any, radius: float, weights: Any) -> None:
-    for row in range(weights.size):
+def _norm_rows(z: Any, norms: Any) -> None:
+    for row in range(norms.size):
         norm = 0.0
         for column in range(z.shape[1]):
             one = np.ceil(abs(z[row, column]))
             norm += one * one
-        weights[row] = TOP_WEIGHT if norm <= radius else np.floor(radius / norm * LOWERED * TOP_WEIGHT)
+        norms[row] = norm
 
 
 def _scale_rows(matrix: Any, multiplier: Any, block: Any, moved: Any) -> None:

@@ -6,6 +6,8 @@ sampling error (the population).
 
 from __future__ import annotations
 
+import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 INK, ACCENT, LIGHT = "#1f2933", "#0b6e99", "#9cc9dd"
 MOST_BARS = 60
+EQUAL = {"difference": 0.0, "common difference": 0.0, "difference of means": 0.0, "mean rank": 0.5}  # where groups are alike, for a line across a picture
 
 
 def figure(width: float, height: float) -> Any:
@@ -56,13 +59,21 @@ def draw_result(axes: Any, result: Result, level: float = 0.95) -> None:
         _draw_points(axes, result, level)
     what = f" of {asked.column}" if asked.column else ""
     by = f" by {', '.join(asked.by)}" if asked.by and asked.by != (asked.column,) else ""
-    axes.set_title(f"{result.title}{what}{by}", loc="left", fontsize=10, color=INK)
-    axes.text(1.0, 1.01, str(result.release.guarantee), transform=axes.transAxes, ha="right", va="bottom", fontsize=7, color="#616e7c")
+    draw_title(axes, f"{result.title}{what}{by}", str(result.release.guarantee))
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.tick_params(labelsize=8, colors=INK)
     axes.grid(axis="y", color="#e4e7eb", linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def draw_title(axes: Any, title: str, promise: str) -> None:
+    """A title, broken into lines where it is longer than the panel is wide, and the guarantee below it."""
+    place = axes.get_subplotspec()
+    width = axes.figure.get_size_inches()[0] / (place.get_gridspec().ncols if place is not None else 1)
+    lines = "\n".join(textwrap.wrap(title, max(30, int(11 * width))))
+    axes.set_title(lines, loc="left", fontsize=10, color=INK, pad=16, parse_math=False)
+    axes.text(0.0, 1.01, promise, transform=axes.transAxes, ha="left", va="bottom", fontsize=7, color="#616e7c")
 
 
 def _draw_histogram(axes: Any, result: Result, level: float) -> None:
@@ -89,6 +100,9 @@ def _draw_points(axes: Any, result: Result, level: float) -> None:
     _bars(axes, places, both.low[:shown], both.high[:shown], LIGHT, 5.0, "with sampling error")
     _bars(axes, places, private.low[:shown], private.high[:shown], ACCENT, 2.0, "privacy error alone")
     axes.plot(places, both.estimate[:shown], "o", color=INK, markersize=4)
+    equal = EQUAL.get(both.name)
+    if equal is not None:
+        axes.axhline(equal, color="#616e7c", linewidth=0.9, linestyle="--", zorder=1)
     axes.set_ylabel(both.name, fontsize=8)
     axes.set_xlim(-0.6, shown - 0.4)
     axes.set_xlabel(", ".join(result.release.asked.by), fontsize=8)
@@ -125,6 +139,15 @@ def plot_matrix(result: Any, *, path: str | Path | None = None) -> Any:
     return save(canvas, path)
 
 
+def _few_ticks(axes: Any, values: Any) -> None:
+    """Ticks at 1, 2, 5 times powers of ten on a logarithmic axis, written as plain numbers: matplotlib's own run into each other over one or two decades."""
+    low, high = float(np.min(values)), float(np.max(values))
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5) if low <= digit * 10.0**power <= high]
+    axes.set_xticks(ticks, [f"{tick:,.0f}".replace(",", "\u202f") if tick >= 1 else f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+
+
 def plot_power(result: Any, *, path: str | Path | None = None) -> Any:
     """Power by rows and by privacy, beside the test without privacy and, where it is known, with randomised response."""
     from discreet.inference.power import grid_of_rows
@@ -140,6 +163,7 @@ def plot_power(result: Any, *, path: str | Path | None = None) -> Any:
                 axes.plot(across, curves[curve], color=color, linewidth=width, linestyle=dashes, label=legend)
         axes.axvline(result.rows if place == 0 else planned, color="#cbd2d9", linewidth=0.8)
         axes.set_xscale("log")
+        _few_ticks(axes, across)
         axes.set_ylim(0.0, 1.02)
         axes.set_xlabel(name, fontsize=8)
         axes.set_ylabel("power", fontsize=8)

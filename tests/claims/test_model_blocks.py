@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import tracemalloc
 
@@ -95,6 +96,23 @@ def test_rows_that_are_surely_inside_need_no_product(monkeypatch):
             patch.setattr(kernels, "_sure_length", lambda scaled, radius: -1.0)
             assert (kernels.row_weights(matrix, metric) == quick).all()
     assert spared > 4000
+
+
+def test_weights_at_the_edge_of_a_step_are_alike_compiled_and_not():
+    """Quotients R²/‖z‖² a rounding away from a step of the weights: a compiler that moved the division past a product would give the next one."""
+    rng, edges = np.random.default_rng(9), 0
+    for _ in range(4000):
+        step, norm = int(rng.integers(2, 1 << WEIGHT_BITS)), int(rng.integers(2**48, 2**49))
+        radius_squared = step * norm // (1 << WEIGHT_BITS) + 1
+        roots, rest = [], norm
+        while rest:
+            roots.append(math.isqrt(rest))
+            rest -= roots[-1] ** 2
+        found = [int(kernels.weights_of(np.array([roots], dtype=float), 1, float(radius_squared), loop)[0]) for loop in (None, loops.norm_loop())]
+        assert found[0] == found[1]
+        assert found[0] * norm <= radius_squared << WEIGHT_BITS
+        edges += found[0] != math.floor(radius_squared * (kernels.LOWERED * kernels.TOP_WEIGHT) / norm)  # what the moved division gives
+    assert edges > 10
 
 
 def test_the_short_cut_holds_in_the_worst_direction():
@@ -199,7 +217,7 @@ def test_a_broken_numba_does_not_break_a_release(monkeypatch):
     def broken(name):
         raise AttributeError("module 'coverage' has no attribute 'types'")
 
-    passes = (loops.gradient_loop, loops.weight_loop, loops.place_loop, loops.scale_loop, loops.encode_loop)
+    passes = (loops.gradient_loop, loops.norm_loop, loops.place_loop, loops.scale_loop, loops.encode_loop)
     for one in passes:
         one.cache_clear()
     monkeypatch.setattr(loops.importlib, "import_module", broken)

@@ -97,6 +97,7 @@ def test_refusals_come_before_any_debit():
     before = session.ledger.head
     for wrong, error in (
         (lambda: fit_regression(session, model_of(), "robust", spend=dp.PureDP(1.0)), dp.NoTheorem),
+        (lambda: fit_regression(session, model_of(), "robust", spend=1.0), dp.InvalidParameter),
         (lambda: fit_regression(session, model_of(), "probit", spend=dp.GDP(0.1)), dp.InvalidParameter),
         (lambda: fit_regression(session, model_of(), "robust", spend=dp.GDP(1e-4)), dp.InvalidParameter),
         (lambda: fit_regression(session, model_of("logistic"), "robust", spend=dp.GDP(0.1)), dp.InvalidParameter),

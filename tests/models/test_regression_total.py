@@ -10,6 +10,8 @@ from regression_data import model_of, sample, session_of
 
 import discreet as dp
 from discreet.models.fit import fit_regression
+from discreet.models.lectures import fit_lecture
+from discreet.models.solvers import GradientDescent, Newton
 
 TERMS = ("1", "x", "z", "d[b]", "d[c]", "x:d[b]")
 FAMILIES = ("robust", "ols", "logistic", "poisson")
@@ -53,6 +55,23 @@ def test_strange_data_give_finite_answers(kind):
                 assert np.isfinite([*fit.p_values, *fit.std_errors, fit.condition_number, fit.scale]).all()
                 assert str(fit.summary())
     assert np.all(interval[:, 1] >= interval[:, 0])
+
+
+@pytest.mark.parametrize("terms", [("1",), ("x",), ("1", "x", "z", "d[b]")], ids=len)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_budgets_that_say_nothing_give_finite_answers_by_every_solver(family, terms):
+    """Few rows, a private number of them and hardly any budget: curvatures read far beyond what is possible, and nothing overflows or warns."""
+    for solver in (None, GradientDescent(60), Newton(3)):
+        for mu, neighbors in ((0.005, dp.AddRemove(unit="id", max_rows=2)), (0.03, dp.AddRemove())):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                session = session_of(sample(5, 31), 32, neighbors=neighbors, budget=dp.GDP(mu))
+                model = model_of(family, terms)
+                fit = fit_regression(session, model, family, spend=dp.GDP(mu)) if solver is None else fit_lecture(session, model, family, solver, spend=dp.GDP(mu))
+                interval = fit.confidence_interval()
+                assert np.isfinite([*interval.ravel(), *fit.p_values, *fit.std_errors]).all()
+                assert (interval[:, 1] > interval[:, 0]).all()
+                assert str(fit.summary())
 
 
 def test_what_cannot_be_known_has_wide_intervals():

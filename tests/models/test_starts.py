@@ -91,3 +91,12 @@ def test_weights_fade_in_large_samples_and_only_there():
     assert large.metric_radius <= large.radius
     assert gradient_room(1000, 1.0, dp.AddRemove()) == pytest.approx(4 * gradient_room(1000, 1.0, dp.Replace()))
     assert [least_squares_cut(4, gradient_room(rows, 1.0, dp.Replace())) for rows in (1000, 15_000, 30_000)] == [4.0, 4.0, 6.0]
+
+
+def test_a_constant_alone_has_no_slopes():
+    """What is left of its gradient beside the constant is rounding, which a mean function that hardly rises would blow up to a slope."""
+    family = tabulated_mean(lambda eta: 0.3 if eta < 1 else 0.31)
+    for gradient, constant in ((0.3, 0.7), (1 / 3, 1.1), (-7e5, 1e-3)):
+        slopes, start = slopes_from(family, 0.5, Reading(np.array([gradient]), 0.01), np.array([constant]))
+        assert slopes.tolist() == [0.0]
+        assert start == flat_start(family, 0.5)

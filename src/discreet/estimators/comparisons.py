@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from discreet.accounting import Guarantee
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators import forecast
@@ -78,7 +80,7 @@ def goodness_of_fit(session: Session, column: str, expected: Sequence[float] | M
 
 def fit_question(public: PublicFacts, column: str, expected: Sequence[float] | Mapping[object, float], *, spend: Guarantee, bins: object = None, where: Where | None = None) -> Question:
     cells = level_cells(public.schema, column) if bins is None else bin_cells(public.schema, column, bins)
-    shares = _expected_shares(expected, cells.labels[0])
+    shares = _expected_shares(expected.tolist() if isinstance(expected, np.ndarray) else expected, cells.labels[0])
     subset = cells_where(public.schema, where)
     return _counts(public, Asked("goodness of fit", column, (column,), cells.labels, subset.where, shares), cells.joined(subset), spend)
 
@@ -111,8 +113,10 @@ def rank_test(session: Session, column: str, *, by: str, spend: Guarantee, bins:
 
 
 def rank_question(public: PublicFacts, column: str, *, by: str, spend: Guarantee, bins: object = RANK_BINS, where: Where | None = None) -> Question:
-    groups, places = _groups(public, by), bin_cells(public.schema, column, bins)
     _different((by, column))
+    if isinstance(public.schema[column], (Boolean, Category)):
+        raise WrongColumnKind(column, type(public.schema[column]).__name__, "Real or Integer", "a rank test")
+    groups, places = _groups(public, by), bin_cells(public.schema, column, bins)
     subset = cells_where(public.schema, where)
     asked = Asked("ranks", column, (by,), (*groups.labels, *places.labels), subset.where)
     return _counts(public, asked, groups.joined(places).joined(subset), spend)

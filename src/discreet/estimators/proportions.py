@@ -67,8 +67,14 @@ _PLANS: dict[Callable[..., Any], tuple[Callable[..., Any], tuple[str, ...]]] = {
 def power(test: Callable[..., Any], *, rows: int, spend: Guarantee, alternative: str = "two-sided", alpha: float = 0.05, **assumed: Any) -> PowerResult:
     """How often a test will reject: ``dp.power(dp.proportion_test, rows=500, null=0.5, share=0.56, spend=dp.PureDP(0.5)).power``.
 
-    Method.   Exact, from the binomial law at the assumed `share` and the law of the noise (row-level Replace). `plot()` shows it by rows and by ε.
-    Validity. Nothing is read or spent. Independent rows with the assumed share.
+    What is assumed depends on the test. `proportion_test`: ``null``, ``share`` (and ``noise="tulap"``). `compare`: ``baseline``, ``share`` of two equal groups. `mean_test`, `paired_test`:
+    ``difference`` from the null, ``standard_deviation`` (of pairs: of their differences), ``low``, ``high`` as declared. `compare_means`: the same, for two equal groups.
+    `independence_test`, `rank_test`: ``table``, the shares of all cells (ranks: groups by bins). `goodness_of_fit`: ``expected`` (the null) and ``shares`` (the truth). `subsample_test`:
+    ``effect``, where the test's normal statistic has mean effect·√n on n rows.
+
+    Method.   Exact for a proportion, from the binomial law at the assumed `share` and the law of the noise (row-level Replace); a normal or χ² approximation with
+              the variance of the noise for all others, but parts, whose number of rejections is binomial. `plot()` shows it by rows and by ε.
+    Validity. Nothing is read or spent. Independent rows, as assumed.
     """
     return _planned(_plan(test, spend, alternative, alpha, assumed), checked_rows(rows), spend)
 
@@ -95,5 +101,5 @@ def _plan(test: object, spend: Guarantee, alternative: str, alpha: float, assume
         raise InvalidParameter("power", "this is not a test that can be planned", "power needs the law of its statistic", "pass one of " + ", ".join(f"dp.{known.__name__}" for known in _PLANS))
     build, names = _PLANS[test]
     if set(assumed) - ({"noise"} if test is proportion_test else set()) != set(names):
-        raise InvalidParameter("power", f"assumed are {', '.join(sorted(assumed)) or 'nothing'}", "power is computed at assumed values of the parameters", "pass " + ", ".join(f"{name}=" for name in names))
+        raise InvalidParameter(f"the power of dp.{getattr(test, '__name__', '')}", f"assumed were {', '.join(f'{name}=' for name in sorted(assumed)) or 'no values'}", "power is computed at assumed values, and of these alone", "pass " + ", ".join(f"{name}=" for name in names))
     return build(spend=spend, alternative=alternative, alpha=alpha, **assumed)

@@ -36,6 +36,11 @@ def p_text(p: float) -> str:
     return f"{p:.2g}" if p >= 1e-4 else f"{p:.0e}"
 
 
+def freedom_text(degrees: int) -> str:
+    """Degrees of freedom in words."""
+    return f"{degrees} degree{'s' if degrees != 1 else ''} of freedom"
+
+
 class TestedResult(Result):
     """A result that answers a question of yes or no too: `test()`, `p_value`."""
 

@@ -88,12 +88,12 @@ def propagated(path: Path, values: Array, scores: Array) -> Array:
     eta = path.step
     if path.solver == "sgd":
         spread = np.eye(len(values)) * path.noises[0] ** 2 + (1 - path.rate) * scores / path.batch
-        weights = _mean_weights(1 - eta * values, values, path.steps, path.averaged)
+        weights = _mean_weights(_shrink(eta, values), values, path.steps, path.averaged)
         return np.asarray(path.sizes[0] ** 2 * spread * (weights.T @ weights))
     moved = (eta * path.sizes * path.noises) ** 2
     ages = np.arange(len(moved))[::-1]
     if path.solver == "gradient":
-        return np.diag((moved[:, None] * (1 - eta * values)[None, :] ** (2 * ages[:, None])).sum(axis=0))
+        return np.diag((moved[:, None] * _shrink(eta, values)[None, :] ** (2 * ages[:, None])).sum(axis=0))
     return np.diag(float((moved * (1 - eta) ** (2.0 * ages)).sum()) / values**2)
 
 
@@ -129,9 +129,9 @@ def _further(path: Path, values: Array, vectors: Array) -> tuple[Array, Array]:
     if path.solver == "newton":
         left = np.full(len(values), abs(1 - eta) ** len(path.noises))
     elif path.solver == "gradient":
-        left = np.abs(1 - eta * values) ** len(path.noises)
+        left = np.abs(_shrink(eta, values)) ** len(path.noises)
     else:
-        shrink = np.abs(1 - eta * values)[None, :] ** np.arange(path.steps - path.averaged + 1, path.steps + 1)[:, None]
+        shrink = np.abs(_shrink(eta, values))[None, :] ** np.arange(path.steps - path.averaged + 1, path.steps + 1)[:, None]
         left = shrink.mean(axis=0)
     miss = vectors @ (left * gap / np.maximum(1 - left, LEAST_LEFT))
     further = np.outer(miss, miss)
@@ -162,6 +162,11 @@ def _mean_weights(shrink: Array, values: Array, steps: int, averaged: int) -> Ar
     place = np.arange(1, steps + 1)[:, None]
     early = np.maximum(0, steps - averaged + 1 - place)
     return np.asarray((shrink[None, :] ** early - shrink[None, :] ** (steps + 1 - place)) / (averaged * values[None, :]))
+
+
+def _shrink(step: float, values: Array) -> Array:
+    """1 − ηλ, what a step leaves of an error; never below −1, since ηλ < 2 for every mean curvature that the weights allow: beyond it a reading is noise."""
+    return np.maximum(1 - step * values, -1.0)
 
 
 def _turned(vectors: Array, matrix: Array) -> Array:

@@ -25,7 +25,7 @@ from discreet.release import Guarantee, Release, guarantee_from_dict, release_fr
 FORMAT, VERSION = "discreet-lecture-fit", 1
 BETA_UNIT = 2.0**24  # whole numbers that stand for 1 in the iterates of sgd
 SUM_UNIT = 2.0**29  # and in its sums
-SOLVERS = {"gradient": "noisy gradient descent (math.md G3)", "newton": "noisy Newton steps (math.md G5)", "sgd": "noisy stochastic gradient descent (math.md E8)"}
+SOLVERS = {"gradient": "noisy gradient descent", "newton": "noisy Newton steps", "sgd": "noisy stochastic gradient descent"}
 
 
 @dataclass(frozen=True, slots=True)

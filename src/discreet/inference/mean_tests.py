@@ -11,7 +11,7 @@ from scipy.special import gammaincinv, ndtr, ndtri
 
 from discreet.inference.basic import MeanResult, _grid, _integers, _mean_statistics
 from discreet.inference.decode import decode_means
-from discreet.inference.evidence import BaselineResult, Evidence, TestedResult, place_of, sign_of
+from discreet.inference.evidence import BaselineResult, Evidence, TestedResult, freedom_text, place_of, sign_of
 from discreet.inference.laws import Array, student_factor
 from discreet.inference.means import MeanStatistics, mean_interval
 from discreet.inference.results import Quantity
@@ -77,7 +77,8 @@ class MeanTestResult(MeanResult):
         agrees = sign * deviation > 0
         p = both if not sign else (both / 2 if agrees else 1 - both / 2)
         error = float(np.sqrt(np.ravel(statistics.sampling_variance() + statistics.noise().variance)[0]))
-        return Evidence(f"the mean of {self.release.asked.column} is {value:g}", alternative, deviation / max(error, 1e-300), p, "by inverting the interval")
+        method = "by inverting the interval" if p > SMALLEST_TAIL else f"by inverting the interval; p is at most this: below {SMALLEST_TAIL:g} nothing is told apart"
+        return Evidence(f"the mean of {self.release.asked.column} is {value:g}", alternative, deviation / max(error, 1e-300), p, method)
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print, with what the test says below it."""
@@ -234,7 +235,7 @@ class MeansResult(BaselineResult):
             return Evidence(f"{column} has one mean in all groups", alternative, 0.0, 1.0, "there is nothing to compare")
         if group is None and baseline is None and not sign:
             value, p, draws = means_p_value(statistics, noise, anova_statistic, seed_of(release), few=few, many=many)
-            return Evidence(f"{column} has one mean in all groups", "some differ", value, p, f"{len(self.groups) - 1} degrees of freedom, null law simulated {draws} times with the released noise")
+            return Evidence(f"{column} has one mean in all groups", "some differ", value, p, f"{freedom_text(len(self.groups) - 1)}, null law simulated {draws} times with the released noise")
         low = place_of(baseline, self.groups, "baseline=")
         high = place_of(group, self.groups, "group=") if group is not None else (1 if low == 0 else 0)
         chosen = _integers(self, len(self.groups))[:, [low, high]]

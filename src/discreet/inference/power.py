@@ -100,7 +100,7 @@ class PowerResult:
         notes = (
             f"{self.rows} rows, null {plan.null:g}, true share {plan.share:g}, {plan.alternative}, α = {plan.alpha:g}, spend {self.spend}.",
             "Exact, from public facts: no data was read and nothing was spent.")
-        return Summary("Power of the test of a proportion", ("test", "power"), rows, notes)
+        return Summary(f"Power of the test of a proportion with {self.rows} rows", ("test", "power"), rows, notes)
 
     def curves(self, rows: Array) -> dict[str, Array]:
         """Power by number of rows: private, nonprivate, randomised."""

@@ -308,7 +308,7 @@ class RegressionResult:
         rounds = self._steps("metric")
         state = first_state(len(rounds[0].query.metric.rows))  # type: ignore[attr-defined]
         for place, release in enumerate(rounds):
-            reading = decode.read_gram(release, 1.0 if place == 0 else self.facts.metric_radius, self.rows)
+            reading = decode.read_gram(release, self.facts.first_radius if place == 0 else self.facts.metric_radius, self.rows)
             state = after_round(state, reading.value, reading.noise, np.array(self.facts.least_moments))
         return state
 

@@ -22,13 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.inference.laws import Array
-from discreet.inference.regression_curvature import Shrunk, redrawn, shrunk
+from discreet.inference.regression_curvature import Shrunk, draws_for, redrawn, shrunk
 from discreet.inference.regression_decode import Reading, trusted
 
 UNRESOLVED = 2.5  # standard deviations of noise below which the curvature's level counts as lost
 PESSIMISTIC = 0.05  # of the largest curvature: what is then assumed
 SEPARATED = 4.0  # the predictor's standard deviation above which yes/no outcomes count as nearly separated
 SEPARATED_ERROR, SEPARATED_NOISE = 0.1, 0.02  # what each unit beyond adds to the slopes' relative error, in full from this noise index on
+ROUNDING = 2.0**-50  # of the terms of a variance: what cancels below it is not known, and counts as there
 NOT_CONVERGED = 4.0  # the check's distance from its mean, in standard deviations of a chi-square, beside a constant
 
 
@@ -86,7 +87,8 @@ class Estimate:
         moved = along @ self.back
         rest = self.noise + self.further
         sampling, privacy = (np.einsum("ij,jk,ik->i", moved, part, moved) for part in (self.sampling, rest))
-        return sampling, privacy
+        unsure = [ROUNDING * np.einsum("ij,jk,ik->i", np.abs(moved), np.abs(part), np.abs(moved)) for part in (self.sampling, rest)]
+        return np.maximum(sampling, unsure[0]), np.maximum(privacy, unsure[1])
 
     def covariance(self, along: Array) -> Array:
         moved = along @ self.back
@@ -97,7 +99,7 @@ class Estimate:
         moved = along @ self.back
         reported = sum(self.variances(along))
         drawn = ((moved @ self.redraws) * moved).sum(axis=2)
-        return np.asarray(np.sqrt(drawn / np.maximum(reported, 1e-300)))
+        return np.asarray(np.sqrt(np.maximum(drawn, 0.0) / np.maximum(reported, 1e-300)))
 
     def redrawn_covariances(self, along: Array) -> Array:
         moved = along @ self.back
@@ -126,8 +128,9 @@ def estimated(numbers: Numbers) -> Estimate:
     growth = float(sum(weights[k] ** 2 / before[k - 1] for k in range(1, len(weights))))
     error = sigma2 * (growth * pooled + weights[0] ** 2 * numbers.burn_noise**2) * inverse @ inverse
     further = max(first.kept, 0.2) * first.noise**2 / 2 * inverse @ (np.trace(error) * identity + error) @ inverse
-    redrawn_inverse = np.linalg.inv(redrawn(curvature, "curvature"))
-    middle = redrawn(scores, "scores") / effective + pooled * identity
+    draws = draws_for(curvature, scores)
+    redrawn_inverse = np.linalg.inv(redrawn(curvature, "curvature", draws))
+    middle = redrawn(scores, "scores", draws) / effective + pooled * identity
     redraws = sigma2 * redrawn_inverse @ middle @ redrawn_inverse
     last = numbers.moves[-1].reading
     limit = last.noise**2 * (1 + weights[-1] / max(1 - weights[-1], 1e-12)) * (size + NOT_CONVERGED * np.sqrt(2 * size) + 8)

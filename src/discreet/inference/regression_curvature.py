@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from discreet.inference.laws import Array
 
-DRAWS = 200
+DRAWS, FEW_DRAWS, CALM = 200, 40, 0.02  # few where noise is below this share of the level: other draws would give all but the same errors
 MOST_ENTRIES = 1 << 20  # of all draws together: wide models are simulated with fewer draws
 
 
@@ -59,9 +59,10 @@ def shrunk(released: Array, noise: float, *, largest: float, curvature: bool) ->
 def shrink_factor(rest: Array, noise: float) -> Array:
     """max(t, 1 − (2s_ij/D_ij)²) for each entry of a matrix, or of a stack of them; t is the positive-part James–Stein factor of the whole matrix."""
     size = rest.shape[-1]
-    whole = np.maximum(0.0, 1 - noise**2 * (size * (size + 1) / 2 - 1) / np.maximum((rest**2).sum(axis=(-2, -1), keepdims=True), 1e-300))
     entry_noise = noise * np.where(np.eye(size) > 0, 1.0, math.sqrt(0.5))
-    alone = 1 - (2 * entry_noise / np.maximum(np.abs(rest), 1e-150)) ** 2
+    with np.errstate(over="ignore"):  # an entry of exactly 0 (one column has no other) under much noise: nothing of it is kept
+        whole = np.maximum(0.0, 1 - noise**2 * (size * (size + 1) / 2 - 1) / np.maximum((rest**2).sum(axis=(-2, -1), keepdims=True), 1e-300))
+        alone = 1 - (2 * entry_noise / np.maximum(np.abs(rest), 1e-150)) ** 2
     return np.asarray(np.maximum(whole, alone))
 
 
@@ -89,10 +90,15 @@ def _stands_above(matrix: Array, floor: float) -> bool:
     return True
 
 
-def redrawn(found: Shrunk, which: str) -> Array:
+def draws_for(*found: Shrunk) -> int:
+    """How many draws the law of some matrices needs."""
+    return FEW_DRAWS if all(one.noise < CALM * one.level for one in found) else DRAWS
+
+
+def redrawn(found: Shrunk, which: str, draws: int = DRAWS) -> Array:
     """What else the estimate could have been if it were the truth: fixed draws of the noise added to it, and shrunk in the same way."""
     size = len(found.matrix)
-    released = found.matrix + found.noise * symmetric_draws(size, which)
+    released = found.matrix + found.noise * symmetric_draws(size, which)[:draws]
     level = np.trace(released, axis1=1, axis2=2)[:, None, None] / size * np.eye(size)
     rest = released - level
     return floored(level + shrink_factor(rest, found.noise) * rest, found.floor)

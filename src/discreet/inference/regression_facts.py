@@ -13,7 +13,7 @@ class FitFacts:
     """Public facts of a fit.
 
     columns          model columns (without the response that the metric's moments have beside them)
-    radius           R of the weights; metric_radius that of the metric's rounds
+    radius           R of the weights; metric_radius that of the metric's rounds, first_radius that of the first of them
     trust            the longest step in the metric, in units of σ (residual families)
     least_moments    public lower limits of the columns' second moments
     response_center, response_half   the middle and half-width of the response's declared range
@@ -29,6 +29,7 @@ class FitFacts:
     least_moments: tuple[float, ...]
     response_center: float
     response_half: float
+    first_radius: float = 1.0
 
 
 def facts_to_dict(facts: FitFacts) -> dict[str, Any]:

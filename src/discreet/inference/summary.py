@@ -28,7 +28,7 @@ class Summary:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=Text(self.title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for position, name in enumerate(self.header):
             numeric = all(_is_number(row[position]) for row in self.rows)
             table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
@@ -38,7 +38,7 @@ class Summary:
         console = Console(file=buffer, width=max(100, 12 * len(self.header) + 40), color_system=None, legacy_windows=False)
         console.print(table)
         body = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
-        return body.rstrip() + "\n" + "\n".join(self.notes)
+        return f"{self.title}\n{body.rstrip()}\n" + "\n".join(self.notes)
 
     def __repr__(self) -> str:
         return str(self)

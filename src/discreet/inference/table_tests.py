@@ -9,7 +9,7 @@ from scipy.special import bdtrik
 
 from discreet.inference.basic import _share_quantities
 from discreet.inference.decode import decode_shares, noise_of, to_float
-from discreet.inference.evidence import Evidence, TestedResult, place_of, sign_of
+from discreet.inference.evidence import Evidence, TestedResult, freedom_text, place_of, sign_of
 from discreet.inference.laws import Array, half_width
 from discreet.inference.results import Quantity, checked_level
 from discreet.inference.shares import ShareStatistics, share_interval
@@ -85,7 +85,7 @@ class IndependenceResult(CountsResult):
             return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", 0.0, 1.0, "one level depends on nothing")
         value, p, draws = table_p_value(tables, chi_square, seed_of(self.release), few=few, many=many)
         freedom = (tables.counts.shape[0] - 1) * (tables.counts.shape[1] - 1)
-        return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", value, p, f"χ²-type, {freedom} degrees of freedom, null law simulated {draws} times with the released noise")
+        return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", value, p, f"χ²-type, {freedom_text(freedom)}, null law simulated {draws} times with the released noise")
 
 
 def fit_statistic(counts: Array, expected: Array, noise_variance: float, total: float | None, cluster: int = 1) -> Array:
@@ -165,7 +165,7 @@ class FitResult(CountsResult):
         if self.expected.size == 1:
             return Evidence(what, "other shares", 0.0, 1.0, "one cell holds everything")
         value, p, draws = fit_p_value(self._counts(), self.expected, released_noise(self.release.mechanism), total=self._public_total(), cluster=self.release.neighbors.rows, seed=seed_of(self.release), few=few, many=many)
-        return Evidence(what, "other shares", value, p, f"χ²-type, {self.expected.size - 1} degrees of freedom, null law simulated {draws} times with the released noise")
+        return Evidence(what, "other shares", value, p, f"χ²-type, {freedom_text(self.expected.size - 1)}, null law simulated {draws} times with the released noise")
 
 
 class RankResult(TestedResult):

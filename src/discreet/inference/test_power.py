@@ -95,7 +95,7 @@ class PlannedPower(PowerResult):
         plan: Any = self.plan
         rows = (("private", f"{self.power:.4f}"), ("without privacy", f"{self.nonprivate:.4f}"))
         notes = (f"{self.rows} rows, {plan.assumed}, {plan.alternative}, α = {plan.alpha:g}, spend {self.spend}.", "From public facts and what is assumed: no data was read and nothing was spent.")
-        return Summary(f"Power of {plan.name}", ("test", "power"), rows, notes)
+        return Summary(f"Power of {plan.name} with {self.rows} rows", ("test", "power"), rows, notes)
 
     def curves(self, rows: Array) -> dict[str, Array]:
         """Power by number of rows: private, nonprivate."""

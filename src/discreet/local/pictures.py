@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.plots import ACCENT, INK, LIGHT, MOST_BARS, figure, save
+from discreet.plots import ACCENT, INK, LIGHT, MOST_BARS, draw_title, figure, save
 
 if TYPE_CHECKING:
     from discreet.local.results import LocalResult
@@ -27,8 +27,7 @@ def plot_local(result: LocalResult, level: float = 0.95, *, path: str | Path | N
     axes.set_xticks(places, names, rotation=45 if long else 0, ha="right" if long else "center", parse_math=False)
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.set_ylabel(result.what, fontsize=8)
-    axes.set_title(result.title, loc="left", fontsize=10, color=INK)
-    axes.text(1.0, 1.01, f"{result.guarantee} a report", transform=axes.transAxes, ha="right", va="bottom", fontsize=7, color="#616e7c")
+    draw_title(axes, result.title, f"{result.guarantee} a report")
     axes.legend(fontsize=7, frameon=False, title=f"{100 * level:g}% interval", title_fontsize=7)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -30,7 +30,7 @@ class FitTest:
     p_value: float
 
     def __str__(self) -> str:
-        return f"X² = {self.statistic:.4g} on {self.freedom}, p = {self.p_value:.4g}"
+        return f"X² = {self.statistic:.4g} on {self.freedom} degree{'s' if self.freedom != 1 else ''} of freedom, p {'< 1e-15' if self.p_value < 1e-15 else f'= {self.p_value:.4g}'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def _learn_metric(steps: Steps, model: Model, rules: Rules, rows: float) -> Metr
     state = first_state(len(model.columns))
     least = np.array(least_moments(model, rules.radius))
     for place, step in enumerate(rules.steps("metric")):
-        radius = 1.0 if place == 0 else rules.metric_radius
+        radius = rules.first_radius if place == 0 else rules.metric_radius
         metric = metric_on_grid(state.root, radius)
         release = steps.ask(step, WeightedGram(model, metric, "metric", steps.optional), rules.share(step))
         reading = decode.read_gram(release, radius, rows)

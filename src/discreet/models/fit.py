@@ -59,4 +59,4 @@ def _facts(steps: Steps, chosen: Family, rules: Rules, index: float, spend: Guar
         assert model.response is not None
         center, half = model.response.middle, model.response.half
     least = least_moments(wide, rules.radius)
-    return FitFacts(steps.estimator, spend, len(model.columns), rules.radius, rules.metric_radius, trust, index, least, center, half)
+    return FitFacts(steps.estimator, spend, len(model.columns), rules.radius, rules.metric_radius, trust, index, least, center, half, rules.first_radius)

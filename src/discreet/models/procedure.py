@@ -16,6 +16,7 @@ import numpy as np
 
 from discreet.accounting import Guarantee, PureDP, spend_mu_squared
 from discreet.errors import InvalidParameter, NoTheorem, shown
+from discreet.estimators.noise_choice import require_spend
 from discreet.inference import regression_decode as decode
 from discreet.inference.laws import Array
 from discreet.models.algorithm_a import Steps
@@ -145,7 +146,7 @@ def estimator_of(family: object) -> str:
 
 def budget_of(spend: Guarantee, unit_rows: int) -> Fraction:
     """μ² that the steps may share: what the spend allows, less what debits are rounded up by."""
-    if isinstance(spend, PureDP):
+    if isinstance(require_spend(spend), PureDP):
         raise NoTheorem("a regression with a pure spend", "its noise is Gaussian", "no Gaussian noise is pure, and Laplace noise on matrices would grow with the number of columns", "spend dp.GDP(mu), dp.ZCDP(rho) or dp.ApproxDP(epsilon, delta)")
     left = spend_mu_squared(spend) - LARGEST_STEPS * LEDGER_GRAIN
     if left < SMALLEST_MU_SQUARED * unit_rows**2:

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from discreet.neighbors import Neighbors, Replace
 
-ROUNDS = 4
+ROUNDS, CALM_ROUNDS, CALM_METRIC = 4, 3, 0.001  # of the metric; the second below that noise index, where each finds all there is to a factor of 50
 GROWTH = (Fraction(17, 100), Fraction(33, 100), Fraction(50, 100))  # of the gradients' share
 COUNT_SHARE = Fraction(1, 100)
 MEAN_SHARE = Fraction(1, 100)
@@ -25,6 +25,7 @@ LEVERAGE_NOISE = {True: 0.04, False: 0.10}  # privacy variance over sampling var
 LEAST_SQUARES_NOISE, LEAST_SQUARES_CUTS = 0.16, (4.0, 5.0, 6.0)
 AMPLE_RADIUS, LARGEST_RADIUS = 16.0, 64.0  # of R², in units of p + √p: beyond the first, only a quarter of that noise is worth it; beyond the second, grids would coarsen
 SCORES_NOISE = 0.02  # R²B²/(E[ψ²]·nμ) at which the noise of the scores' matrix is about 8 % of it
+WHOLE = 1.1  # R² a column at which every row has its whole weight before anything is known; rounds whose weights are all 1 share one pass over the data
 METRIC_ROWS = 300.0  # nμ for each unit of the metric's R² beyond its least
 GRAIN = 10_000  # shares are whole numbers of this part
 
@@ -37,6 +38,7 @@ class Rules:
     kappa: int
     radius: float
     metric_radius: float
+    first_radius: float
     shares: tuple[tuple[str, Fraction], ...]
 
     def share(self, step: str) -> Fraction:
@@ -112,7 +114,8 @@ def rules_for(columns: int, index: float, *, residual: bool, counts: bool, priva
     newton = () if residual else (6,) if index >= 0.01 else (4, 4) if index >= 0.001 else (3, 3, 3)
     parts: list[tuple[str, Fraction]] = [("count 1", COUNT_SHARE)] if private_rows else []
     parts += [("mean 1", MEAN_SHARE)] if counts else []
-    parts += [(f"metric {place + 1}", metric / ROUNDS) for place in range(ROUNDS)]
+    rounds = ROUNDS if index >= CALM_METRIC else CALM_ROUNDS
+    parts += [(f"metric {place + 1}", metric / rounds) for place in range(rounds)]
     parts += [(f"burn-in {place + 1}", share) for place, share in enumerate(BURN_IN)]
     parts += [("curvature 1", curvature * FIRST_CURVATURE)]
     parts += [(f"newton {place + 1}", Fraction(share, 100)) for place, share in enumerate(newton)]
@@ -120,7 +123,8 @@ def rules_for(columns: int, index: float, *, residual: bool, counts: bool, priva
     rest = 1 - sum(share for _, share in parts) - curvature * (1 - FIRST_CURVATURE) - scores
     parts += [(f"gradient {place + 1}", rest * growth) for place, growth in enumerate(GROWTH)]
     parts += [("curvature 2", curvature * (1 - FIRST_CURVATURE)), ("scores 1", scores)]
-    return Rules(index, kappa, math.sqrt(radius), math.sqrt(metric_radius), tuple(parts))
+    first_radius = 1.0 if index >= CALM_METRIC else math.sqrt(WHOLE * width)
+    return Rules(index, kappa, math.sqrt(radius), math.sqrt(metric_radius), first_radius, tuple(parts))
 
 
 def _share(value: float, low: float, high: float) -> Fraction:

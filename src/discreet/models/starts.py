@@ -64,7 +64,7 @@ def slopes_from(family: Family, mean: float, gradient: Reading, constant: Array,
     covariance = covariance - constant * float(constant @ covariance) / float(constant @ constant)
     whole = float(covariance @ covariance)
     left = max(whole - (len(constant) - 1) * noise**2, 0.0)
-    if left == 0.0:
+    if left == 0.0 or len(constant) == 1:  # beside a constant alone only rounding is left
         return np.zeros(len(constant)), flat
     start = normal_start(family, mean, math.sqrt(left), widest)
     return np.asarray(covariance * (start.spread * math.sqrt(left) / whole)), start

@@ -12,6 +12,7 @@ Sums are taken over x, exactly, and mapped by A as whole numbers afterwards; doc
 from __future__ import annotations
 
 import functools
+import json
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -138,6 +139,13 @@ class Model:
 
 
 def model_from_dict(record: dict[str, Any]) -> Model:
+    """The model of a record; one that was read before is the same object, as a fit asks about one model many times."""
+    return _read_model(json.dumps(record))
+
+
+@functools.lru_cache(maxsize=8)
+def _read_model(text: str) -> Model:
+    record = json.loads(text)
     response = None if record["response"] is None else response_from_dict(record["response"])
     return Model(tuple(column_from_record(column) for column in record["columns"]), response, tuple(key_from_dict(key) for key in record["keys"]))
 
