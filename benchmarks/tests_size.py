@@ -150,14 +150,13 @@ EXPECTED = np.array([0.05, 0.15, 0.3, 0.5])
 
 
 def null_tests(rng: Generator, rows: int, kind: str, amount: float, repetitions: int) -> dict[str, Callable[[], Any]]:
-    """Every test at one setting; + marks a public number of rows, − a private one."""
+    """Every test at one setting; + marks a public number of rows (Replace), − a private one (AddRemove, where a row moves one cell and not two)."""
     spend = spend_of(kind, amount)
-    noise = count_law(spend)
     tests: dict[str, Callable[[], Any]] = {}
-    for total, mark in ((rows, "+"), (None, "−")):
+    for total, mark, noise in ((rows, "+", count_law(spend)), (None, "−", count_law(spend, moved=1))):
         for name, (shares, statistic) in TABLES.items():
-            tests[name + mark] = lambda shares=shares, statistic=statistic, total=total: table_rejected(rng, noisy_counts(rng, rows, shares, noise, repetitions), noise, statistic, total)
-        tests["fit" + mark] = lambda total=total: fit_rejected(rng, noisy_counts(rng, rows, EXPECTED, noise, repetitions), EXPECTED, noise, total)
+            tests[name + mark] = lambda shares=shares, statistic=statistic, total=total, noise=noise: table_rejected(rng, noisy_counts(rng, rows, shares, noise, repetitions), noise, statistic, total)
+        tests["fit" + mark] = lambda total=total, noise=noise: fit_rejected(rng, noisy_counts(rng, rows, EXPECTED, noise, repetitions), EXPECTED, noise, total)
     one, two, three = POPULATIONS
     tests["Welch"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.4 * one, 0.6 * two]), repetitions))
     tests["ANOVA 3"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.3 * one, 0.3 * two, 0.4 * three]), repetitions))
@@ -173,7 +172,7 @@ def sizes(repetitions: int, numbers: list[int]) -> dict[tuple[str, str], float]:
     print(f"{'size of':22s}" + " ".join(f"{name:>10s}" for name in names), flush=True)
     for rows in numbers:
         for kind, amount in SPENDS:
-            rng, start = np.random.default_rng([rows, int(1000 * amount), len(kind)]), time.process_time()
+            rng, start = np.random.default_rng([rows, int(1000 * amount), len(kind), 1]), time.process_time()
             setting = f"n={rows} {kind}={amount}"
             for name, test in null_tests(rng, rows, kind, amount, repetitions).items():
                 found[setting, name] = float(np.mean(test()))
