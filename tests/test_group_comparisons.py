@@ -228,3 +228,15 @@ def test_planned_power_is_the_power_that_is_had(tmp_path):
     assert abs(np.mean(rejected) - planned.power) < 5 * np.sqrt(planned.power * (1 - planned.power) / 60)
     planned.plot(path=str(tmp_path / "power.png"))
     assert (tmp_path / "power.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(("rows", "lost"), [(50, True), (5000, False)])
+def test_a_test_says_where_noise_hides_everything(rows, lost):
+    """ε = 0.1: a cell's noise has a standard deviation of 28 rows."""
+    half = np.arange(rows) % 2 == 0
+    data = dp.from_arrays({"g": half, "y": np.arange(rows) % 3 == 0, "x": np.arange(rows) % 7.0}, schema={"g": dp.Boolean(), "y": dp.Boolean(), "x": dp.Real(0, 7)}, neighbors=dp.Replace())
+    session = seeded_session(data, dp.PureDP(1), "lost")
+    spend = dp.PureDP(0.1)
+    for found in (dp.compare(session, "y", by="g", spend=spend), dp.independence_test(session, "y", "g", spend=spend), dp.rank_test(session, "x", by="g", spend=spend)):
+        assert ("NOISE HIDES IT" in str(found)) == lost
+        assert 0 < found.p_value <= 1

@@ -162,6 +162,10 @@ class ComparisonResult(BaselineResult):
     title: ClassVar[str] = "Private comparison of proportions"
     about: ClassVar[str] = "Score intervals with sampling and noise in all counts; p-values simulate the null with the noise as it was released. One pair at a time."
 
+    @property
+    def lost(self) -> bool:
+        return self.pair().lost
+
     def _cube(self) -> Array:
         """Noisy counts of shape (groups, 2, strata)."""
         release = self.release

@@ -41,6 +41,9 @@ def freedom_text(degrees: int) -> str:
     return f"{degrees} degree{'s' if degrees != 1 else ''} of freedom"
 
 
+LOST = "NOISE HIDES IT: the noise of this table exceeds all of its rows, so that next to nothing could be found, and the test's level is only roughly kept. Spend more, or ask more rows."
+
+
 class TestedResult(Result):
     """A result that answers a question of yes or no too: `test()`, `p_value`."""
 
@@ -59,7 +62,12 @@ class TestedResult(Result):
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print, with what the test says below it."""
         plain = Result.summary(self, level, target=target)
-        return replace(plain, notes=(str(self.test()), *plain.notes))
+        return replace(plain, notes=(str(self.test()), *((LOST,) if self.lost else ()), *plain.notes))
+
+    @property
+    def lost(self) -> bool:
+        """Whether noise hides everything that this test could find, as far as the release shows."""
+        return False
 
 
 class BaselineResult(TestedResult):

@@ -51,6 +51,7 @@ class MeanTestResult(MeanResult):
 
     __slots__ = ()
     title: ClassVar[str] = "Private test of a mean"
+    lost: ClassVar[bool] = False
 
     @property
     def null(self) -> float:

@@ -58,6 +58,10 @@ class CountsResult(TestedResult):
         shares = self._shares()
         return np.stack(share_interval(shares, cell_level(shares, checked_level(level), target=target), target=target), axis=1)
 
+    @property
+    def lost(self) -> bool:
+        return self.noisy_table().lost
+
     def noisy_table(self) -> NoisyTables:
         """The release as a table of its first key by all others."""
         release = self.release
@@ -178,6 +182,10 @@ class RankResult(TestedResult):
     @property
     def labels(self) -> list[tuple[str, ...]]:
         return [(name,) for name in self.release.asked.labels[0]]
+
+    @property
+    def lost(self) -> bool:
+        return self.noisy_table().lost
 
     def noisy_table(self) -> NoisyTables:
         """Noisy counts, groups × bins."""

@@ -44,6 +44,12 @@ class NoisyTables:
         return int(self.counts.shape[-1] * self.counts.shape[-2])
 
     @property
+    def lost(self) -> bool:
+        """Whether the noise of a contrast of all cells exceeds all rows there are, so that no association could be told from it."""
+        rows = np.maximum(self.known.sum(), 1.0)
+        return bool(math.sqrt(self.noise.variance * self.counts.size) >= rows)
+
+    @property
     def known(self) -> Array:
         """The tables, moved equally in every cell to a public total: least squares, given the total."""
         if self.total is None:
