@@ -114,17 +114,23 @@ class Preview:
         return self.forecasts[-1].width
 
     def summary(self) -> Summary:
-        header = ("quantity", "noise s.d.", "std. error", f"{100 * self.level:g}% interval width", "noise %")
-        rows = tuple((item.quantity, *(number_text(value, value) for value in (item.noise, item.std_error, item.width)), f"{100 * item.noise_share:.0f}") for item in self.forecasts)
-        return Summary(f"Preview of {self.question.asked.estimator}" + (f" of {self.question.asked.column}" if self.question.asked.column else ""), header, rows, (
-            f"Noise: {self.question.mechanism.kind}, {guarantee_of(self.question.mechanism)}. Price: {self.price}. About {self.how_many} like this fit in what is left.",
-            f"Assumed: {self.assumed}. Nothing was spent and no data was read."))
+        asked = self.question.asked
+        return forecast_summary(
+            f"Preview of {asked.estimator}" + (f" of {asked.column}" if asked.column else ""), "quantity", self,
+            f"Noise: {self.question.mechanism.kind}, {guarantee_of(self.question.mechanism)}. Price: {self.price}. About {self.how_many} like this fit in what is left.")
 
     def __str__(self) -> str:
         return str(self.summary())
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
+
+
+def forecast_summary(title: str, first: str, shown: Any, spent: str) -> Summary:
+    """The table of a preview: `shown` has forecasts, level and assumed; `first` heads its first column, `spent` says noise and price."""
+    header = (first, "noise s.d.", "std. error", f"{100 * shown.level:g}% interval width", "noise %")
+    rows = tuple((item.quantity, *(number_text(value, value) for value in (item.noise, item.std_error, item.width)), f"{100 * item.noise_share:.0f}") for item in shown.forecasts)
+    return Summary(title, header, rows, (spent, f"Assumed: {shown.assumed}. Nothing was spent and no data was read."))
 
 
 def preview(session: Session, estimator: Callable[..., Any], *asked: Any, spend: Guarantee, assume: Assumptions | None = None, level: float = 0.95, **options: Any) -> Any:

@@ -18,8 +18,9 @@ from discreet.inference.laws import Array
 from discreet.inference.lecture_covariance import Path, Released, lecture_correction, lecture_estimate
 from discreet.inference.regression import RegressionResult
 from discreet.inference.regression_covariance import Estimate
+from discreet.inference.regression_summary import clip_notes, closing_notes, filter_notes
 from discreet.inference.results import checked_level
-from discreet.inference.summary import Summary, number_text
+from discreet.inference.summary import Summary
 from discreet.release import Guarantee, Release, guarantee_from_dict, release_from_json
 
 FORMAT, VERSION = "discreet-lecture-fit", 1
@@ -170,19 +171,12 @@ class LectureResult(RegressionResult):
             f"Spent {facts.spend}{f' and δ₀ = {decimal_text(facts.delta)}' if facts.delta else ''} in {len(self.releases)} releases, neighbours {first.neighbors}; noise % is the share of the variance that privacy cost.",
             f"{self.rows:.0f} rows ({'public' if known else 'noisy count'}); condition number of the scaled columns {self.condition_number:.3g}.",
         ]
-        if first.asked.where:
-            notes.append(f"Only rows where {first.asked.where}.")
-        if self.family.residual:
-            notes.append(f"Residuals are clipped at {self.family.c:g} times the scale {number_text(self.scale, self.scale / 100)}, and rows far out count less.")
+        notes += [*filter_notes(self), *clip_notes(self)]
         if not self.fitted.resolved:
             notes.append("NOT RESOLVED: some curvature is lost in noise; intervals take it as small as it may be.")
         if not self.converged:
             notes.append("NOT CONVERGED: the steps did not suffice to forget the start; what may be left of it was added to the intervals. Take more steps, or solver=None.")
-        if first.neighbors.rows > 1:
-            notes.append("Rows of one unit may be fully alike in these intervals (sampling variance × max_rows).")
-        if not all(release.secure for release in self.releases):
-            notes.append("NOT PRIVATE: drawn with seeded test noise.")
-        return notes
+        return [*notes, *closing_notes(self)]
 
 
 def lecture_from_json(text: str) -> LectureResult | None:

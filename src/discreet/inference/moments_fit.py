@@ -24,7 +24,7 @@ from discreet.inference.regression import RegressionResult
 from discreet.inference.regression_covariance import Estimate
 from discreet.inference.regression_curvature import Shrunk, floored, symmetric_draws
 from discreet.inference.regression_facts import facts_from_dict, facts_to_dict
-from discreet.inference.regression_summary import fit_summary
+from discreet.inference.regression_summary import closing_notes, filter_notes, fit_summary
 from discreet.inference.summary import Summary, number_text
 from discreet.release import Release, release_from_json
 
@@ -132,15 +132,10 @@ class MomentsResult(RegressionResult):
             f"From one matrix of second moments; {self.rows:.0f} rows; residual s.d. {number_text(self.scale, self.scale / 100)}; condition number {self.condition_number:.3g}; noise of a second moment {decimal_text(self._reading.noise, 2)}.",
             "For errors of equal variance (homoskedastic): standard errors are not a sandwich.",
         ]
-        if first.asked.where:
-            notes.append(f"Only rows where {first.asked.where}.")
+        notes += filter_notes(self)
         if not self.fitted.resolved:
             notes.append("NOT RESOLVED: some direction of the columns is lost in noise; its coefficients have wide intervals. dp.ols without method= needs far fewer rows.")
-        if first.neighbors.rows > 1:
-            notes.append("Rows of one unit may be fully alike in these intervals (sampling variance × max_rows).")
-        if not all(release.secure for release in self.releases):
-            notes.append("NOT PRIVATE: drawn with seeded test noise.")
-        return replace(shown, title=f"Private least squares (moments) of {first.asked.column}", notes=tuple(notes))
+        return replace(shown, title=f"Private least squares (moments) of {first.asked.column}", notes=(*notes, *closing_notes(self)))
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""

@@ -48,10 +48,7 @@ def _notes(result: RegressionResult) -> list[str]:
         f"Spent {facts.spend} in {len(result.releases)} releases, neighbours {first.neighbors}; noise % is the share of the variance that privacy cost.",
         f"{result.rows:.0f} rows ({'public' if known else 'noisy count'}); noise index {decimal_text(facts.noise_index, 2)} ({result.noise_class}); condition number {result.condition_number:.3g}.",
     ]
-    if first.asked.where:
-        notes.append(f"Only rows where {first.asked.where}.")
-    if result.family.residual:
-        notes.append(f"Residuals are clipped at {result.family.c:g} times the scale {number_text(result.scale, result.scale / 100)}, and rows far out count less.")
+    notes += [*filter_notes(result), *clip_notes(result)]
     if overdispersed(result):
         notes.append(f"OVERDISPERSED: standardised residuals have a mean square of {result.fitted.scores.level:.2f}, Poisson counts about 0.95; coefficients are off by more than the intervals say. Name the mean function with dp.m_estimate instead.")
     if facts.noise_index >= 0.1:
@@ -65,8 +62,23 @@ def _notes(result: RegressionResult) -> list[str]:
     lost = [name for name, found in result.resolved.items() if not found]
     if lost:
         notes.append(f"Spread lost in noise: {', '.join(lost)}.")
-    if first.neighbors.rows > 1:
-        notes.append("Rows of one unit may be fully alike in these intervals (sampling variance × max_rows).")
-    if not all(release.secure for release in result.releases):
-        notes.append("NOT PRIVATE: drawn with seeded test noise.")
-    return notes
+    return [*notes, *closing_notes(result)]
+
+
+def filter_notes(result: RegressionResult) -> list[str]:
+    """Which rows a fit of any solver is about, where a filter was asked for."""
+    where = result.releases[0].asked.where
+    return [f"Only rows where {where}."] if where else []
+
+
+def clip_notes(result: RegressionResult) -> list[str]:
+    """What bounds a row of a residual family."""
+    if not result.family.residual:
+        return []
+    return [f"Residuals are clipped at {result.family.c:g} times the scale {number_text(result.scale, result.scale / 100)}, and rows far out may count less."]
+
+
+def closing_notes(result: RegressionResult) -> list[str]:
+    """What every fit's table ends with, whatever its solver: alike rows of a unit, and test noise."""
+    notes = ["Rows of one unit may be fully alike in these intervals (sampling variance × max_rows)."] if result.releases[0].neighbors.rows > 1 else []
+    return notes if all(release.secure for release in result.releases) else [*notes, "NOT PRIVATE: drawn with seeded test noise."]

@@ -16,13 +16,13 @@ from scipy.special import ndtr
 from discreet.accounting import Guarantee, guarantee_of, price_of_spend
 from discreet.errors import InvalidParameter
 from discreet.estimators.cells import Where
-from discreet.estimators.forecast import Assumptions, Forecast, Preview, register_procedure
+from discreet.estimators.forecast import Assumptions, Forecast, Preview, forecast_summary, register_procedure
 from discreet.inference.laws import Array
 from discreet.inference.lectures import LectureResult
 from discreet.inference.moments_fit import MomentsResult
 from discreet.inference.regression import RegressionResult
 from discreet.inference.residuals import ResidualsResult
-from discreet.inference.summary import Summary, number_text
+from discreet.inference.summary import Summary
 from discreet.models.fit import ask_fit
 from discreet.models.imagined import Imagined
 from discreet.models.lectures import ask_lecture, lecture_budget
@@ -64,12 +64,10 @@ class FitPreview:
         return np.array([item.width for item in self.forecasts])
 
     def summary(self) -> Summary:
-        header = ("coefficient", "noise s.d.", "std. error", f"{100 * self.level:g}% interval width", "noise %")
-        rows = tuple((item.quantity, *(number_text(value, value) for value in (item.noise, item.std_error, item.width)), f"{100 * item.noise_share:.0f}") for item in self.forecasts)
         facts = self.expected.facts
-        return Summary(f"Preview of {facts.estimator}", header, rows, (
-            f"Noise index {self.noise_index:.2g} ({self.noise_class}). {facts.spend} in {len(self.expected.releases)} releases. Price: {self.price}. About {self.how_many} like this fit in what is left.",
-            f"Assumed: {self.assumed}. Nothing was spent and no data was read."))
+        return forecast_summary(
+            f"Preview of {facts.estimator}", "coefficient", self,
+            f"Noise index {self.noise_index:.2g} ({self.noise_class}). {facts.spend} in {len(self.expected.releases)} releases. Price: {self.price}. About {self.how_many} like this fit in what is left.")
 
     def __str__(self) -> str:
         return str(self.summary())
