@@ -24,12 +24,13 @@ from scipy import stats
 
 from discreet.accounting import GDP, PureDP
 from discreet.estimators.test_plans import _mean_laws, count_law
+from discreet.inference.association import association
 from discreet.inference.comparisons import normal_p_value
 from discreet.inference.laws import Noise, student_factor
 from discreet.inference.mean_tests import MeanNoise, anova_statistic, fit_equal_means, simulated_means
 from discreet.inference.means import MeanStatistics
 from discreet.inference.table_tests import fit_statistic
-from discreet.inference.tables import NoisyTables, chi_square, fit_independence, kruskal_wallis, read_margins, signed_root
+from discreet.inference.tables import NoisyTables, chi_square, fit_independence, kruskal_wallis
 from discreet.inference.tulap import ReleasedNoise
 
 ALPHA = 0.05
@@ -133,16 +134,12 @@ def one_mean_rejected(seen: MeanStatistics, null: float) -> Any:
     return (~covered & (seen.count > 0)).ravel()
 
 
-def two_sided(tables: NoisyTables) -> Any:
-    return np.abs(signed_root(tables))
-
-
 SHAPE = [0.02, 0.08, 0.2, 0.3, 0.2, 0.1, 0.06, 0.04]
 TABLES: dict[str, tuple[Any, Callable[[NoisyTables], Any]]] = {
-    "two ½": (np.outer([0.5, 0.5], [0.5, 0.5]), two_sided),
-    "two .05": (np.outer([0.3, 0.7], [0.05, 0.95]), two_sided),
-    "two .05²": (np.outer([0.05, 0.95], [0.05, 0.95]), two_sided),
-    "χ² 3×4": (np.outer([0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4]), chi_square),
+    "two ½": (np.outer([0.5, 0.5], [0.5, 0.5]), association),
+    "two .05": (np.outer([0.3, 0.7], [0.05, 0.95]), association),
+    "two .05²": (np.outer([0.05, 0.95], [0.05, 0.95]), association),
+    "χ² 3×4": (np.outer([0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4]), association),
     "ranks 2×8": (np.outer([0.3, 0.7], SHAPE), kruskal_wallis),
     "ranks 3×8": (np.outer([0.3, 0.3, 0.4], SHAPE), kruskal_wallis),
 }
@@ -212,7 +209,7 @@ def powers(repetitions: int, numbers: list[int]) -> dict[str, float]:
             seen, null = (noisy_counts(rng, rows, np.array([[0.3 + up, 0.7 - up], [0.3, 0.7]]) / 2, noise, many) for up, many in ((change, repetitions), (0.0, 4 * repetitions)))
             plain, at_null = (normal_p_value(tables, noise.variance) <= ALPHA for tables in (seen, null))
             for total, mark in ((rows, "+"), (None, "−")):
-                compared.add(f"two shares{mark} {setting}", table_rejected(rng, seen, noise, two_sided, total, MANY), plain, at_null, "normal")
+                compared.add(f"two shares{mark} {setting}", table_rejected(rng, seen, noise, association, total, MANY), plain, at_null, "normal")
             table_power(compared, rng, rows, noise, min(1.0, change), repetitions, setting)
             means_power(compared, rng, rows, spend, repetitions, setting)
             rank_power(compared, rng, rows, (kind, amount), noise, repetitions, setting)
@@ -226,9 +223,9 @@ def table_power(compared: Comparison, rng: Generator, rows: int, noise: Released
 
     def plain(tables: Any) -> Any:
         given = NoisyTables(tables, noise, np.full(len(tables), float(rows)))
-        return chi_square(given, read_margins(given)) > stats.chi2.isf(ALPHA, 6)
+        return chi_square(given) > stats.chi2.isf(ALPHA, 6)
 
-    compared.add(f"χ² 3×4 {setting}", table_rejected(rng, seen, noise, chi_square, rows, MANY), plain(seen), plain(null), "χ² quantile")
+    compared.add(f"χ² 3×4 {setting}", table_rejected(rng, seen, noise, association, rows, MANY), plain(seen), plain(null), "χ² quantile")
 
 
 def means_power(compared: Comparison, rng: Generator, rows: int, spend: PureDP | GDP, repetitions: int, setting: str) -> None:

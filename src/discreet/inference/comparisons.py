@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from discreet.inference.association import signed_association
 from discreet.inference.decode import noise_of, to_float
 from discreet.inference.evidence import BaselineResult, Evidence, place_of, sign_of
 from discreet.inference.laws import Array, Noise, half_width, tail_and_density
 from discreet.inference.results import Quantity, checked_level
-from discreet.inference.tables import FEW_DRAWS, MANY_DRAWS, NoisyTables, cell_variance, fit_independence, seed_of, signed_root, table_p_value
+from discreet.inference.tables import FEW_DRAWS, MANY_DRAWS, NoisyTables, cell_variance, fit_independence, seed_of, table_p_value
 from discreet.inference.tulap import released_noise
 
 ANGLES = 33
@@ -232,11 +233,11 @@ class ComparisonResult(BaselineResult):
         Validity. Size near α for 50 rows or more; up to 0.08 for 0.05 where noise exceeds every count and all shares are far from ½ (docs/theory/tests.md, benchmarks/tests_size.py).
         """
         tables, sign = self.pair(group, baseline=baseline), sign_of(alternative)
-        root = signed_root if len(tables.counts) == 1 else stratified_root
+        root = signed_association if len(tables.counts) == 1 else stratified_root
 
         def statistic(given: NoisyTables) -> Array:
             value = root(given)
-            value = value[..., 0] if root is signed_root else value
+            value = value[..., 0] if root is signed_association else value
             return np.asarray(sign * value if sign else np.abs(value))
 
         value, p, draws = table_p_value(tables, statistic, seed_of(self.release), few=few, many=many)

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import bdtrik
 
+from discreet.inference.association import association
 from discreet.inference.basic import _share_quantities
 from discreet.inference.decode import decode_shares, noise_of, to_float
 from discreet.inference.evidence import Evidence, TestedResult, freedom_text, place_of, sign_of
@@ -18,7 +19,6 @@ from discreet.inference.tables import (
     FEW_DRAWS,
     MANY_DRAWS,
     NoisyTables,
-    chi_square,
     kruskal_wallis,
     mann_whitney,
     poisson_draws,
@@ -87,7 +87,7 @@ class IndependenceResult(CountsResult):
         names = self.release.asked.by
         if 1 in tables.counts.shape:
             return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", 0.0, 1.0, "one level depends on nothing")
-        value, p, draws = table_p_value(tables, chi_square, seed_of(self.release), few=few, many=many)
+        value, p, draws = table_p_value(tables, association, seed_of(self.release), few=few, many=many)
         freedom = (tables.counts.shape[0] - 1) * (tables.counts.shape[1] - 1)
         return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", value, p, f"χ²-type, {freedom_text(freedom)}, null law simulated {draws} times with the released noise")
 
