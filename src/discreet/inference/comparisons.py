@@ -228,9 +228,9 @@ class ComparisonResult(BaselineResult):
     def test(self, *, group: object = None, baseline: object = None, alternative: str = "two-sided", few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
         """Whether a group's share equals its baseline's (in every stratum); `group` defaults to the first that is not the baseline.
 
-        Method.   The standardised contrast of the fitted independent table; its null law is simulated with sampling and the released noise, the
-                  margins read anew from every simulated table. Strata: the contrasts weighted as for a common difference (Mantel and Haenszel, with noise).
-        Validity. Size near α for 50 rows or more; up to 0.08 for 0.05 where noise exceeds every count and all shares are far from ½ (docs/theory/tests.md, benchmarks/tests_size.py).
+        Method.   The distance to the nearest table with equal shares, weighed by curvature (`discreet.inference.association`); its null law is simulated with sampling and the
+                  released noise, everything found anew for every simulated table. Strata: the contrasts weighted as for a common difference (Mantel and Haenszel, with noise).
+        Validity. Size near α (0.045 to 0.057 for 0.05) for 50 rows or more, also where noise exceeds every count (docs/theory/tests.md, benchmarks/tests_size.py).
         """
         tables, sign = self.pair(group, baseline=baseline), sign_of(alternative)
         root = signed_association if len(tables.counts) == 1 else stratified_root

@@ -41,7 +41,7 @@ def freedom_text(degrees: int) -> str:
     return f"{degrees} degree{'s' if degrees != 1 else ''} of freedom"
 
 
-LOST = "NOISE HIDES IT: the noise of this table exceeds all of its rows, so that next to nothing could be found, and the test's level is only roughly kept. Spend more, or ask more rows."
+LOST = "NOISE HIDES IT: the noise of this table exceeds all of its rows, so that next to nothing could be found. Spend more, or ask more rows."
 
 
 class TestedResult(Result):

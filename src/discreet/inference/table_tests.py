@@ -79,8 +79,8 @@ class IndependenceResult(CountsResult):
     def test(self, *, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
         """Whether rows and columns of the table are independent.
 
-        Method.    Minimum χ² with the noise in its weights (Kifer and Rogers 2017); its null law is simulated with sampling and the released noise from the
-                   fitted margins, which every simulated table estimates anew.
+        Method.    The distance to the nearest independent table, weighed by curvature (`discreet.inference.association`); its null law is simulated with sampling and the
+                   released noise from the fitted margins, everything found anew for every simulated table.
         Validity.  Size by simulation for 50 to 10 000 rows: benchmarks/tests_size.py. A table of one row or one column has p = 1.
         """
         tables = self.noisy_table()
