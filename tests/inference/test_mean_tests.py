@@ -10,6 +10,7 @@ from scipy import stats
 
 from discreet.inference.laws import Noise
 from discreet.inference.mean_tests import (
+    SEEN,
     MeanNoise,
     anova_statistic,
     fit_equal_means,
@@ -96,7 +97,7 @@ def test_hidden_spreads_are_drawn_as_far_as_they_are_hidden():
     drawn = squares_draws(statistics, fit, (np.arange(10_000)[:, None] + 0.5) / 10_000)
     assert (drawn >= 0).all()
     assert (drawn <= 100).all()
-    assert np.mean(drawn == 5.0) == pytest.approx(0.5, abs=0.01)
+    assert np.mean(drawn == 5.0) == pytest.approx(SEEN, abs=0.01)
     assert drawn[drawn != 5.0].mean() > 30
 
 
