@@ -158,7 +158,7 @@ def squares_draws(statistics: MeanStatistics, fit: EqualMeans, uniform: Array) -
     """Σ(c − m)² of all groups, drawn by how well noise lets them be seen: most at the estimate (`SEEN`), the others from its normal error cut to [0, N(1 − m²)].
 
     The noise of the spread can exceed the spread. Simulated at the estimate alone, tests reject too often where it is hidden by half (0.063 for 0.05), and with
-    its error alone too seldom where it is hidden altogether (0.036); of `SEEN` = 0.5 to 0.85, 0.85 holds best for two groups at 50 and 200 rows (docs/theory/tests.md).
+    its error alone too seldom where it is hidden altogether (0.036); `SEEN` was chosen by sizes of two groups at 50 and 200 rows (docs/theory/tests.md).
     """
     m = fit.mean
     seen = (1 + m**2) * statistics.count - statistics.even - 2 * m * statistics.first
