@@ -35,7 +35,7 @@ from discreet.inference.tulap import ReleasedNoise
 
 ALPHA = 0.05
 ROWS = (50, 200, 1000, 10_000)
-SPENDS = (("epsilon", 0.1), ("epsilon", 0.5), ("epsilon", 2.0), ("mu", 0.25), ("mu", 0.5), ("mu", 1.0))
+SPENDS = (("epsilon", 0.1), ("epsilon", 0.2), ("epsilon", 0.5), ("epsilon", 1.0), ("epsilon", 2.0), ("mu", 0.25), ("mu", 0.5), ("mu", 1.0))
 FEW, MANY = (20, 25, 35, 50, 69), (20, 25, 35, 120, 300, 499)  # 199 and 999 draws, in the steps after which data sets leave
 NUMBERS = 400_000  # simulated at once
 GRID = np.linspace(-1, 1, 41)  # values of c in simulated populations
@@ -116,9 +116,9 @@ def mean_data(rng: Generator, rows: int, spend: PureDP | GDP, shares: Any, repet
     return MeanStatistics(*noisy, *laws), MeanNoise(law, (worths[0], worths[1], worths[2]))
 
 
-def means_rejected(rng: Generator, seen: MeanStatistics, noise: MeanNoise, steps: tuple[int, ...] = FEW) -> Any:
+def means_rejected(rng: Generator, seen: MeanStatistics, noise: MeanNoise, total: int, steps: tuple[int, ...] = FEW) -> Any:
     """The test of `means_p_value`, for many data sets at once."""
-    fit = fit_equal_means(seen)
+    fit = fit_equal_means(seen, total)
 
     def simulate(places: Any, draws: int) -> Any:
         chosen = replace(seen, count=seen.count[places], first=seen.first[places], even=seen.even[places])
@@ -139,6 +139,8 @@ TABLES: dict[str, tuple[Any, Callable[[NoisyTables], Any]]] = {
     "two ½": (np.outer([0.5, 0.5], [0.5, 0.5]), association),
     "two .05": (np.outer([0.3, 0.7], [0.05, 0.95]), association),
     "two .05²": (np.outer([0.05, 0.95], [0.05, 0.95]), association),
+    "two .02": (np.outer([0.5, 0.5], [0.02, 0.98]), association),
+    "χ² 2×3": (np.outer([0.1, 0.9], [0.1, 0.1, 0.8]), association),
     "χ² 3×4": (np.outer([0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4]), association),
     "ranks 2×8": (np.outer([0.3, 0.7], SHAPE), kruskal_wallis),
     "ranks 3×8": (np.outer([0.3, 0.3, 0.4], SHAPE), kruskal_wallis),
@@ -155,8 +157,8 @@ def null_tests(rng: Generator, rows: int, kind: str, amount: float, repetitions:
             tests[name + mark] = lambda shares=shares, statistic=statistic, total=total, noise=noise: table_rejected(rng, noisy_counts(rng, rows, shares, noise, repetitions), noise, statistic, total)
         tests["fit" + mark] = lambda total=total, noise=noise: fit_rejected(rng, noisy_counts(rng, rows, EXPECTED, noise, repetitions), EXPECTED, noise, total)
     one, two, three = POPULATIONS
-    tests["Welch"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.4 * one, 0.6 * two]), repetitions))
-    tests["ANOVA 3"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.3 * one, 0.3 * two, 0.4 * three]), repetitions))
+    tests["Welch"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.4 * one, 0.6 * two]), repetitions), rows)
+    tests["ANOVA 3"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.3 * one, 0.3 * two, 0.4 * three]), repetitions), rows)
     tests["one mean"] = lambda: one_mean_rejected(mean_data(rng, rows, spend, one[None], repetitions)[0], 0.2)
     tests["pairs"] = lambda: one_mean_rejected(mean_data(rng, rows, spend, population(0.02, 0.12, 0.5)[None], repetitions)[0], 0.02)  # differences fill half of their range at most
     return tests
@@ -201,31 +203,34 @@ def powers(repetitions: int, numbers: list[int]) -> dict[str, float]:
     for rows in numbers:
         for kind, amount in SPENDS:
             rng, spend, setting = np.random.default_rng([rows, 77]), spend_of(kind, amount), f"n={rows} {kind}={amount}"
-            noise = count_law(spend)
-            change = signal(rows, noise.variance, 0.3)
-            if change > 0.65:
-                print(f"{setting}: no alternative is found half the time")
-                continue
-            seen, null = (noisy_counts(rng, rows, np.array([[0.3 + up, 0.7 - up], [0.3, 0.7]]) / 2, noise, many) for up, many in ((change, repetitions), (0.0, 4 * repetitions)))
-            plain, at_null = (normal_p_value(tables, noise.variance) <= ALPHA for tables in (seen, null))
-            for total, mark in ((rows, "+"), (None, "−")):
-                compared.add(f"two shares{mark} {setting}", table_rejected(rng, seen, noise, association, total, MANY), plain, at_null, "normal")
-            table_power(compared, rng, rows, noise, min(1.0, change), repetitions, setting)
+            for total, mark, noise in ((rows, "+", count_law(spend)), (None, "−", count_law(spend, moved=1))):
+                change = signal(rows, noise.variance, 0.3)
+                if change > 0.65:
+                    print(f"{setting} {mark}: no alternative is found half the time")
+                    continue
+                share_power(compared, rng, rows, noise, change, repetitions, f"{mark} {setting}", total)
+                table_power(compared, rng, rows, noise, min(1.0, change), repetitions, f"{mark} {setting}", total)
             means_power(compared, rng, rows, spend, repetitions, setting)
-            rank_power(compared, rng, rows, (kind, amount), noise, repetitions, setting)
+            rank_power(compared, rng, rows, (kind, amount), count_law(spend), repetitions, setting)
     return compared.losses
 
 
-def table_power(compared: Comparison, rng: Generator, rows: int, noise: ReleasedNoise, change: float, repetitions: int, setting: str) -> None:
+def share_power(compared: Comparison, rng: Generator, rows: int, noise: ReleasedNoise, change: float, repetitions: int, setting: str, total: int | None) -> None:
+    seen, null = (noisy_counts(rng, rows, np.array([[0.3 + up, 0.7 - up], [0.3, 0.7]]) / 2, noise, many) for up, many in ((change, repetitions), (0.0, 10_000)))
+    plain, at_null = (normal_p_value(tables, noise.variance) <= ALPHA for tables in (seen, null))
+    compared.add(f"two shares{setting}", table_rejected(rng, seen, noise, association, total, MANY), plain, at_null, "normal")
+
+
+def table_power(compared: Comparison, rng: Generator, rows: int, noise: ReleasedNoise, change: float, repetitions: int, setting: str, total: int | None) -> None:
     independent = np.outer([0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4])
     tilted = np.maximum(independent + change * np.outer([-1, 1, 0], [-0.5, -0.5, 0.5, 0.5]) / 3, 0.0)
-    seen, null = (noisy_counts(rng, rows, shares / shares.sum(), noise, many) for shares, many in ((tilted, repetitions), (independent, 4 * repetitions)))
+    seen, null = (noisy_counts(rng, rows, shares / shares.sum(), noise, many) for shares, many in ((tilted, repetitions), (independent, 10_000)))
 
     def plain(tables: Any) -> Any:
-        given = NoisyTables(tables, noise, np.full(len(tables), float(rows)))
+        given = NoisyTables(tables, noise, None if total is None else np.full(len(tables), float(total)))
         return chi_square(given) > stats.chi2.isf(ALPHA, 6)
 
-    compared.add(f"χ² 3×4 {setting}", table_rejected(rng, seen, noise, association, rows, MANY), plain(seen), plain(null), "χ² quantile")
+    compared.add(f"χ² 3×4{setting}", table_rejected(rng, seen, noise, association, total, MANY), plain(seen), plain(null), "χ² quantile")
 
 
 def means_power(compared: Comparison, rng: Generator, rows: int, spend: PureDP | GDP, repetitions: int, setting: str) -> None:
@@ -235,9 +240,9 @@ def means_power(compared: Comparison, rng: Generator, rows: int, spend: PureDP |
         return
     one, two = population(-change / 2, 0.35), population(change / 2, 0.35)
     seen, noise = mean_data(rng, rows, spend, np.array([one, two]) / 2, repetitions)
-    null, _ = mean_data(rng, rows, spend, np.array([population(0.0, 0.35)] * 2) / 2, 4 * repetitions)
+    null, _ = mean_data(rng, rows, spend, np.array([population(0.0, 0.35)] * 2) / 2, 10_000)
     limit = stats.chi2.isf(ALPHA, 1)
-    compared.add(f"two means {setting}", means_rejected(rng, seen, noise, MANY), anova_statistic(seen) > limit, anova_statistic(null) > limit, "normal")
+    compared.add(f"two means {setting}", means_rejected(rng, seen, noise, rows, MANY), anova_statistic(seen) > limit, anova_statistic(null) > limit, "normal")
 
 
 def rank_power(compared: Comparison, rng: Generator, rows: int, spend: tuple[str, float], noise: ReleasedNoise, repetitions: int, setting: str) -> None:

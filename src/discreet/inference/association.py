@@ -1,56 +1,90 @@
 """How far a noisy table is from the nearest independent one, on a scale whose law hardly depends on what noise hides.
 
-Independent tables are the matrices λ = a·b′ of rank one. They are a curved surface: where noise is as large as the table, a distance to its tangent plane (Pearson's χ², and χ² with
-noise in its weights) has a law that depends on where on the surface the truth is, which is what nobody can see. The distance to the surface itself, weighed by its curvature, does
-not (docs/theory/tests.md; sizes: benchmarks/tests_size.py).
+Independent tables are the matrices λ = a·b′ of rank one, with Σλ = n where the number of rows is public. They are a curved surface: where noise is as large as the table, a distance to
+its tangent plane (Pearson's χ², and χ² with noise in its weights) has a law that depends on where on the surface the truth is, which is what nobody can see. The distance to the surface
+itself, weighed by its curvature, does not (docs/theory/tests.md; sizes: benchmarks/tests_size.py).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtri, gammaincc, gammainccinv
 
 from discreet.inference.laws import Array
-from discreet.inference.tables import NoisyTables
+from discreet.inference.tables import NoisyTables, kept_difference
 
 SWEEPS, POWER_STEPS = 10, 3
 NODES, NODE_WEIGHTS = (np.asarray(part) for part in np.polynomial.legendre.leggauss(16))
-HEAVY = 0.6  # of the fourth cumulant of Laplace noise: a fitted direction spreads over more cells than the true one
+HEAVY_ONE, HEAVY_MORE = 0.5, 0.8  # of the fourth cumulant of Laplace noise, for one and for more degrees of freedom: a fitted direction spreads over more cells than the true one
 FLOOR = 0.5  # of the noise's variance: fitted means below 0 make up for those that are too large, so that variances are right on average
 DEEP = 600.0  # −log of a tail below which deviates grow in proportion to it
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """λ = a·b′, the nearest independent table: means, the variance of every cell there, and both factors."""
+    """λ = a·b′, the nearest independent table: the table itself (moved to a public total), means, the variance of every cell, and both factors; `held` where Σλ is the public total."""
 
+    table: Array
     means: Array
     variance: Array
     a: Array
     b: Array
+    held: bool
+
+    @property
+    def squared(self) -> Array:
+        """The squared distance Σ(X − λ)²/variance."""
+        return np.asarray(((self.table - self.means) ** 2 / self.variance).sum(axis=(-2, -1)))
 
 
 def nearest_independent(tables: NoisyTables) -> Nearest:
-    """The matrix of rank one that minimises Σ(X − λ)²/(λ + v).
+    """The matrix of rank one, with the public total where there is one, that minimises Σ(X − λ)²/variance.
 
-    Method. a given b is a weighted mean for every row, and b given a for every column; in turn, the weights following, from the leading singular vector. λ may be
-            negative: cut at 0 the surface would have edges. A public total is not used here: it would bend the surface more than it tells.
+    Method. a given b is a weighted mean for every row, and b given a for every column; in turn. λ may be negative: cut at 0 the surface would have edges. A cell's variance is λ + v at
+            the fit, found along with it; in 2 × 2 tables at margins of their own (`_even_means`), because there an error of the fit turns the one direction of the residual.
     """
-    table, noise = tables.counts, max(tables.noise.variance, 1e-9)
-    b, turned = _leading(table), np.swapaxes(table, -1, -2)
-    variance = np.full(table.shape, noise)
+    table, noise, held = tables.known, max(tables.noise.variance, 1e-9), tables.total is not None
+    total = np.broadcast_to(np.asarray(tables.total, dtype=float), table.shape[:-2]) if held else None
+    turned, one = np.swapaxes(table, -1, -2), np.ones(table.shape[:-2]) if held else None
+    small = table.shape[-2:] == (2, 2)
+    variance = np.maximum(tables.cluster * _even_means(table, noise, tables.cluster) + noise, noise * FLOOR) if small else np.full(table.shape, noise)
+    b = _column_shares(table, total) if total is not None else _leading(table)
     for sweep in range(SWEEPS):
-        a = _factor(table, b, variance)
-        b = _factor(turned, a, np.swapaxes(variance, -1, -2))
-        length = np.sqrt(np.maximum((b**2).sum(axis=-1, keepdims=True), 1e-300))
-        a, b = a * length, b / length
+        a = _factor(table, b, variance, total)
+        b = _factor(turned, a, np.swapaxes(variance, -1, -2), one)
+        if not held:
+            length = np.sqrt(np.maximum((b**2).sum(axis=-1, keepdims=True), 1e-300))
+            a, b = a * length, b / length
         means = a[..., :, None] * b[..., None, :]
-        if sweep + 1 < SWEEPS:
+        if not small and sweep + 1 < SWEEPS:
             variance = np.maximum(tables.cluster * means + noise, noise * FLOOR)
-    return Nearest(means, variance, a, b)
+    return Nearest(table, means, variance, a, b, held)
+
+
+def _even_means(table: Array, noise: float, cluster: int) -> Array:
+    """Means of 2 × 2 cells that variances are read off: both margins, each drawn to ½ as far as its error explains, and a row more.
+
+    Method. The square of a noisy difference of two margins is too large, so p(1−p) is read too small, and most where p is ½ (`kept_difference`). With variances read off the fit
+            50 rows with shares of ½ are rejected 0.057 for 0.05.
+    """
+    rows = np.maximum(table.sum(axis=(-2, -1)), 0.0)
+
+    def shares(margin: Array) -> Array:
+        first = 0.5 + kept_difference(margin, 2 * noise, cluster) * (margin[..., 0] - margin[..., 1]) / (2 * (rows + 1))
+        return np.stack([first, 1 - first], axis=-1)
+
+    p, q = shares(table.sum(axis=-1)), shares(table.sum(axis=-2))
+    return np.asarray(rows[..., None, None] * p[..., :, None] * q[..., None, :])
+
+
+def _column_shares(table: Array, total: Array) -> Array:
+    """Margins of the columns over the total, negative ones too; equal where there are no rows."""
+    margin, whole = table.sum(axis=-2), total[..., None]
+    return np.asarray(np.where(whole > 0, margin / np.where(whole > 0, whole, 1.0), 1 / margin.shape[-1]))
 
 
 def _leading(table: Array) -> Array:
@@ -66,68 +100,92 @@ def _leading(table: Array) -> Array:
     return np.asarray(np.where(b.sum(axis=-1, keepdims=True) < 0, -b, b))
 
 
-def _factor(table: Array, b: Array, variance: Array) -> Array:
-    """The best a for given b, row by row."""
+def _factor(table: Array, b: Array, variance: Array, whole: Any = None) -> Array:
+    """The best a for given b, row by row; the best of those with Σa = `whole` where that is given."""
     weighted = b[..., None, :] / variance
-    return np.asarray((table * weighted).sum(axis=-1) / np.maximum((b[..., None, :] * weighted).sum(axis=-1), 1e-300))
+    precision = np.maximum((b[..., None, :] * weighted).sum(axis=-1), 1e-300)
+    a = np.asarray((table * weighted).sum(axis=-1) / precision)
+    if whole is None:
+        return a
+    give = precision.min(axis=-1, keepdims=True) / precision
+    return np.asarray(a + (np.asarray(whole) - a.sum(axis=-1))[..., None] * give / give.sum(axis=-1, keepdims=True))
 
 
-def curvatures(tables: NoisyTables, fit: Nearest) -> tuple[Array, Array]:
+def curvatures(fit: Nearest) -> tuple[Array, Array]:
     """(κ·distance, kept): principal curvatures of the surface at its nearest point along the residual, and the share of every cell's error that the residual keeps.
 
     Method. With J the derivatives of λ by (a, b) and W the weights, G = J′WJ is the expected and G − B the observed curvature of half the squared distance, B holding the second
-            derivatives times the weighted residual. κ·distance are the eigenvalues of G⁻¹B; det(G − B)/det G = Π(1 − κ·distance).
+            derivatives times the weighted residual. κ·distance are the eigenvalues of G⁻¹B; det(G − B)/det G = Π(1 − κ·distance). Where the total is held, Σa and Σb stay as they are, and
+            the residual has lost the mean of all cells.
     """
     rows, columns = fit.means.shape[-2:]
-    balance = np.sqrt(np.maximum(np.sqrt((fit.a**2).sum(axis=-1, keepdims=True)), 1e-100))  # both factors equally long: as accurate for a million rows as for ten
-    a, b, variance = fit.a / balance, fit.b * balance, fit.variance
-    metric = np.zeros((*fit.means.shape[:-2], rows + columns, rows + columns))
+    size = rows + columns
+    balance = np.sqrt(np.maximum(np.sqrt((fit.a**2).sum(axis=-1, keepdims=True) / np.maximum((fit.b**2).sum(axis=-1, keepdims=True), 1e-200)), 1e-100))
+    a, b, variance = fit.a / balance, fit.b * balance, fit.variance  # both factors equally long: as accurate for a million rows as for ten
+    metric = np.zeros((*fit.means.shape[:-2], size, size))
     twist = np.zeros_like(metric)
     metric[..., range(rows), range(rows)] = (b[..., None, :] ** 2 / variance).sum(axis=-1)
-    metric[..., range(rows, rows + columns), range(rows, rows + columns)] = (a[..., :, None] ** 2 / variance).sum(axis=-2)
+    metric[..., range(rows, size), range(rows, size)] = (a[..., :, None] ** 2 / variance).sum(axis=-2)
     metric[..., :rows, rows:] = fit.means / variance
-    twist[..., :rows, rows:] = (tables.counts - fit.means) / variance
+    twist[..., :rows, rows:] = (fit.table - fit.means) / variance
     for matrix in (metric, twist):
         matrix[..., rows:, :rows] = np.swapaxes(matrix[..., :rows, rows:], -1, -2)
     scale = np.trace(metric, axis1=-2, axis2=-1)
-    idle = np.concatenate([a, -b], axis=-1)  # moves nothing: one parameter is redundant, and the residual has no part in it
-    metric += (scale / np.maximum((idle**2).sum(axis=-1), 1e-300))[..., None, None] * idle[..., :, None] * idle[..., None, :]
-    metric += (1e-9 * scale + 1e-60)[..., None, None] * np.eye(rows + columns)
+    if fit.held:
+        free = _contrasts(rows, columns)
+        metric, twist = free.T @ metric @ free, free.T @ twist @ free
+    else:
+        free = np.eye(size)
+        idle = np.concatenate([a, -b], axis=-1)  # moves nothing: one parameter is redundant, and the residual has no part in it
+        metric = metric + (scale / np.maximum((idle**2).sum(axis=-1), 1e-300))[..., None, None] * idle[..., :, None] * idle[..., None, :]
+    metric = metric + (1e-9 * scale + 1e-60)[..., None, None] * np.eye(free.shape[1])
     root = np.linalg.inv(np.linalg.cholesky(metric))
     bent = np.asarray(np.linalg.eigvalsh(root @ twist @ np.swapaxes(root, -1, -2)), dtype=float)
-    inverse = np.swapaxes(root, -1, -2) @ root
+    inverse = free @ (np.swapaxes(root, -1, -2) @ root) @ free.T
     spread = np.diagonal(inverse, axis1=-2, axis2=-1)
     taken = b[..., None, :] ** 2 * spread[..., :rows, None] + a[..., :, None] ** 2 * spread[..., None, rows:] + 2 * fit.means * inverse[..., :rows, rows:]
-    return bent, np.clip(1 - taken / variance, 0.0, 1.0)
+    return bent, np.clip(1 - taken / variance - (1 / (rows * columns) if fit.held else 0.0), 0.0, 1.0)
+
+
+def _contrasts(rows: int, columns: int) -> Array:
+    """Orthonormal directions of (a, b) that leave Σa and Σb as they are."""
+    free = np.zeros((rows + columns, rows + columns - 2))
+    for first, number, place in ((0, rows, 0), (rows, columns, rows - 1)):
+        for step in range(1, number):
+            free[first : first + step, place + step - 1] = 1 / math.sqrt(step * (step + 1))
+            free[first + step, place + step - 1] = -step / math.sqrt(step * (step + 1))
+    return free
 
 
 def association(tables: NoisyTables, fit: Nearest | None = None) -> Array:
     """Evidence against independence: the squared distance to the nearest independent table, on the scale of χ² with (r−1)(c−1) degrees of freedom.
 
-    Method.    Q = Σ(X − λ)²/(λ + v). Its mean is m = (r−1)(c−1) and its variance 2m + Σ kept²·κ₄, κ₄ the fourth cumulants of the cells (Laplace noise, Poisson counts): the tail of the gamma law
-               with these moments gives a distance x on the normal scale. Given the nearest point and the direction, x has density ∝ x^(m−1)·e^(−x²/2)·Π(1 − κx)^½; the upper tail
-               beyond x is the evidence, turned into a quantile of χ².
+    Method.    Q = Σ(X − λ)²/(λ + v). Its mean is m = (r−1)(c−1) and its variance 2m + Σ κ₄, the fourth cumulants of Poisson counts by kept² and of Laplace noise, most of which the fit
+               follows, by kept⁴: the tail of the gamma law with these moments gives a distance x on the normal scale. Given the nearest point and the direction, x has density
+               ∝ x^(m−1)·e^(−x²/2)·Π(1 − κx)^γ, γ = 1 for noise alone and ½ for a table that can be seen; the upper tail beyond x is the evidence, turned into a quantile of χ².
     Validity.  A statistic, not a p-value: its law is simulated (`table_p_value`), and near χ² where noise is small.
     Reference. Weyl (1939) for the volume of tubes; Cox and Reid (1987) for the power ½; Choi, Taylor and Tibshirani (2017) for singular values given the first; docs/theory/tests.md.
     """
     fit = nearest_independent(tables) if fit is None else fit
-    bent, kept = curvatures(tables, fit)
+    bent, kept = curvatures(fit)
     noise, cluster = max(tables.noise.variance, 1e-9), tables.cluster
     freedom = (fit.means.shape[-2] - 1) * (fit.means.shape[-1] - 1)
-    squared = ((tables.counts - fit.means) ** 2 / fit.variance).sum(axis=(-2, -1))
-    heavy = 0.0 if tables.noise.kind == "gaussian" else 3 * HEAVY * noise**2
-    excess = (kept**2 * (heavy + cluster**3 * np.maximum(fit.means, 0.0)) / fit.variance**2).sum(axis=(-2, -1))
+    squared = fit.squared
+    heavy = 0.0 if tables.noise.kind == "gaussian" else 3 * (HEAVY_ONE if freedom == 1 else HEAVY_MORE) * noise**2
+    excess = ((kept**4 * heavy + kept**2 * cluster**3 * np.maximum(fit.means, 0.0)) / fit.variance**2).sum(axis=(-2, -1))
     normal = _normal_scale(squared, freedom, 2 * freedom + excess)
     distance = np.sqrt(np.maximum(normal, 1e-12))
     curvature = bent / np.sqrt(np.maximum(squared, 1e-12))[..., None]
-    return _chi_scale(_log_tail(distance, curvature, freedom), freedom)
+    seen = (fit.means**2 / fit.variance).sum(axis=(-2, -1))
+    power = (1 + np.exp(-np.minimum(seen / 4, DEEP))) / 2
+    return _chi_scale(_log_tail(distance, curvature, freedom, power), freedom)
 
 
 def signed_association(tables: NoisyTables) -> Array:
     """Of 2 × 2 tables: the root of `association`, positive where the share of the first column is larger in the first row."""
     fit = nearest_independent(tables)
     value = np.sqrt(np.maximum(association(tables, fit), 0.0))
-    return np.asarray(np.where(tables.counts[..., 0, 0] >= fit.means[..., 0, 0], value, -value))
+    return np.asarray(np.where(fit.table[..., 0, 0] >= fit.means[..., 0, 0], value, -value))
 
 
 def _normal_scale(squared: Array, freedom: int, variance: Array) -> Array:
@@ -137,8 +195,8 @@ def _normal_scale(squared: Array, freedom: int, variance: Array) -> Array:
     return np.asarray(2 * gammainccinv(freedom / 2, tail) * squared / np.maximum(known, 1e-300))
 
 
-def _log_tail(distance: Array, curvature: Array, freedom: int) -> Array:
-    """log P(x ≥ distance) for the density x^(m−1)·e^(−x²/2)·Π(1 − κx)^½ up to its first zero."""
+def _log_tail(distance: Array, curvature: Array, freedom: int, power: Array) -> Array:
+    """log P(x ≥ distance) for the density x^(m−1)·e^(−x²/2)·Π(1 − κx)^power up to its first zero."""
     most = np.maximum(curvature.max(axis=-1), 1e-12)
     curvature = curvature * np.minimum(1.0, 0.999 / (most * distance))[..., None]  # the end lies beyond what was seen
     end = np.maximum(1 / np.maximum(curvature.max(axis=-1), 1e-12), 1.001 * distance)
@@ -149,7 +207,7 @@ def _log_tail(distance: Array, curvature: Array, freedom: int) -> Array:
         step = width[..., None] * (1 + NODES) / 2
         x = start[..., None] + step
         surface = np.maximum(1 - curvature[..., None, :] * x[..., None], 0.0).prod(axis=-1)
-        return np.asarray((NODE_WEIGHTS * x ** (freedom - 1) * np.exp(-step * (start[..., None] + x) / 2) * np.sqrt(surface)).sum(axis=-1) * width / 2)
+        return np.asarray((NODE_WEIGHTS * x ** (freedom - 1) * np.exp(-step * (start[..., None] + x) / 2) * surface ** power[..., None]).sum(axis=-1) * width / 2)
 
     inner = weighed(np.zeros_like(distance), np.minimum(distance, reach))
     outer = weighed(distance, np.minimum(end - distance, reach / (1 + distance / 4)))

@@ -24,6 +24,7 @@ from discreet.inference.tulap import ReleasedNoise
 FEW_DRAWS, MANY_DRAWS = 1999, 19_999
 LEAST_EXCEEDING = 20  # with fewer draws beyond the statistic the simulation is continued
 CHUNK = 1 << 20
+DRAWN_IN = 3.0  # how much more than its error is taken off the difference of two margins near 0
 LARGEST_TABLED = 1e6  # Poisson laws of larger means are rounded normal laws
 
 
@@ -87,16 +88,30 @@ def fit_independence(tables: NoisyTables) -> Independence:
     known, variance = tables.known, tables.noise.variance
     total = np.maximum(known.sum(axis=(-2, -1)), 0.0)
     rows, columns = known.shape[-2:]
-    return Independence(np.asarray(total), _drawn_in(known.sum(axis=-1), columns * variance), _drawn_in(known.sum(axis=-2), rows * variance))
+    return Independence(np.asarray(total), _drawn_in(known.sum(axis=-1), columns * variance, tables.cluster), _drawn_in(known.sum(axis=-2), rows * variance, tables.cluster))
 
 
-def _drawn_in(margin: Array, variance: float) -> Array:
-    """Shares of a noisy margin, drawn towards equal ones by the positive-part rule of James and Stein: f = 1 − (k−2)·v/Σ(m − m̄)², v the variance of each m's noise."""
+def _drawn_in(margin: Array, variance: float, cluster: int) -> Array:
+    """Shares of a noisy margin, drawn towards equal ones: two levels by `kept_difference`, k of them by the positive-part rule of James and Stein, f = 1 − (k−2)·v/Σ(m − m̄)², v the variance of each m's noise."""
     levels = margin.shape[-1]
     middle = margin.mean(axis=-1, keepdims=True)
-    spread = ((margin - middle) ** 2).sum(axis=-1, keepdims=True)
-    kept = np.maximum(1 - (levels - 2) * variance / np.maximum(spread, 1e-200), 0.0)
+    if levels == 2:
+        kept = kept_difference(margin, variance, cluster)[..., None]
+    else:
+        spread = ((margin - middle) ** 2).sum(axis=-1, keepdims=True)
+        kept = np.maximum(1 - (levels - 2) * variance / np.maximum(spread, 1e-200), 0.0)
     return shares_of(np.maximum(middle + kept * (margin - middle), 0.0) + 1 / levels)
+
+
+def kept_difference(margin: Array, variance: float, cluster: int) -> Array:
+    """How much of the difference d of two noisy margins is kept (0 to 1): √(1 − r − 3r²)⁺, r = Var(d)/d² with sampling and noise.
+
+    Method. d² is too large by the variance of d: 1 − r takes that off, and near 0 its positive part leaves too much, so 3r² goes too (`DRAWN_IN`).
+    """
+    positive = np.maximum(margin, 0.0)
+    sampling = 4 * cluster * positive[..., 0] * positive[..., 1] / np.maximum(positive.sum(axis=-1), 1e-300)
+    error = np.minimum((sampling + 2 * variance) / np.maximum((margin[..., 0] - margin[..., 1]) ** 2, 1e-200), 1e6)
+    return np.asarray(np.sqrt(np.maximum(1 - error - DRAWN_IN * error**2, 0.0)))
 
 
 def shares_of(margin: Array) -> Array:
