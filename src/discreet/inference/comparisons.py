@@ -230,7 +230,7 @@ class ComparisonResult(BaselineResult):
 
         Method.   The distance to the nearest table with equal shares, weighed by curvature (`discreet.inference.association`); its null law is simulated with sampling and the
                   released noise, everything found anew for every simulated table. Strata: the contrasts weighted as for a common difference (Mantel and Haenszel, with noise).
-        Validity. Size near α for 50 rows or more (0.045 to 0.057 for 0.05 where it was measured), also where noise exceeds every count (docs/theory/tests.md, benchmarks/tests_size.py).
+        Validity. Size by simulation for 50 to 10 000 rows, also where noise exceeds every count: docs/theory/tests.md, benchmarks/tests_size.py.
         """
         tables, sign = self.pair(group, baseline=baseline), sign_of(alternative)
         root = signed_association if len(tables.counts) == 1 else stratified_root
