@@ -142,6 +142,7 @@ TABLES: dict[str, tuple[Any, Callable[[NoisyTables], Any]]] = {
     "two .02": (np.outer([0.5, 0.5], [0.02, 0.98]), association),
     "χ² 2×3": (np.outer([0.1, 0.9], [0.1, 0.1, 0.8]), association),
     "χ² 3×4": (np.outer([0.2, 0.3, 0.5], [0.1, 0.2, 0.3, 0.4]), association),
+    "χ² .03": (np.outer([0.05, 0.1, 0.85], [0.03, 0.07, 0.1, 0.8]), association),
     "ranks 2×8": (np.outer([0.3, 0.7], SHAPE), kruskal_wallis),
     "ranks 3×8": (np.outer([0.3, 0.3, 0.4], SHAPE), kruskal_wallis),
 }

@@ -19,7 +19,7 @@ from discreet.inference.tables import NoisyTables, kept_difference
 
 SWEEPS, POWER_STEPS = 10, 3
 NODES, NODE_WEIGHTS = (np.asarray(part) for part in np.polynomial.legendre.leggauss(16))
-HEAVY_ONE, HEAVY_MORE = 0.5, 0.8  # of the fourth cumulant of Laplace noise, for one and for more degrees of freedom: a fitted direction spreads over more cells than the true one
+HIDDEN_ONE, HIDDEN_MORE, SEEN_MORE = 0.5, 0.8, 1.25  # what is counted of Laplace tails: times kept² where noise hides the table, for one and for more degrees of freedom; where it is seen
 FLOOR = 0.5  # of the noise's variance: fitted means below 0 make up for those that are too large, so that variances are right on average
 DEEP = 600.0  # −log of a tail below which deviates grow in proportion to it
 
@@ -160,8 +160,8 @@ def _contrasts(rows: int, columns: int) -> Array:
 def association(tables: NoisyTables, fit: Nearest | None = None) -> Array:
     """Evidence against independence: the squared distance to the nearest independent table, on the scale of χ² with (r−1)(c−1) degrees of freedom.
 
-    Method.    Q = Σ(X − λ)²/(λ + v). Its mean is m = (r−1)(c−1) and its variance 2m + Σ κ₄, the fourth cumulants of Poisson counts by kept² and of Laplace noise, most of which the fit
-               follows, by kept⁴: the tail of the gamma law with these moments gives a distance x on the normal scale. Given the nearest point and the direction, x has density
+    Method.    Q = Σ(X − λ)²/(λ + v). Its mean is m = (r−1)(c−1) and its variance 2m + Σ kept²·κ₄, fourth cumulants of Poisson counts and of Laplace noise as far as the fit does
+               not follow it (`_tail_share`): the tail of the gamma law with these moments gives a distance x on the normal scale. Given the nearest point and the direction, x has density
                ∝ x^(m−1)·e^(−x²/2)·Π(1 − κx)^γ, γ = 1 for noise alone and ½ for a table that can be seen; the upper tail beyond x is the evidence, turned into a quantile of χ².
     Validity.  A statistic, not a p-value: its law is simulated (`table_p_value`), and near χ² where noise is small.
     Reference. Weyl (1939) for the volume of tubes; Cox and Reid (1987) for the power ½; Choi, Taylor and Tibshirani (2017) for singular values given the first; docs/theory/tests.md.
@@ -171,14 +171,30 @@ def association(tables: NoisyTables, fit: Nearest | None = None) -> Array:
     noise, cluster = max(tables.noise.variance, 1e-9), tables.cluster
     freedom = (fit.means.shape[-2] - 1) * (fit.means.shape[-1] - 1)
     squared = fit.squared
-    heavy = 0.0 if tables.noise.kind == "gaussian" else 3 * (HEAVY_ONE if freedom == 1 else HEAVY_MORE) * noise**2
-    excess = ((kept**4 * heavy + kept**2 * cluster**3 * np.maximum(fit.means, 0.0)) / fit.variance**2).sum(axis=(-2, -1))
+    seen = (fit.means**2 / fit.variance).sum(axis=(-2, -1))
+    heavy = 0.0 if tables.noise.kind == "gaussian" else 3 * noise**2 * _tail_share(fit, kept, seen)
+    excess = (kept**2 * (heavy + cluster**3 * np.maximum(fit.means, 0.0)) / fit.variance**2).sum(axis=(-2, -1))
     normal = _normal_scale(squared, freedom, 2 * freedom + excess)
     distance = np.sqrt(np.maximum(normal, 1e-12))
     curvature = bent / np.sqrt(np.maximum(squared, 1e-12))[..., None]
-    seen = (fit.means**2 / fit.variance).sum(axis=(-2, -1))
     power = (1 + np.exp(-np.minimum(seen / 4, DEEP))) / 2
     return _chi_scale(_log_tail(distance, curvature, freedom, power), freedom)
+
+
+def _tail_share(fit: Nearest, kept: Array, seen: Array) -> Any:
+    """How much of the fourth cumulant of a cell's Laplace noise is counted, apart from kept².
+
+    Method. In a linear fit all of it (the variance of a quadratic form), and a little more where the total is private (`SEEN_MORE`). An outlier in one cell is itself a table of rank
+            one: where noise hides the table, the fit follows the outlier instead, and a share of kept² is left of it. Noise alone has Σλ²/variance near (√r + √c)², the edge of its
+            singular values. A public total keeps the fit from following, but for 2 × 2 tables.
+    """
+    rows, columns = fit.means.shape[-2:]
+    if (rows, columns) == (2, 2):
+        return HIDDEN_ONE * kept**2
+    if fit.held:
+        return 1.0
+    hidden = np.minimum(1.0, ((math.sqrt(rows) + math.sqrt(columns)) ** 2 / np.maximum(seen, 1e-9)) ** 4)[..., None, None]
+    return (1 - hidden) * SEEN_MORE + hidden * HIDDEN_MORE * kept**2
 
 
 def signed_association(tables: NoisyTables) -> Array:

@@ -24,7 +24,7 @@ from discreet.inference.tulap import ReleasedNoise
 FEW_DRAWS, MANY_DRAWS = 1999, 19_999
 LEAST_EXCEEDING = 20  # with fewer draws beyond the statistic the simulation is continued
 CHUNK = 1 << 20
-DRAWN_IN = 3.0  # how much more than its error is taken off the difference of two margins near 0
+DRAWN_IN = 4.0  # over Var(d)/d² of a difference d of two margins: less than two standard errors of it are not kept
 LARGEST_TABLED = 1e6  # Poisson laws of larger means are rounded normal laws
 
 
@@ -104,14 +104,15 @@ def _drawn_in(margin: Array, variance: float, cluster: int) -> Array:
 
 
 def kept_difference(margin: Array, variance: float, cluster: int) -> Array:
-    """How much of the difference d of two noisy margins is kept (0 to 1): √(1 − r − 3r²)⁺, r = Var(d)/d² with sampling and noise.
+    """How much of the difference d of two noisy margins is kept (0 to 1): √(1 − r − (4r)³)⁺, r = Var(d)/d² with sampling and noise.
 
-    Method. d² is too large by the variance of d: 1 − r takes that off, and near 0 its positive part leaves too much, so 3r² goes too (`DRAWN_IN`).
+    Method. d² is too large by the variance of d: 1 − r takes that off. Near 0 its positive part leaves too much, and what is left turns variances by chance, at a cost of power: (4r)³
+            takes off whatever is below two standard errors (`DRAWN_IN`).
     """
     positive = np.maximum(margin, 0.0)
     sampling = 4 * cluster * positive[..., 0] * positive[..., 1] / np.maximum(positive.sum(axis=-1), 1e-300)
-    error = np.minimum((sampling + 2 * variance) / np.maximum((margin[..., 0] - margin[..., 1]) ** 2, 1e-200), 1e6)
-    return np.asarray(np.sqrt(np.maximum(1 - error - DRAWN_IN * error**2, 0.0)))
+    error = np.minimum((sampling + 2 * variance) / np.maximum((margin[..., 0] - margin[..., 1]) ** 2, 1e-200), 1e3)
+    return np.asarray(np.sqrt(np.maximum(1 - error - (DRAWN_IN * error) ** 3, 0.0)))
 
 
 def shares_of(margin: Array) -> Array:
