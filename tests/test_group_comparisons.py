@@ -240,3 +240,9 @@ def test_a_test_says_where_noise_hides_everything(rows, lost):
     for found in (dp.compare(session, "y", by="g", spend=spend), dp.independence_test(session, "y", "g", spend=spend), dp.rank_test(session, "x", by="g", spend=spend)):
         assert ("NOISE HIDES IT" in str(found)) == lost
         assert 0 < found.p_value <= 1
+
+
+def test_strata_without_bins_are_refused_by_their_own_name() -> None:
+    data = dp.from_arrays({"b": [True, False], "x": [0.0, 1.0], "g": ["a", "c"]}, schema={"b": dp.Boolean(), "x": dp.Real(0, 1), "g": dp.Category(["a", "c"])}, neighbors=dp.Replace())
+    with pytest.raises(dp.InvalidParameter, match=r"strata='x'[\s\S]*strata=\{'x'"):
+        dp.compare(data.open(budget=dp.PureDP(1)), "b", by="g", strata="x", spend=dp.PureDP(0.1))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
 import pytest
 
 import discreet as dp
+from discreet import client, local
 from discreet.inference.binomial import NoisyCount
 from discreet.inference.most_powerful import power_at
 from discreet.inference.proportion_tests import METHODS
@@ -200,3 +202,32 @@ def test_the_interval_holds_what_the_test_does_not_reject(spend: dp.PureDP, rela
     assert (float(main.low[0]), float(main.high[0])) == (low, high)
     for end, outward in ((low, -1e-6), (high, 1e-6)):
         assert result.test(end + outward).p_value < 0.05 < result.test(end - outward).p_value
+
+
+# -- JSON ---------------------------------------------------------------------------------------------------------------
+
+def test_a_test_comes_back_from_json_whichever_data_it_was_asked_of() -> None:
+    yes, number = client.RandomizedResponse(client.Boolean(), 2), client.OneBitResponse(client.Real(0, 10), 2)
+    group = local.LocalShares(local.Collected(yes, (40, 60), 100))
+    tests = [
+        dp.proportion_test(session_of(FLAGS), "b", 0.5, spend=dp.PureDP(1), alternative="greater"),
+        dp.proportion(session_of(FLAGS), "b", spend=dp.GDP(1)).test(0.6, method="fiducial"),
+        dp.proportion(session_of(FLAGS, dp.AddRemove()), "b", spend=dp.PureDP(1)).test(0.4),
+        group.test(0.5, alternative="less"), local.LocalMean(local.Collected(number, (40, 60), 100)).test(4), local.difference(group, group).test(alternative="greater"),
+    ]
+    for test in tests:
+        again = dp.from_json(test.to_json())
+        assert (again.p_value, again.estimate, again.asked, str(again)) == (test.p_value, test.estimate, test.asked, str(test))
+        assert json.loads(test.to_json())["p_value"] == test.p_value
+
+
+def test_texts_that_no_test_wrote_are_refused() -> None:
+    test = dp.proportion_test(session_of(FLAGS), "b", 0.5, spend=dp.PureDP(1))
+    text = json.loads(test.to_json())
+    changes = ({"version": 2}, {"asked": []}, {"asked": {"nul": 0.5}}, {"asked": {"null": 7}}, {"asked": {"null": {}}}, {"result": None}, {"result": {}}, {"result": text}, {"asked": {"null": 0.5, "method": "best"}})
+    for change in changes:
+        with pytest.raises(dp.DiscreetError):
+            dp.from_json(json.dumps(text | change))
+    count = json.loads(dp.count(session_of(FLAGS, dp.AddRemove()), spend=dp.PureDP(1)).to_json())
+    with pytest.raises(dp.DiscreetError):
+        dp.from_json(json.dumps(text | {"result": count}))

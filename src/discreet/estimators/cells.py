@@ -35,16 +35,16 @@ class Cells:
         return Cells(self.keys + other.keys, self.by + other.by, self.labels + other.labels, self.optional or other.optional, self.where or other.where)
 
 
-def cells_by(schema: Schema, by: By) -> Cells:
-    """Cells of declared levels (a column name) or of declared bins (a mapping from column to edges or number of bins)."""
+def cells_by(schema: Schema, by: By, called: str = "by") -> Cells:
+    """Cells of declared levels (a column name) or of declared bins (a mapping from column to edges or number of bins); `called` is the parameter's name in refusals."""
     cells = Cells()
-    for name, bins in wanted_by(schema, by):
-        cells = cells.joined(level_cells(schema, name) if bins is None else bin_cells(schema, name, bins))
+    for name, bins in wanted_by(schema, by, called):
+        cells = cells.joined(level_cells(schema, name, called) if bins is None else bin_cells(schema, name, bins))
     cell_count(cells.keys)
     return cells
 
 
-def wanted_by(schema: Schema, by: By) -> list[tuple[str, object]]:
+def wanted_by(schema: Schema, by: By, called: str = "by") -> list[tuple[str, object]]:
     """The columns of `by`, each with its bins or None; refuses what is not declared."""
     if isinstance(by, str):
         by = [by]
@@ -53,15 +53,15 @@ def wanted_by(schema: Schema, by: By) -> list[tuple[str, object]]:
     elif isinstance(by, Iterable):
         wanted = [(name, None) for name in by]
     else:
-        raise InvalidParameter("by=", f"a {type(by).__name__} is not a column name", "cells are declared, never learnt from the data", "pass a column name, a list of them, or a mapping such as {'age': [18, 40, 65, 90]}")
+        raise InvalidParameter(f"{called}=", f"a {type(by).__name__} is not a column name", "cells are declared, never learnt from the data", "pass a column name, a list of them, or a mapping such as {'age': [18, 40, 65, 90]}")
     for name, _ in wanted:
         schema[name]  # refuses what is not declared, or no name at all
     if not wanted or len({name for name, _ in wanted}) != len(wanted):
-        raise InvalidParameter("by=", "no column, or one column twice", "cells are the combinations of different columns", "name each column once")
+        raise InvalidParameter(f"{called}=", "no column, or one column twice", "cells are the combinations of different columns", "name each column once")
     return wanted
 
 
-def level_cells(schema: Schema, name: str) -> Cells:
+def level_cells(schema: Schema, name: str, called: str = "by") -> Cells:
     """One cell for each declared level of a Category or Boolean column."""
     column = schema[name]
     if isinstance(column, Boolean):
@@ -71,7 +71,7 @@ def level_cells(schema: Schema, name: str) -> Cells:
         return Cells((Levels(name, len(labels)),), (name,), (labels,), column.missing is None)
     if isinstance(column, Open):
         raise _open_column(f"cells of {name!r}")
-    raise InvalidParameter(f"by={name!r}", "it is a number column without declared bins", "group keys must be declared: undeclared ones would show who is in the data (thresholding needs a delta)", f"pass by={{{name!r}: [edge, edge, …]}}, or declare it as dp.Category(levels)")
+    raise InvalidParameter(f"{called}={name!r}", "it is a number column without declared bins", "group keys must be declared: undeclared ones would show who is in the data (thresholding needs a delta)", f"pass {called}={{{name!r}: [edge, edge, …]}}, or declare it as dp.Category(levels)")
 
 
 def bin_cells(schema: Schema, name: str, bins: object) -> Cells:

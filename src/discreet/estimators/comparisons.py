@@ -47,7 +47,7 @@ def compare_question(public: PublicFacts, column: str, *, by: str, spend: Guaran
     groups = _groups(public, by)
     label = f"{column} = {True if level is None else level}"
     cells = groups.joined(Cells((Split(column, (code,)),), (), ((label, "other"),)))
-    layers = cells_by(public.schema, strata) if strata is not None else Cells()
+    layers = cells_by(public.schema, strata, "strata") if strata is not None else Cells()
     _different((by, column, *layers.by))
     subset = cells_where(public.schema, where)
     asked = Asked("comparison", label, (by,), (*cells.labels, *layers.labels), subset.where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,12 +10,13 @@ from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.inference.summary import Summary
 
+TEST_FORMAT = "discreet-test"
 SIGNS = {"two-sided": "≠", "less": "<", "greater": ">"}
 
 
 @dataclass(frozen=True, slots=True)
 class HypothesisTest:
-    """A test's answer: `p_value`, what was tested and how; `result` is the estimate that it was computed from."""
+    """A test's answer: `p_value`, what was tested and how; `result` is the estimate that it was computed from, by ``result.test(**dict(asked))``."""
 
     title: str
     parameter: str
@@ -24,7 +26,8 @@ class HypothesisTest:
     p_value: float
     estimate: float
     about: str
-    result: Any = field(repr=False, default=None)
+    result: Any = field(repr=False)
+    asked: tuple[tuple[str, Any], ...] = field(repr=False)
 
     def rejects(self, alpha: float = 0.05) -> bool:
         """Whether the null hypothesis is rejected at level α: p ≤ α."""
@@ -35,11 +38,17 @@ class HypothesisTest:
         header = ("null", "alternative", "estimate", "p-value", "method")
         row = (f"{self.parameter} = {self.null:g}", f"{self.parameter} {SIGNS[self.alternative]} {self.null:g}", f"{self.estimate:.4g}", p_text(self.p_value), self.method)
         notes = [self.about]
-        if self.result is not None:
-            notes.insert(0, f"Privacy of this release: {self.result.release.guarantee}, neighbours {self.result.release.neighbors}.")
-            if not self.result.release.secure:
+        release = getattr(self.result, "release", None)  # randomised reports have none: each is private by itself
+        if release is not None:
+            notes.insert(0, f"Privacy of this release: {release.guarantee}, neighbours {release.neighbors}.")
+            if not release.secure:
                 notes.append("NOT PRIVATE: drawn with seeded test noise.")
         return Summary(self.title, header, (row,), tuple(notes))
+
+    def to_json(self) -> str:
+        """What was asked, the p-value, and the whole result it was asked of, as JSON text; `dp.from_json` reads it back and tests again."""
+        told = {"title": self.title, "parameter": self.parameter, "p_value": self.p_value, "estimate": self.estimate}
+        return json.dumps({"format": TEST_FORMAT, "version": 1, "asked": dict(self.asked), **told, "result": json.loads(self.result.to_json())})
 
     def __str__(self) -> str:
         return str(self.summary())

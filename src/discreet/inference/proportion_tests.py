@@ -53,7 +53,7 @@ class ProportionInference(Result):
         share, side = checked_share(null, "null"), checked_alternative(alternative)
         used = ("exact" if self._count_is_binomial else "score") if method is None else self._checked_method(method)
         p = self._score_p_value(share, side) if used == "score" else _p_value(self._noisy(used), share, side, used)
-        return HypothesisTest("Private test of a proportion", f"P({self.labels[0][0]})", share, side, used, p, float(np.clip(self._statistics().share[0], 0.0, 1.0)), ABOUT[used], self)
+        return HypothesisTest("Private test of a proportion", f"P({self.labels[0][0]})", share, side, used, p, float(np.clip(self._statistics().share[0], 0.0, 1.0)), ABOUT[used], self, (("null", share), ("alternative", side), ("method", used)))
 
     def confidence_interval(self, level: float = 0.95, *, target: str = "population", method: str | None = None) -> npt.NDArray[np.float64]:
         """The interval, of shape (1, 2), within [0, 1].

@@ -64,7 +64,7 @@ class Difference:
             spread = math.sqrt(sum(_spread(counts, pooled) / (counts.reports * counts.gain**2) for counts in (one, two)))
             p = float(normal_p_values(np.array([self._raw() / max(spread, 1e-300)]), side)[0])
         about = f"{one.reports} and {two.reports} reports, {self.first.guarantee} and {self.second.guarantee} each."
-        return HypothesisTest("Test of two shares from randomised reports", f"difference of {self.label}", 0.0, side, "score", p, self.estimate, about)
+        return HypothesisTest("Test of two shares from randomised reports", f"difference of {self.label}", 0.0, side, "score", p, self.estimate, about, self, (("alternative", side),))
 
     def summary(self, level: float = 0.95) -> Summary:
         """A table to print; renders in a notebook too."""

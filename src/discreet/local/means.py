@@ -82,7 +82,7 @@ class LocalMean(LocalResult):
         else:
             p = self._noisy_p_value(number, side)
         method = "exact binomial" if isinstance(self.collected.spec, OneBitResponse) else "inverted interval"
-        return HypothesisTest("Test of a mean from randomised reports", "mean", number, side, method, p, float(self.params[0]), f"{self.collected.reports} reports, {self.guarantee} each.")
+        return HypothesisTest("Test of a mean from randomised reports", "mean", number, side, method, p, float(self.params[0]), f"{self.collected.reports} reports, {self.guarantee} each.", self, (("null", number), ("alternative", side)))
 
     def _ones(self) -> LinkedCounts:
         made: Any = self.collected

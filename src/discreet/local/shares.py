@@ -139,7 +139,8 @@ class LocalShares(LocalResult):
         p = float(self.p_values(null, alternative=alternative)[place])
         scored = not self._trivial and isinstance(self._statistics(), SignedRows)
         method = "score test" if scored else "exact binomial"
-        return HypothesisTest("Test of a share from randomised reports", f"share of {chosen}", number, alternative, method, p, float(self.params[place]), f"{self.collected.reports} reports, {self.guarantee} each.")
+        return HypothesisTest("Test of a share from randomised reports", f"share of {chosen}", number, alternative, method, p, float(self.params[place]), f"{self.collected.reports} reports, {self.guarantee} each.",
+                              self, (("null", number), ("label", chosen), ("alternative", alternative)))
 
     def goodness_of_fit(self, shares: Sequence[float] | Mapping[str, float]) -> FitTest:
         """Are these the shares of all values? Pearson's X² on the reports, whose probabilities under the hypothesis are known.
