@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,19 @@ class HypothesisTest:
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
+
+
+def test_again(record: dict[str, Any], read: Callable[[str], Any]) -> HypothesisTest:
+    """The test that `to_json` wrote as `record`, made again from the result in it; `read` reads results."""
+    asked, inner = record.get("asked"), record.get("result")
+    if record.get("version") == 1 and isinstance(asked, dict) and isinstance(inner, dict) and inner.get("format") != TEST_FORMAT:
+        try:
+            made = read(json.dumps(inner)).test(**asked)
+        except (AttributeError, TypeError):
+            made = None
+        if isinstance(made, HypothesisTest):
+            return made
+    raise InvalidParameter("from_json", "this is not the text of a test", "another layout could be read wrongly", "pass what to_json() of this version wrote")
 
 
 def p_text(p: float) -> str:
