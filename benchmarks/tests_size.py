@@ -1,6 +1,6 @@
 """Size and power of the private tests of tables, ranks and means, simulated with the released noise laws.
 
-    python benchmarks/tests_size.py [--repetitions 10000] [--rows 50 200 1000 10000] [--only size|power] [--power-repetitions 4000]
+    python benchmarks/tests_size.py [--repetitions 10000] [--rows 50 200 1000 10000] [--only size|power] [--power-repetitions 4000] [--spends epsilon mu]
 
 Sizes: for each test, number of rows and spend, the share of null data sets that are rejected at α = 0.05. A p-value (1 + reached)/(draws + 1) with 199 draws is at most 0.05 with the same
 probability as with 1999, so few draws do for sizes; a data set leaves the simulation as soon as more than 9 draws have reached its statistic, which changes no decision and saves
@@ -165,13 +165,13 @@ def null_tests(rng: Generator, rows: int, kind: str, amount: float, repetitions:
     return tests
 
 
-def sizes(repetitions: int, numbers: list[int]) -> dict[tuple[str, str], float]:
+def sizes(repetitions: int, numbers: list[int], kinds: list[str]) -> dict[tuple[str, str], float]:
     """The share of rejections of every setting, printed as it is found."""
     found: dict[tuple[str, str], float] = {}
     names = list(null_tests(np.random.default_rng(0), 50, "mu", 1.0, 1))
     print(f"{'size of':22s}" + " ".join(f"{name:>10s}" for name in names), flush=True)
     for rows in numbers:
-        for kind, amount in SPENDS:
+        for kind, amount in (spend for spend in SPENDS if spend[0] in kinds):
             rng, start = np.random.default_rng([rows, int(1000 * amount), len(kind), 1]), time.process_time()
             setting = f"n={rows} {kind}={amount}"
             for name, test in null_tests(rng, rows, kind, amount, repetitions).items():
@@ -199,10 +199,10 @@ def signal(rows: int, variance: float, share: float) -> float:
     return float(2.0 * np.sqrt(4 * share * (1 - share) / rows + 8 * variance * (share**2 + (1 - share) ** 2) / rows**2))
 
 
-def powers(repetitions: int, numbers: list[int]) -> dict[str, float]:
+def powers(repetitions: int, numbers: list[int], kinds: list[str]) -> dict[str, float]:
     compared = Comparison()
     for rows in numbers:
-        for kind, amount in SPENDS:
+        for kind, amount in (spend for spend in SPENDS if spend[0] in kinds):
             rng, spend, setting = np.random.default_rng([rows, 77]), spend_of(kind, amount), f"n={rows} {kind}={amount}"
             for total, mark, noise in ((rows, "+", count_law(spend)), (None, "−", count_law(spend, moved=1))):
                 change = signal(rows, noise.variance, 0.3)
@@ -279,9 +279,10 @@ def main() -> None:
     parser.add_argument("--power-repetitions", type=int, default=4000)
     parser.add_argument("--rows", type=int, nargs="+", default=list(ROWS))
     parser.add_argument("--only", choices=("size", "power"))
+    parser.add_argument("--spends", nargs="+", choices=("epsilon", "mu"), default=["epsilon", "mu"])
     options = parser.parse_args()
-    found = {} if options.only == "power" else sizes(options.repetitions, options.rows)
-    losses = {} if options.only == "size" else powers(options.power_repetitions, options.rows)
+    found = {} if options.only == "power" else sizes(options.repetitions, options.rows, options.spends)
+    losses = {} if options.only == "size" else powers(options.power_repetitions, options.rows, options.spends)
     error = np.sqrt(ALPHA * (1 - ALPHA) / options.repetitions)
     outside = {name: size for name, size in found.items() if abs(size - ALPHA) > 3 * error}
     for (setting, name), size in sorted(outside.items(), key=lambda item: item[1]):

@@ -19,7 +19,7 @@ from discreet.inference.tables import NoisyTables, kept_difference
 
 SWEEPS, POWER_STEPS = 10, 3
 NODES, NODE_WEIGHTS = (np.asarray(part) for part in np.polynomial.legendre.leggauss(16))
-HIDDEN_ONE, HIDDEN_MORE, SEEN_MORE = 0.5, 0.8, 1.25  # what is counted of Laplace tails: times kept² where noise hides the table, for one and for more degrees of freedom; where it is seen
+HIDDEN_ONE, HIDDEN_MORE, SEEN_MORE = 0.5, 0.8, 1.4  # what is counted of Laplace tails: times kept² where noise hides the table, for one and for more degrees of freedom; where it is seen
 FLOOR = 0.5  # of the noise's variance: fitted means below 0 make up for those that are too large, so that variances are right on average
 DEEP = 600.0  # −log of a tail below which deviates grow in proportion to it
 
@@ -184,17 +184,15 @@ def association(tables: NoisyTables, fit: Nearest | None = None) -> Array:
 def _tail_share(fit: Nearest, kept: Array, seen: Array) -> Any:
     """How much of the fourth cumulant of a cell's Laplace noise is counted, apart from kept².
 
-    Method. In a linear fit all of it (the variance of a quadratic form), and a little more where the total is private (`SEEN_MORE`). An outlier in one cell is itself a table of rank
-            one: where noise hides the table, the fit follows the outlier instead, and a share of kept² is left of it. Noise alone has Σλ²/variance near (√r + √c)², the edge of its
-            singular values. A public total keeps the fit from following, but for 2 × 2 tables.
+    Method. In a linear fit all of it (the variance of a quadratic form), and more where the table is seen, because the gamma law's tail is lighter (`SEEN_MORE`). An outlier in one cell is
+            itself a table of rank one: where noise hides the table and the total is private, the fit follows the outlier instead, and a share of kept² is left of it. A public total
+            keeps the fit from following, but for 2 × 2 tables. Noise alone has Σλ²/variance near (√r + √c)², the edge of its singular values.
     """
     rows, columns = fit.means.shape[-2:]
     if (rows, columns) == (2, 2):
         return HIDDEN_ONE * kept**2
-    if fit.held:
-        return 1.0
     hidden = np.minimum(1.0, ((math.sqrt(rows) + math.sqrt(columns)) ** 2 / np.maximum(seen, 1e-9)) ** 4)[..., None, None]
-    return (1 - hidden) * SEEN_MORE + hidden * HIDDEN_MORE * kept**2
+    return (1 - hidden) * SEEN_MORE + hidden * (1.0 if fit.held else HIDDEN_MORE * kept**2)
 
 
 def signed_association(tables: NoisyTables) -> Array:
