@@ -31,6 +31,9 @@ def compare(session: Session, column: str, *, by: str, spend: Guarantee, level: 
     `column` is Boolean, or a Category with `level`; `by` is Boolean or a Category, whose first level is the baseline. The result has the difference, ratio and odds
     ratio of every group against the baseline, with intervals and tests; any other pair can be compared later (`contrast`, `test`). With `strata` (as `by=` of `dp.table`)
     it is the common difference over strata. One table is released; group sizes are private and its noisy counts say them.
+
+    Validity. Independent rows. Two-sided tests at 0.05 reject 0.043 to 0.056 of true nulls from 50 rows and ε = 0.1 on; one-sided ones 0.04 to 0.058, and up to
+              0.067 where noise exceeds all rows, of which the summary warns (docs/theory/tests.md).
     """
     return ComparisonResult(_open(session).release(compare_question(_open(session).public, column, by=by, spend=spend, level=level, strata=strata, where=where), key=key))
 
@@ -58,6 +61,8 @@ def independence_test(session: Session, first: str, second: str, *, spend: Guara
     """Test whether two columns are independent: ``dp.independence_test(session, "region", "member", spend=dp.GDP(0.3)).test()``.
 
     Columns are Boolean, Category, or numbers with `bins` (a mapping from a column to its edges or number of bins). A χ²-type test whose null law has the released noise in it.
+
+    Validity. Independent rows. At 0.05 it rejects 0.043 to 0.056 of true nulls from 50 rows and ε = 0.1 on; up to 0.058 where most cells expect less than one row (docs/theory/tests.md).
     """
     return IndependenceResult(_open(session).release(independence_question(_open(session).public, first, second, spend=spend, bins=bins, where=where), key=key))
 
