@@ -184,9 +184,9 @@ def association(tables: NoisyTables, fit: Nearest | None = None) -> Array:
 def _tail_share(fit: Nearest, kept: Array, seen: Array) -> Any:
     """How much of the fourth cumulant of a cell's Laplace noise is counted, apart from kept².
 
-    Method. In a linear fit all of it (the variance of a quadratic form), and more where the table is seen, because the gamma law's tail is lighter (`SEEN_MORE`). An outlier in one cell is
-            itself a table of rank one: where noise hides the table and the total is private, the fit follows the outlier instead, and a share of kept² is left of it. A public total
-            keeps the fit from following, but for 2 × 2 tables. Noise alone has Σλ²/variance near (√r + √c)², the edge of its singular values.
+    Method. In a linear fit all of it (the variance of a quadratic form). An outlier in one cell is itself a table of rank one: where noise hides the table and the total is private, the
+            fit follows the outlier instead, and a share of kept² is left of it. A public total keeps the fit from following, but for 2 × 2 tables. Noise alone has Σλ²/variance near
+            (√r + √c)², the edge of its singular values. `SEEN_MORE` above 1 has no derivation: it makes the tail move least between tables with full and with empty corners.
     """
     rows, columns = fit.means.shape[-2:]
     if (rows, columns) == (2, 2):
