@@ -238,8 +238,10 @@ def test_a_test_says_where_noise_hides_everything(rows, lost):
     session = seeded_session(data, dp.PureDP(1), "lost")
     spend = dp.PureDP(0.1)
     for found in (dp.compare(session, "y", by="g", spend=spend), dp.independence_test(session, "y", "g", spend=spend), dp.rank_test(session, "x", by="g", spend=spend)):
-        assert ("NOISE HIDES IT" in str(found)) == lost
+        assert ("NOISE HIDES IT" in str(found)) == found.test().lost == lost
+        assert str(found).count("NOISE HIDES IT") == lost
         assert 0 < found.p_value <= 1
+    assert ("NOISE HIDES IT" in str(dp.compare(session, "y", by="g", spend=spend).test(alternative="less"))) == lost  # where a direction is asked for
 
 
 def test_strata_without_bins_are_refused_by_their_own_name() -> None:

@@ -33,7 +33,7 @@ def compare(session: Session, column: str, *, by: str, spend: Guarantee, level: 
     it is the common difference over strata. One table is released; group sizes are private and its noisy counts say them.
 
     Validity. Independent rows. Two-sided tests at 0.05 reject 0.043 to 0.056 of true nulls from 50 rows and ε = 0.1 on; one-sided ones 0.04 to 0.058, and up to
-              0.067 where noise exceeds all rows, of which the summary warns (docs/theory/tests.md).
+              0.067 where noise exceeds all rows, of which the result warns (docs/theory/tests.md).
     """
     return ComparisonResult(_open(session).release(compare_question(_open(session).public, column, by=by, spend=spend, level=level, strata=strata, where=where), key=key))
 

@@ -9,10 +9,12 @@ from discreet.inference.binomial import checked_alternative
 from discreet.inference.results import Result
 from discreet.inference.summary import Summary
 
+LOST = "NOISE HIDES IT: the noise of this table exceeds all of its rows, so that next to nothing could be found. Spend more, or ask more rows."
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The outcome of a test: `p_value` against `hypothesis`, in the direction of `alternative`.
+    """The outcome of a test: `p_value` against `hypothesis`, in the direction of `alternative`; `lost` where noise hides all that the test could find, as far as the release shows.
 
     Post-processing of one release: asking for another alternative, or again, costs nothing.
     """
@@ -22,13 +24,20 @@ class Evidence:
     statistic: float
     p_value: float
     method: str
+    lost: bool = False
 
     def rejects(self, alpha: float = 0.05) -> bool:
         """Whether the hypothesis is rejected at level `alpha`."""
         return self.p_value <= alpha
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What it says, and a warning where noise hides everything."""
+        said = f"H0: {self.hypothesis}. {self.alternative}: p = {p_text(self.p_value)} (statistic {self.statistic:.4g}; {self.method})"
+        return (said, LOST) if self.lost else (said,)
+
     def __str__(self) -> str:
-        return f"H0: {self.hypothesis}. {self.alternative}: p = {p_text(self.p_value)} (statistic {self.statistic:.4g}; {self.method})"
+        return "\n".join(self.notes)
 
 
 def p_text(p: float) -> str:
@@ -39,9 +48,6 @@ def p_text(p: float) -> str:
 def freedom_text(degrees: int) -> str:
     """Degrees of freedom in words."""
     return f"{degrees} degree{'s' if degrees != 1 else ''} of freedom"
-
-
-LOST = "NOISE HIDES IT: the noise of this table exceeds all of its rows, so that next to nothing could be found. Spend more, or ask more rows."
 
 
 class TestedResult(Result):
@@ -62,12 +68,7 @@ class TestedResult(Result):
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print, with what the test says below it."""
         plain = Result.summary(self, level, target=target)
-        return replace(plain, notes=(str(self.test()), *((LOST,) if self.lost else ()), *plain.notes))
-
-    @property
-    def lost(self) -> bool:
-        """Whether noise hides everything that this test could find, as far as the release shows."""
-        return False
+        return replace(plain, notes=(*self.test().notes, *plain.notes))
 
 
 class BaselineResult(TestedResult):

@@ -52,7 +52,6 @@ class MeanTestResult(MeanResult):
 
     __slots__ = ()
     title: ClassVar[str] = "Private test of a mean"
-    lost: ClassVar[bool] = False
 
     @property
     def null(self) -> float:

@@ -58,10 +58,6 @@ class CountsResult(TestedResult):
         shares = self._shares()
         return np.stack(share_interval(shares, cell_level(shares, checked_level(level), target=target), target=target), axis=1)
 
-    @property
-    def lost(self) -> bool:
-        return self.noisy_table().lost
-
     def noisy_table(self) -> NoisyTables:
         """The release as a table of its first key by all others."""
         release = self.release
@@ -89,7 +85,7 @@ class IndependenceResult(CountsResult):
             return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", 0.0, 1.0, "one level depends on nothing")
         value, p, draws = table_p_value(tables, association, seed_of(self.release), few=few, many=many)
         freedom = (tables.counts.shape[0] - 1) * (tables.counts.shape[1] - 1)
-        return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", value, p, f"χ²-type, {freedom_text(freedom)}, null law simulated {draws} times with the released noise")
+        return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", value, p, f"χ²-type, {freedom_text(freedom)}, null law simulated {draws} times with the released noise", tables.lost)
 
 
 def fit_statistic(counts: Array, expected: Array, noise_variance: float, total: float | None, cluster: int = 1) -> Array:
@@ -169,7 +165,7 @@ class FitResult(CountsResult):
         if self.expected.size == 1:
             return Evidence(what, "other shares", 0.0, 1.0, "one cell holds everything")
         value, p, draws = fit_p_value(self._counts(), self.expected, released_noise(self.release.mechanism), total=self._public_total(), cluster=self.release.neighbors.rows, seed=seed_of(self.release), few=few, many=many)
-        return Evidence(what, "other shares", value, p, f"χ²-type, {freedom_text(self.expected.size - 1)}, null law simulated {draws} times with the released noise")
+        return Evidence(what, "other shares", value, p, f"χ²-type, {freedom_text(self.expected.size - 1)}, null law simulated {draws} times with the released noise", self.noisy_table().lost)
 
 
 class RankResult(TestedResult):
@@ -182,10 +178,6 @@ class RankResult(TestedResult):
     @property
     def labels(self) -> list[tuple[str, ...]]:
         return [(name,) for name in self.release.asked.labels[0]]
-
-    @property
-    def lost(self) -> bool:
-        return self.noisy_table().lost
 
     def noisy_table(self) -> NoisyTables:
         """Noisy counts, groups × bins."""
@@ -222,7 +214,7 @@ class RankResult(TestedResult):
             return Evidence(f"{column} has one distribution in all groups", alternative, 0.0, 1.0, "there is nothing to compare")
         if group is None and baseline is None and not sign:
             value, p, draws = table_p_value(tables, kruskal_wallis, seed_of(self.release), few=few, many=many)
-            return Evidence(f"{column} has one distribution in all groups", "some lie higher", value, p, f"Kruskal–Wallis type, null law simulated {draws} times with the released noise")
+            return Evidence(f"{column} has one distribution in all groups", "some lie higher", value, p, f"Kruskal–Wallis type, null law simulated {draws} times with the released noise", tables.lost)
         low = place_of(baseline, names, "baseline=")
         high = place_of(group, names, "group=") if group is not None else (1 if low == 0 else 0)
         total = tables.total if len(names) == 2 else None
@@ -233,5 +225,5 @@ class RankResult(TestedResult):
             return np.asarray(sign * value if sign else np.abs(value))
 
         value, p, draws = table_p_value(chosen, statistic, seed_of(self.release), few=few, many=many)
-        return Evidence(f"{column} lies equally high in {names[high]} and {names[low]}", alternative, value if sign >= 0 else -value, p, f"Mann–Whitney type, null law simulated {draws} times with the released noise")
+        return Evidence(f"{column} lies equally high in {names[high]} and {names[low]}", alternative, value if sign >= 0 else -value, p, f"Mann–Whitney type, null law simulated {draws} times with the released noise", chosen.lost)
 
