@@ -19,7 +19,8 @@ from discreet.inference.tables import NoisyTables, kept_difference
 
 SWEEPS, POWER_STEPS = 20, 3
 NODES, NODE_WEIGHTS = (np.asarray(part) for part in np.polynomial.legendre.leggauss(16))
-HIDDEN_ONE, HIDDEN_MORE = 0.5, 0.8  # times kept²: what is counted of Laplace tails where noise hides the table, for one and for more degrees of freedom
+ONE_DEGREE = 0.38  # of the fourth cumulant: with it the gamma law has the 0.95 quantile of one squared Laplace variable, 4.49
+HELD_MORE, HIDDEN_MORE = 1.4, 0.8  # what is counted of it in larger tables: with a public total; where noise hides a table with a private one, times kept²
 FLOOR = 0.5  # of the noise's variance: fitted means below 0 make up for those that are too large, so that variances are right on average
 DEEP = 600.0  # −log of a tail below which deviates grow in proportion to it
 
@@ -225,13 +226,15 @@ def _curvature_power(fit: Nearest, seen: Array) -> Array:
 def _tail_share(fit: Nearest, kept: Array, seen: Array) -> Any:
     """How much of the fourth cumulant of a cell's Laplace noise is counted, apart from kept².
 
-    Method. In a linear fit all of it (the variance of a quadratic form). An outlier in one cell is itself a table of rank one: where noise hides the table and the total is private, the
-            fit follows the outlier instead, and a share of kept² is left of it. A public total keeps the fit from following, but for 2 × 2 tables.
+    Method. With one degree of freedom what gives the 0.95 quantile of one squared variable (`ONE_DEGREE`), else all of it, the variance of a quadratic form: the more are summed, the
+            nearer is the gamma law. But an outlier in one cell is itself a table of rank one: where noise hides the table and the total is private, the fit follows the outlier instead,
+            and a share of kept² is left of it. A public total keeps the fit from following; that more than all of it is counted then has no derivation, it makes the tail move least
+            between tables with full and with empty corners.
     """
     if fit.means.shape[-2:] == (2, 2):
-        return HIDDEN_ONE * kept**2
+        return ONE_DEGREE
     if fit.held:
-        return 1.0
+        return HELD_MORE
     hidden = np.minimum(1.0, (_edge(fit) / (2 * np.maximum(seen, 1e-9))) ** 4)[..., None, None]
     return 1 - hidden + hidden * HIDDEN_MORE * kept**2
 

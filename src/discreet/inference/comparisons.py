@@ -175,7 +175,7 @@ class ComparisonResult(BaselineResult):
         high = place_of(group, self.groups, "group") if group is not None else next(place for place in range(len(self.groups)) if place != low)
         tables = np.moveaxis(cube[[high, low]], -1, 0)
         public = release.public_rows if len(self.groups) == 2 and not release.query.optional and len(tables) == 1 else None
-        return NoisyTables(tables, released_noise(release.mechanism), None if public is None else np.array([public], dtype=float), release.neighbors.rows)
+        return NoisyTables(tables, released_noise(release.mechanism), None if public is None else np.array([public], dtype=float), release.neighbors.rows, release.public_rows)
 
     def share(self, level: float = 0.95) -> dict[str, tuple[float, float, float]]:
         """(estimate, low, high) of every group's own share, over all strata together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -62,10 +63,12 @@ def test_again(record: dict[str, Any], read: Callable[[str], Any]) -> Hypothesis
     """The test that `to_json` wrote as `record`, made again from the result in it; `read` reads results."""
     asked, inner = record.get("asked"), record.get("result")
     if record.get("version") == 1 and isinstance(asked, dict) and isinstance(inner, dict) and inner.get("format") != TEST_FORMAT:
+        test = getattr(read(json.dumps(inner)), "test", None)
         try:
-            made = read(json.dumps(inner)).test(**asked)
-        except (AttributeError, TypeError):
-            made = None
+            inspect.signature(test).bind(**asked)  # type: ignore[arg-type]
+        except TypeError:
+            test = None
+        made = None if test is None else test(**asked)
         if isinstance(made, HypothesisTest):
             return made
     raise InvalidParameter("from_json", "this is not the text of a test", "another layout could be read wrongly", "pass what to_json() of this version wrote")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -63,7 +64,7 @@ class CountsResult(TestedResult):
         release = self.release
         total = self._public_total()
         first = len(release.asked.labels[0])
-        return NoisyTables(self._counts().reshape(first, -1), released_noise(release.mechanism), None if total is None else np.asarray(float(total)), release.neighbors.rows)
+        return NoisyTables(self._counts().reshape(first, -1), released_noise(release.mechanism), None if total is None else np.asarray(float(total)), release.neighbors.rows, release.public_rows)
 
 
 class IndependenceResult(CountsResult):
@@ -184,7 +185,7 @@ class RankResult(TestedResult):
         release = self.release
         counts = to_float(release.mechanism, np.array(release.integers, dtype=object), 1.0).reshape(len(release.asked.labels[0]), -1)
         total = None if release.query.optional or release.public_rows is None else np.asarray(float(release.public_rows))
-        return NoisyTables(counts, released_noise(release.mechanism), total, release.neighbors.rows)
+        return NoisyTables(counts, released_noise(release.mechanism), total, release.neighbors.rows, release.public_rows)
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
         tables = self.noisy_table()
@@ -218,7 +219,7 @@ class RankResult(TestedResult):
         low = place_of(baseline, names, "baseline=")
         high = place_of(group, names, "group=") if group is not None else (1 if low == 0 else 0)
         total = tables.total if len(names) == 2 else None
-        chosen = NoisyTables(tables.counts[[low, high]], tables.noise, total, tables.cluster)
+        chosen = replace(tables, counts=tables.counts[[low, high]], total=total)
 
         def statistic(given: NoisyTables) -> Array:
             value = mann_whitney(given)

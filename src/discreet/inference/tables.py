@@ -32,13 +32,14 @@ LARGEST_TABLED = 1e6  # Poisson laws of larger means are rounded normal laws
 class NoisyTables:
     """Noisy tables of shape (…, rows, columns), never clamped, and what is known about them.
 
-    `total` is the number of rows in each table (shape …) where it is public, else None; `cluster` rows of one unit may be fully alike.
+    `total` is the number of rows in each table (shape …) where it is public, else None; `cluster` rows of one unit may be fully alike; `at_most` bounds all rows where a public number does.
     """
 
     counts: Array
     noise: ReleasedNoise
     total: Any = None
     cluster: int = 1
+    at_most: float | None = None
 
     @property
     def cells(self) -> int:
@@ -47,7 +48,7 @@ class NoisyTables:
     @property
     def lost(self) -> bool:
         """Whether the noise of a contrast of all cells exceeds all rows there are, so that no association could be told from it."""
-        rows = np.maximum(self.known.sum(), 1.0)
+        rows = max(min(float(self.known.sum()), math.inf if self.at_most is None else self.at_most), 1.0)
         return bool(math.sqrt(self.noise.variance * self.counts.size) >= rows)
 
     @property
