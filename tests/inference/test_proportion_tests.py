@@ -224,10 +224,14 @@ def test_a_test_comes_back_from_json_whichever_data_it_was_asked_of() -> None:
 def test_texts_that_no_test_wrote_are_refused() -> None:
     test = dp.proportion_test(session_of(FLAGS), "b", 0.5, spend=dp.PureDP(1))
     text = json.loads(test.to_json())
-    changes = ({"version": 2}, {"asked": []}, {"asked": {"nul": 0.5}}, {"asked": {"null": 7}}, {"asked": {"null": {}}}, {"result": None}, {"result": {}}, {"result": text}, {"asked": {"null": 0.5, "method": "best"}})
+    changes = ({"version": 2}, {"asked": []}, {"asked": {"nul": 0.5}}, {"asked": {"null": 7}}, {"asked": {"null": {}}}, {"result": None}, {"result": {}}, {"result": text}, {"asked": {"null": 0.5, "method": "best"}},
+               {"version": True}, {"p_value": test.p_value / 2}, {"estimate": test.estimate + 0.01}, {"p_value": None}, {"asked": {"null": 0.4}})
     for change in changes:
         with pytest.raises(dp.DiscreetError):
             dp.from_json(json.dumps(text | change))
     count = json.loads(dp.count(session_of(FLAGS, dp.AddRemove()), spend=dp.PureDP(1)).to_json())
     with pytest.raises(dp.DiscreetError):
         dp.from_json(json.dumps(text | {"result": count}))
+    two = json.loads(dp.independence_test(dp.from_arrays({"b": FLAGS, "c": FLAGS[::-1]}, schema={"b": dp.Boolean(), "c": dp.Boolean()}, neighbors=dp.Replace()).open(budget=dp.PureDP(1)), "b", "c", spend=dp.PureDP(1)).to_json())
+    with pytest.raises(dp.DiscreetError, match="not the text of a test"):  # its own test is another kind, and is not run
+        dp.from_json(json.dumps(text | {"result": two, "asked": {"few": 10**12, "many": 10**12}}))

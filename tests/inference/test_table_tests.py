@@ -9,7 +9,6 @@ from scipy import stats
 from discreet.inference.association import (
     HIDDEN_MORE,
     _even_means,
-    _margin_shares,
     _nearest,
     _nearest_from,
     association,
@@ -29,6 +28,7 @@ from discreet.inference.tables import (
     poisson_draws,
     simulated,
     table_p_value,
+    tail_by_simulation,
 )
 from discreet.inference.tulap import ReleasedNoise
 
@@ -88,6 +88,46 @@ def test_both_sides_are_equally_likely_where_tables_are_lopsided_and_hidden():
     assert abs(high + low) < 0.16 < abs(np.quantile(cell, [0.05, 0.95]).sum())
 
 
+@pytest.mark.parametrize("shape", [(17, 17), (2, 300), (50, 10)])
+@pytest.mark.parametrize("public", [True, False])
+def test_tables_of_hundreds_of_cells_have_a_law_too(shape, public):
+    """x^(m−1) overflows there unless it is kept in logarithms; statistics have the mean and the deviation of χ², an association stands out."""
+    noise, rng, rows = ReleasedNoise("geometric", 2.0), np.random.default_rng(12), 40_000
+    freedom = (shape[0] - 1) * (shape[1] - 1)
+    counts = rng.multinomial(rows, np.ones(np.prod(shape)) / np.prod(shape), 60).reshape(-1, *shape) + noise.quantile(rng.random((60, *shape)))
+    total = np.full(60, float(rows)) if public else None
+    with np.errstate(all="raise", under="ignore"):
+        value = association(NoisyTables(counts, noise, total))
+        counts[:, 0, 0] += 3000
+        far = association(NoisyTables(counts, noise, None if total is None else total + 3000))
+    assert abs(value.mean() - freedom) < 6 * np.sqrt(2 * freedom / 60)
+    assert 0.6 < value.std() / np.sqrt(2 * freedom) < 1.6
+    assert (far > freedom + 40 * np.sqrt(2 * freedom)).all()
+
+
+def test_what_is_no_number_is_no_evidence():
+    assert tail_by_simulation(float("nan"), lambda draws, first: np.zeros(draws), few=19, many=19) == (1.0, 19)
+    assert tail_by_simulation(1.0, lambda draws, first: np.full(draws, np.nan), few=19, many=19) == (1.0, 19)
+    assert tail_by_simulation(1.0, lambda draws, first: np.zeros(draws), few=19, many=19) == (0.05, 19)
+
+
+def test_without_rows_or_with_proportional_rows_there_is_no_side():
+    noise, total = ReleasedNoise("geometric", 20.0), np.asarray(0.0)
+    for table in ([[57.0, 18], [-18, 93]], [[-1.0, 71], [77, 5]]):
+        for given in (np.array(table), np.array(table).T):
+            assert signed_association(NoisyTables(given, noise, total)) == 0
+            assert table_p_value(NoisyTables(given, noise, total), association, 5, few=19, many=19)[1] == 1
+    assert signed_association(NoisyTables(np.array([[18.0, 24], [24, 32]]), noise)) == 0
+
+
+def test_rows_that_tie_are_no_matter():
+    """Where two singular values are equal every start is as good as another; a stationary point that is no minimum must not pass for strong evidence (25 instead of 6)."""
+    for table, spread in (([[2.0, -1], [1, 2]], 0.5), ([[-9.0, 14, 7], [15, 7, 5]], 5.0)):
+        noise = ReleasedNoise("geometric", spread)
+        found = [float(association(NoisyTables(given, noise))) for given in (np.array(table), np.array(table).T)]
+        assert max(found) < 10
+
+
 def test_variances_read_off_the_fit_favour_no_side_and_those_of_the_table_would():
     """Sums of the 0.05 and the 0.95 quantile, 50 rows with both shares 0.15 and noise of the size of ε = 0.2: -0.03 and -0.11, one standard error is about 0.013."""
     noise, rng = ReleasedNoise("geometric", 5.0), np.random.default_rng(2)
@@ -115,7 +155,7 @@ def test_the_nearest_table_is_the_nearest_and_that_of_the_transpose(shape, monke
     starts = rng.normal(0.3, 1, (6, number, shape[1]))
     others = [_nearest_from(tables, start / start.sum(axis=-1, keepdims=True), variance).squared for start in starts]
     assert (found > 1.02 * np.min(others, axis=0)).mean() < 0.002
-    alone = _nearest_from(tables, _margin_shares(tables.known.sum(axis=-2), tables.total), variance).squared
+    alone = _nearest_from(tables, tables.known.sum(axis=-2) / 50, variance).squared
     assert (alone > 1.02 * found).mean() > 0.003
 
 

@@ -32,8 +32,8 @@ def compare(session: Session, column: str, *, by: str, spend: Guarantee, level: 
     ratio of every group against the baseline, with intervals and tests; any other pair can be compared later (`contrast`, `test`). With `strata` (as `by=` of `dp.table`)
     it is the common difference over strata. One table is released; group sizes are private and its noisy counts say them.
 
-    Validity. Independent rows. Two-sided tests at 0.05 reject 0.043 to 0.056 of true nulls from 50 rows and ε = 0.1 on; one-sided ones 0.04 to 0.058, and up to
-              0.067 where noise exceeds all rows, of which the result warns (docs/theory/tests.md).
+    Validity. Independent rows. Two-sided tests at 0.05 reject 0.043 to 0.056 of true nulls from 50 rows and ε = 0.1 on, one-sided ones 0.042 to 0.056; one side has 0.063 where
+              a group expects 2.5 rows and a share of 0.05 (docs/theory/tests.md).
     """
     return ComparisonResult(_open(session).release(compare_question(_open(session).public, column, by=by, spend=spend, level=level, strata=strata, where=where), key=key))
 

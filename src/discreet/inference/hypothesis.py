@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,16 +63,24 @@ class HypothesisTest:
 def test_again(record: dict[str, Any], read: Callable[[str], Any]) -> HypothesisTest:
     """The test that `to_json` wrote as `record`, made again from the result in it; `read` reads results."""
     asked, inner = record.get("asked"), record.get("result")
-    if record.get("version") == 1 and isinstance(asked, dict) and isinstance(inner, dict) and inner.get("format") != TEST_FORMAT:
+    if record.get("version") == 1 and not isinstance(record["version"], bool) and isinstance(asked, dict) and isinstance(inner, dict) and inner.get("format") != TEST_FORMAT:
         test = getattr(read(json.dumps(inner)), "test", None)
         try:
-            inspect.signature(test).bind(**asked)  # type: ignore[arg-type]
+            signature = inspect.signature(test)  # type: ignore[arg-type]
+            signature.bind(**asked)
         except TypeError:
-            test = None
-        made = None if test is None else test(**asked)
-        if isinstance(made, HypothesisTest):
-            return made
+            signature = None
+        if test is not None and signature is not None and signature.return_annotation in (HypothesisTest, HypothesisTest.__name__):
+            made: HypothesisTest = test(**asked)
+            if all(_same(record.get(name), getattr(made, name)) for name in ("p_value", "estimate")):
+                return made
+            raise InvalidParameter("from_json", "its p-value or estimate is not that of its result", "one of them was changed", "pass what to_json() wrote, unchanged")
     raise InvalidParameter("from_json", "this is not the text of a test", "another layout could be read wrongly", "pass what to_json() of this version wrote")
+
+
+def _same(told: object, found: float) -> bool:
+    """Whether a number in a text is the one that was found again, apart from rounding."""
+    return isinstance(told, float | int) and not isinstance(told, bool) and (math.isclose(told, found, rel_tol=1e-6, abs_tol=1e-12) or (math.isnan(told) and math.isnan(found)))
 
 
 def p_text(p: float) -> str:

@@ -225,13 +225,13 @@ def simulated(tables: NoisyTables, fit: Independence, draws: int, start: int) ->
 def tail_by_simulation(value: float, simulate: Callable[[int, int], Array], *, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> tuple[float, int]:
     """(p-value, draws): the share of simulated statistics that reach `value`, itself counted; `simulate(draws, first)` gives the next ones.
 
-    More draws are made where fewer than `LEAST_EXCEEDING` of the first reach it; the least p-value is 1/(many + 1).
+    More draws are made where fewer than `LEAST_EXCEEDING` of the first reach it; the least p-value is 1/(many + 1). What is not a number is no evidence: p = 1.
     """
     reached, done = 0, 0
     for goal in (few, many):
         while done < goal:
             drawn = simulate(goal - done, done)
-            reached += int(np.count_nonzero(drawn >= value * (1 - 1e-12) if value > 0 else drawn >= value * (1 + 1e-12)))
+            reached += int(np.count_nonzero(~(drawn < value * (1 - 1e-12) if value > 0 else drawn < value * (1 + 1e-12))))
             done += len(drawn)
         if reached >= LEAST_EXCEEDING:
             break
