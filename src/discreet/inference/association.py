@@ -209,7 +209,7 @@ def association(tables: NoisyTables, fit: Nearest | None = None) -> Array:
 
     Method.    Q = Σ(X − λ)²/(λ + v). Its mean is m = (r−1)(c−1) and its variance 2m + Σ kept²·κ₄, fourth cumulants of Poisson counts and of Laplace noise as far as the fit does
                not follow it (`_tail_share`): the tail of the gamma law with these moments gives a distance x on the normal scale. Given the nearest point and the direction, x has density
-               ∝ x^(m−1)·e^(−x²/2)·Π(1 − κx)^γ, γ = 1 for noise alone and ½ for a table that can be seen; the upper tail beyond x is the evidence, turned into a quantile of χ².
+               ∝ x^(m−1)·e^(−x²/2)·Π(1 − κx)^γ, γ = 1 where nothing is seen and ½ for a table that can be seen; the upper tail beyond x is the evidence, turned into a quantile of χ².
     Validity.  A statistic, not a p-value: its law is simulated (`table_p_value`), and near χ² where noise is small.
     Reference. Weyl (1939) for the volume of tubes; Cox and Reid (1987) for the power ½; Choi, Taylor and Tibshirani (2017) for singular values given the first; docs/theory/tests.md.
     """
@@ -229,13 +229,13 @@ def association(tables: NoisyTables, fit: Nearest | None = None) -> Array:
 
 
 def _edge(fit: Nearest) -> float:
-    """(√r + √c)²: about what Σλ²/variance is where there is noise alone, the edge of its singular values."""
+    """(√r + √c)²: the edge of the squared singular values of noise alone in large tables; in small ones Σλ²/variance has a mean of about half to two thirds of it."""
     rows, columns = fit.means.shape[-2:]
     return (math.sqrt(rows) + math.sqrt(columns)) ** 2
 
 
 def _curvature_power(fit: Nearest, seen: Array) -> Array:
-    """The power γ of the curvature: 1 for noise alone, ½ for a table that can be seen.
+    """The power γ of the curvature: 1 where nothing is seen, ½ for a table that can be seen.
 
     Method. Between them e^(−2·seen/edge); where a public total holds the fit of a larger table, 1 up to ¾ of the edge and steeply down from there. The way between is empirical: with it
             the tail moves least between tables with full and with empty corners.
