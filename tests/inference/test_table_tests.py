@@ -105,6 +105,14 @@ def test_tables_of_hundreds_of_cells_have_a_law_too(shape, public):
     assert (far > freedom + 40 * np.sqrt(2 * freedom)).all()
 
 
+def test_a_p_value_does_not_depend_on_how_many_tables_are_simulated_at_a_time(monkeypatch):
+    tables = NoisyTables(np.array([[30.0, 14, 22], [18, 27, 9]]), GEOMETRIC)
+    found = table_p_value(tables, association, 5, few=39, many=39)
+    monkeypatch.setattr("discreet.inference.tables.CHUNK", 100)
+    np.testing.assert_allclose(table_p_value(tables, association, 5, few=39, many=39), found, rtol=1e-12)
+    assert 1 / 40 < found[1] < 1
+
+
 def test_what_is_no_number_is_no_evidence():
     assert tail_by_simulation(float("nan"), lambda draws, first: np.zeros(draws), few=19, many=19) == (1.0, 19)
     assert tail_by_simulation(1.0, lambda draws, first: np.full(draws, np.nan), few=19, many=19) == (1.0, 19)

@@ -244,7 +244,7 @@ def table_p_value(tables: NoisyTables, statistic: Callable[[NoisyTables], Array]
     size = 2 * fit.means.size
 
     def simulate(draws: int, first: int) -> Array:
-        draws = min(draws, max(1, CHUNK // size))
+        draws = min(draws, max(1, CHUNK // max(size, sum(fit.means.shape[-2:]) ** 2)))  # statistics may need a matrix of rows and columns for each
         return statistic(simulated(tables, fit, draws, seed + first * size))
 
     value = float(statistic(tables))
