@@ -87,7 +87,7 @@ def _nearest_from(tables: NoisyTables, b: Array, variance: Array) -> Nearest:
     Tables are the last axis here, so that every step is a few passes over long rows of numbers.
     """
     known, held, (rows, columns) = tables.known, tables.total is not None, tables.counts.shape[-2:]
-    table, variance, b = (np.moveaxis(array.reshape(-1, *array.shape[known.ndim - 2 :]), 0, -1).copy() for array in (known, np.broadcast_to(variance, known.shape), b))
+    table, variance, b = (np.moveaxis(array.reshape(-1, *array.shape[known.ndim - 2 :]), 0, -1).copy() for array in (known, variance, b))
     total = np.broadcast_to(np.asarray(tables.total, dtype=float), known.shape[:-2]).ravel() if held else None
     a, b, variance, moved = _turns(tables, table, b, variance, total)
     moving = np.flatnonzero(moved > STILL)
@@ -98,7 +98,7 @@ def _nearest_from(tables: NoisyTables, b: Array, variance: Array) -> Nearest:
         moving = moving[moved > STILL]
     shape = known.shape[:-2]
     a, b, variance = np.moveaxis(a, -1, 0).reshape(*shape, rows), np.moveaxis(b, -1, 0).reshape(*shape, columns), np.moveaxis(variance, -1, 0).reshape(known.shape)
-    return Nearest(known, np.asarray(a[..., :, None] * b[..., None, :]), np.ascontiguousarray(variance), a, b, held)
+    return Nearest(known, np.asarray(a[..., :, None] * b[..., None, :]), variance, a, b, held)
 
 
 def _turns(tables: NoisyTables, table: Array, b: Array, variance: Array, total: Array | None) -> tuple[Array, Array, Array, Array]:
@@ -121,8 +121,8 @@ def _turns(tables: NoisyTables, table: Array, b: Array, variance: Array, total: 
 def _even_means(table: Array, noise: float, cluster: int) -> Array:
     """Means of 2 × 2 cells that variances are read off: both margins, each drawn to ½ as far as its error explains, and a row more.
 
-    Method. The square of a noisy difference of two margins is too large, so p(1−p) is read too small, and most where p is ½ (`kept_difference`). With variances read off the fit
-            50 rows with shares of ½ are rejected 0.057 for 0.05.
+    Method. The square of a noisy difference of two margins is too large, so p(1−p) is read too small, and most where p is ½ (`kept_difference`). With variances at the fit
+            itself, not drawn in, 50 rows with shares of ½ are rejected 0.057 for 0.05.
     """
     rows = np.maximum(table.sum(axis=(-2, -1)), 0.0)
 
