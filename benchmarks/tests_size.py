@@ -122,8 +122,8 @@ def means_rejected(rng: Generator, seen: MeanStatistics, noise: MeanNoise, total
 
     def simulate(places: Any, draws: int) -> Any:
         chosen = replace(seen, count=seen.count[places], first=seen.first[places], even=seen.even[places])
-        uniform = rng.random((6, draws, *chosen.count.shape))
-        return anova_statistic(simulated_means(chosen, replace(fit, mean=fit.mean[places], rows=fit.rows[places]), noise, uniform))
+        uniform = rng.random((5, draws, *chosen.count.shape))
+        return anova_statistic(simulated_means(chosen, replace(fit, mean=fit.mean[places], rows=fit.rows[places], squares=fit.squares[places]), noise, uniform))
 
     return rejected(anova_statistic(seen), simulate, steps)
 
@@ -160,6 +160,9 @@ def null_tests(rng: Generator, rows: int, kind: str, amount: float, repetitions:
     one, two, three = POPULATIONS
     tests["Welch"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.4 * one, 0.6 * two]), repetitions), rows)
     tests["ANOVA 3"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.3 * one, 0.3 * two, 0.4 * three]), repetitions), rows)
+    tests["Welch .7"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.5 * population(0.7, 0.2), 0.5 * population(0.7, 0.1)]), repetitions), rows)
+    tests["Welch -.85"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.3 * population(-0.85, 0.1), 0.7 * population(-0.85, 0.1)]), repetitions), rows)
+    tests["ANOVA 4"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([population(0.5, 0.2)] * 4) / 4, repetitions), rows)
     tests["one mean"] = lambda: one_mean_rejected(mean_data(rng, rows, spend, one[None], repetitions)[0], 0.2)
     tests["pairs"] = lambda: one_mean_rejected(mean_data(rng, rows, spend, population(0.02, 0.12, 0.5)[None], repetitions)[0], 0.02)  # differences fill half of their range at most
     return tests

@@ -18,9 +18,6 @@ from discreet.estimators.part_tests import subsample_test
 from discreet.exact import rational
 from discreet.inference.binomial import checked_alternative
 from discreet.inference.hypothesis import checked_alpha
-from discreet.inference.laws import Noise
-from discreet.inference.mean_tests import anova_statistic
-from discreet.inference.means import MeanStatistics
 from discreet.inference.part_tests import best_split, planned_power
 from discreet.inference.table_tests import fit_statistic
 from discreet.inference.tables import NoisyTables, chi_square, kruskal_wallis
@@ -116,9 +113,9 @@ def _mean_distance(law: ReleasedNoise, worths: tuple[float, ...], means: Any, de
     def distance(rows: int, scale: float) -> float:
         variance = _scaled(law, scale).variance if scale else 0.0
         count = np.full(len(means), rows / len(means))
-        noises = [Noise(variance * worth**2) for worth in worths]
-        even = count * (1 - means**2 - deviation**2)
-        return float(anova_statistic(MeanStatistics(count, count * means, even, noises[0], noises[1], noises[2])))
+        middle = float(means.mean())
+        squares = count * ((means - middle) ** 2 + deviation**2)  # the test's variance, about the common mean
+        return float(((count * (means - middle)) ** 2 / (squares + variance * (worths[1] ** 2 + middle**2 * worths[0] ** 2))).sum())
 
     return distance
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr, ndtri
+from scipy.special import gammaincinv, ndtri
 
 from discreet.inference.basic import MeanResult, _grid, _integers, _mean_statistics
 from discreet.inference.decode import decode_means
 from discreet.inference.evidence import BaselineResult, Evidence, TestedResult, freedom_text, place_of, sign_of
+from discreet.inference.hidden_spread import studentising_variance
 from discreet.inference.laws import Array, student_factor
 from discreet.inference.means import MeanStatistics, mean_interval
+from discreet.inference.rank_one import Nearest, curvature_power, curvatures, evidence, nearest_rank_one
 from discreet.inference.results import Quantity
 from discreet.inference.simultaneous import uniforms
 from discreet.inference.summary import Summary
-from discreet.inference.tables import FEW_DRAWS, MANY_DRAWS, seed_of, tail_by_simulation
+from discreet.inference.tables import FEW_DRAWS, MANY_DRAWS, drawn_in, seed_of, tail_by_simulation
 from discreet.inference.tulap import ReleasedNoise, released_noise
 
 SMALLEST_TAIL = 1e-9
-SEEN = 0.85  # of the draws of a spread are at its estimate
-HIDDEN_ROWS = 0.6  # how soon noise counts as hiding the sizes of groups
+TURNS = 3  # between the common mean and the variances it gives
+LEAST_SHARE = 0.3  # of the noise of a sum is left to its variance, whatever the noise of the rows takes of it
 
 
 def mean_p_value(statistics: MeanStatistics, null: float) -> float:
@@ -95,62 +97,70 @@ class PairedResult(MeanTestResult):
 
 @dataclass(frozen=True)
 class EqualMeans:
-    """The fitted null of equal means in units of c: the common mean, and rows by group."""
+    """The fitted null of equal means in units of c: the common mean, and rows and Σ(c − m)² by group."""
 
     mean: Array
     rows: Array
+    squares: Array
 
 
-def _sampling(statistics: MeanStatistics, m: Array) -> Array:
-    """Noisy Σ(c − m)² by group, between 0 and the most that values in [−1, 1] with mean m can have."""
-    squares = (1 + m**2) * statistics.count - statistics.even - 2 * m * statistics.first
-    return np.asarray(statistics.cluster * np.clip(squares, 0.0, np.maximum(statistics.count, 0.0) * np.maximum(1 - m**2, 0.0) + 0.0))
+def _squares(statistics: MeanStatistics, m: Array) -> Array:
+    """Noisy Σ(c − m)² by group; may be negative."""
+    return np.asarray((1 + m**2) * statistics.count - statistics.even - 2 * m * statistics.first)
 
 
-def fit_equal_means(statistics: MeanStatistics, total: int | None = None) -> EqualMeans:
-    """The common mean that is nearest to all groups, each weighted by its sampling and noise variance (groups are the last axis).
+def nearest_means(statistics: MeanStatistics) -> Nearest:
+    """The nearest rows N and sums F = m·N of groups with one mean m: a matrix of rank one (groups are the last axis).
 
-    Rows by group are moved equally to the public `total` of all groups where there is one, negative ones 0, and drawn towards equal ones as far as noise hides them:
-    f·N̂ + (1−f)·N/G, f = 1/(1 + 0.6ρ^2.5), ρ the noise's standard deviation over N/G; else they would be unlike the true ones where noise rules (two means at 50 rows, ε = 0.1 are
-    rejected 0.040 for 0.05 without the total and 0.048 with it).
+    Method. Both N and F have noise: a common mean from the noisy N as they are is drawn to the middle of the range, and where it lies far from there equal means were rejected up to
+            0.11 for 0.05. A sum's variance is what `studentising_variance` says at that m, less what N takes; m is not bound to the range here (the surface would have edges), but its
+            variance is.
     """
-    positive = np.maximum(statistics.count, 0.0)
-    whole = positive.sum(axis=-1, keepdims=True)
+    count_noise, first_noise = max(float(np.max(statistics.count_noise.variance)), 1e-4), max(float(np.max(statistics.first_noise.variance)), 1e-6)
+    table = np.stack([statistics.count, statistics.first], axis=-2)
+    whole = statistics.count.sum(axis=-1, keepdims=True)
     m = np.clip(np.where(whole > 0, statistics.first.sum(axis=-1, keepdims=True) / np.where(whole > 0, whole, 1.0), 0.0), -1.0, 1.0)
-    for _ in range(3):
-        weight = statistics.count / _total_variance(statistics, m)
-        below = (weight * statistics.count).sum(axis=-1, keepdims=True)
-        m = np.clip(np.where(below > 0, (weight * statistics.first).sum(axis=-1, keepdims=True) / np.where(below > 0, below, 1.0), 0.0), -1.0, 1.0)
-    return EqualMeans(m, _rows_of_groups(statistics, total))
-
-
-def _rows_of_groups(statistics: MeanStatistics, total: int | None) -> Array:
-    groups, noisy = statistics.count.shape[-1], statistics.count.sum(axis=-1, keepdims=True)
-    whole = np.maximum(noisy, 0.0) if total is None else np.full_like(noisy, float(total))
-    rows = np.maximum(statistics.count + (whole - noisy) / groups, 0.0)
-    rows = rows * whole / np.maximum(rows.sum(axis=-1, keepdims=True), 1e-9)
-    hidden = HIDDEN_ROWS * (groups * np.sqrt(statistics.count_noise.variance) / np.maximum(whole, 1e-9)) ** 2.5
-    return np.asarray(whole / groups + (rows - whole / groups) / (1 + hidden))
-
-
-def _total_variance(statistics: MeanStatistics, m: Array) -> Array:
-    noise = statistics.first_noise.variance + m**2 * statistics.count_noise.variance
-    return np.asarray(np.maximum(_sampling(statistics, m) + noise, 1e-12))
+    for _ in range(TURNS):
+        noise = first_noise + m**2 * count_noise
+        error = statistics.cluster * np.sqrt((1 + m**2) ** 2 * count_noise + statistics.even_noise.variance + 4 * m**2 * first_noise)
+        squares = statistics.cluster * np.minimum(_squares(statistics, m), np.maximum(statistics.count, 0.0) * np.maximum(1 - m**2, 0.0))
+        variance = studentising_variance(squares, error, noise, heavy=bool(np.any(np.asarray(statistics.first_noise.fourth) > 0))) - m**2 * count_noise
+        fit = nearest_rank_one(table, np.stack([np.full_like(variance, count_noise), np.maximum(variance, LEAST_SHARE * first_noise)], axis=-2))
+        rows, sums = fit.a[..., :1], fit.a[..., 1:]
+        m = np.clip(np.where(rows != 0, sums / np.where(rows != 0, rows, 1.0), np.sign(sums)), -1.0, 1.0)
+    return fit
 
 
 def anova_statistic(statistics: MeanStatistics) -> Array:
-    """Σ(Σc − m·N)²/variance over groups at the best common mean m; about χ² with groups − 1 degrees of freedom."""
-    m = fit_equal_means(statistics).mean
-    return np.asarray(((statistics.first - m * statistics.count) ** 2 / _total_variance(statistics, m)).sum(axis=-1))
+    """Evidence against one mean in all groups: the distance to the nearest groups with one mean, weighed by curvature, on the scale of χ² with groups − 1 degrees of freedom."""
+    fit = nearest_means(statistics)
+    return evidence(fit, fit.squared, curvatures(fit)[0], curvature_power(fit))
 
 
 def welch_statistic(statistics: MeanStatistics) -> Array:
-    """Of two groups: the signed root of `anova_statistic`, positive where the second mean is the larger."""
-    m = fit_equal_means(statistics).mean
-    deviation = statistics.first - m * statistics.count
-    variance = _total_variance(statistics, m)
-    n = np.maximum(statistics.count, 1e-9)
-    return np.asarray((deviation[..., 1] / n[..., 1] - deviation[..., 0] / n[..., 0]) / np.sqrt((variance / n**2).sum(axis=-1)))
+    """Of two groups: the signed root of `anova_statistic`, positive where the second mean is the larger (the sign of N₁F₂ − N₂F₁, as in `signed_association`)."""
+    count, first = statistics.count, statistics.first
+    side = np.sign(count[..., 0] * first[..., 1] - count[..., 1] * first[..., 0])
+    return np.asarray(side * np.sqrt(np.maximum(anova_statistic(statistics), 0.0)))
+
+
+def fit_equal_means(statistics: MeanStatistics, total: int | None = None) -> EqualMeans:
+    """The null that is simulated from.
+
+    Method. Rows by group are moved equally to the public `total` of all groups where there is one and drawn towards equal ones as far as noise explains their spread (`drawn_in`, as the
+            margins of tables). The mean is that of all rows, m·√(1 − Var(m)/m²)⁺: its square would else be too large by its variance, and noise in N counts by m². Σ(c − m)² is the
+            estimate, between 0 and N(1 − m²).
+    """
+    moved = statistics.count if total is None else statistics.count + (total - statistics.count.sum(axis=-1, keepdims=True)) / statistics.count.shape[-1]
+    whole = np.maximum(moved.sum(axis=-1, keepdims=True), 0.0)
+    rows = whole * drawn_in(moved, float(np.max(statistics.count_noise.variance)), statistics.cluster)
+    known = np.maximum(whole, 1e-9)
+    pooled = np.clip(statistics.first.sum(axis=-1, keepdims=True) / known, -1e3, 1e3)
+    error = np.maximum(nearest_means(statistics).variance[..., 1, :].sum(axis=-1, keepdims=True), 0.0) / known**2
+    seen = np.clip(pooled, -1.0, 1.0)
+    mean = seen * np.sqrt(np.maximum(1 - error / np.maximum(pooled**2, 1e-12), 0.0))
+    squares = np.clip(_squares(replace(statistics, count=moved), seen), 0.0, rows * np.maximum(1 - mean**2, 0.0))
+    return EqualMeans(np.asarray(mean), np.asarray(rows), np.asarray(squares))
 
 
 @dataclass(frozen=True)
@@ -161,27 +171,11 @@ class MeanNoise:
     worths: tuple[float, float, float]
 
 
-def squares_draws(statistics: MeanStatistics, fit: EqualMeans, uniform: Array) -> Array:
-    """Σ(c − m)² of all groups, drawn by how well noise lets them be seen: most at the estimate (`SEEN`), the others from its normal error cut to [0, N(1 − m²)].
-
-    The noise of the spread can exceed the spread. Simulated at the estimate alone, tests reject too often where it is hidden by half (0.063 for 0.05), and with
-    its error alone too seldom where it is hidden altogether (0.036); `SEEN` was chosen by sizes of two groups at 50 and 200 rows (docs/theory/tests.md).
-    """
-    m = fit.mean
-    seen = (1 + m**2) * statistics.count - statistics.even - 2 * m * statistics.first
-    variance = (1 + m**2) ** 2 * statistics.count_noise.variance + statistics.even_noise.variance + 4 * m**2 * statistics.first_noise.variance
-    error = np.sqrt(np.maximum(variance, 1e-18))
-    most = fit.rows * np.maximum(1 - m**2, 0.0)
-    low, high = ndtr((0.0 - seen) / error), ndtr((most - seen) / error)
-    place = np.clip(low + (high - low) * np.maximum(uniform - SEEN, 0.0) / (1 - SEEN), 1e-15, 1 - 1e-15)
-    return np.asarray(np.where(uniform < SEEN, np.clip(seen, 0.0, most), np.clip(seen + error * ndtri(place), 0.0, most)))
-
-
 def simulated_means(statistics: MeanStatistics, fit: EqualMeans, noise: MeanNoise, uniform: Array) -> MeanStatistics:
-    """Noisy statistics of the fitted null, from uniform numbers of shape (6, draws, …, groups): normal values in every group, rows of a unit alike, and the released noise."""
+    """Noisy statistics of the fitted null, from uniform numbers of shape (5, draws, …, groups): normal values in every group, rows of a unit alike, and the released noise."""
     k = statistics.cluster
     units = np.maximum(fit.rows / k, 1e-9)
-    variances = squares_draws(statistics, fit, uniform[5]) / np.maximum(fit.rows, 1.0)
+    variances = fit.squares / np.maximum(fit.rows, 1.0)
     first = fit.rows * fit.mean + k * np.sqrt(units * variances) * ndtri(uniform[0])
     squares = k * variances * 2 * gammaincinv(units / 2, uniform[1])
     even = (1 + fit.mean**2) * fit.rows - 2 * fit.mean * first - squares
@@ -196,7 +190,7 @@ def means_p_value(statistics: MeanStatistics, noise: MeanNoise, statistic: Calla
     value = float(statistic(statistics))
 
     def simulate(draws: int, first: int) -> Array:
-        uniform = np.moveaxis(uniforms(seed + first * 6 * groups, (draws, 6, groups)), 1, 0)
+        uniform = np.moveaxis(uniforms(seed + first * 5 * groups, (draws, 5, groups)), 1, 0)
         return statistic(simulated_means(statistics, fit, noise, uniform))
 
     return value, *tail_by_simulation(value, simulate, few=few, many=many)
@@ -233,8 +227,8 @@ class MeansResult(BaselineResult):
     def test(self, *, group: object = None, baseline: object = None, alternative: str = "two-sided", few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
         """Without arguments: whether all groups have one mean (analysis of variance; Welch for two). With a group, its baseline or an alternative: these two alone.
 
-        Method.   Σ(Σc − m·N)²/variance at the best common mean, every term with noise; variances are not taken as equal. The null law is simulated: normal
-                  values, their variances at the estimates and spread as noise hides them, the released noise, everything estimated anew.
+        Method.   The distance of rows and sums to the nearest ones with a common mean, every term with noise; variances are not taken as equal (`anova_statistic`). The null law is
+                  simulated: normal values, the released noise, everything estimated anew.
         Validity. Size by simulation for 50 to 10 000 rows: benchmarks/tests_size.py. One group has p = 1.
         """
         release, sign = self.release, sign_of(alternative)

@@ -89,10 +89,10 @@ def fit_independence(tables: NoisyTables) -> Independence:
     known, variance = tables.known, tables.noise.variance
     total = np.maximum(known.sum(axis=(-2, -1)), 0.0)
     rows, columns = known.shape[-2:]
-    return Independence(np.asarray(total), _drawn_in(known.sum(axis=-1), columns * variance, tables.cluster), _drawn_in(known.sum(axis=-2), rows * variance, tables.cluster))
+    return Independence(np.asarray(total), drawn_in(known.sum(axis=-1), columns * variance, tables.cluster), drawn_in(known.sum(axis=-2), rows * variance, tables.cluster))
 
 
-def _drawn_in(margin: Array, variance: float, cluster: int) -> Array:
+def drawn_in(margin: Array, variance: float, cluster: int) -> Array:
     """Shares of a noisy margin, drawn towards equal ones: two levels by `kept_difference`, k of them by the positive-part rule of James and Stein, f = 1 − (k−2)·v/Σ(m − m̄)², v the variance of each m's noise."""
     levels = margin.shape[-1]
     middle = margin.mean(axis=-1, keepdims=True)
