@@ -24,6 +24,8 @@ from discreet.inference.tables import (
     kruskal_wallis,
     mann_whitney,
     poisson_draws,
+    rank_statistic,
+    rank_weights,
     simulated,
     table_p_value,
     tail_by_simulation,
@@ -143,6 +145,22 @@ def test_variances_read_off_the_fit_favour_no_side_and_those_of_the_table_would(
     alone = nearest_rank_one(tables.known, np.maximum(_even_means(tables.known, noise.variance, 1) + noise.variance, noise.variance / 2))
     other = np.sign(value) * np.sqrt(association(tables, alone))
     assert abs(np.quantile(value, [0.05, 0.95]).sum()) < 0.07 < abs(np.quantile(other, [0.05, 0.95]).sum())
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_the_tail_of_rank_sums_hardly_moves_with_unequal_groups_in_one_bin_but_would_with_rows_taken_as_they_are(public):
+    """200 rows, noise of the size of ε = 0.1: equal groups spread over 8 bins, and groups of 0.1 and 0.9 with 0.9 of their rows in one bin. Control: rank sums less a multiple of noisy rows."""
+    noise, rng, number = ReleasedNoise("geometric", 20.0), np.random.default_rng(1), 10_000
+    ours, plain = [], []
+    for groups, bins in (([0.5, 0.5], np.full(8, 1 / 8)), ([0.1, 0.9], [0.9, 0.04, 0.02, 0.01, 0.01, 0.01, 0.005, 0.005])):
+        counts = rng.multinomial(200, np.outer(groups, bins).ravel(), number).reshape(-1, 2, 8)
+        tables = NoisyTables(counts + noise.quantile(rng.random(counts.shape)), noise, np.full(number, 200.0) if public else None)
+        fit = fit_independence(tables)
+        t, variance = rank_statistic(tables, fit, rank_weights(tables, fit))
+        move = (t * fit.p / variance).sum(axis=-1, keepdims=True) / (fit.p**2 / variance).sum(axis=-1, keepdims=True)
+        ours.append(np.quantile(kruskal_wallis(tables), 0.95))
+        plain.append(np.quantile(((t - move * fit.p) ** 2 / variance).sum(axis=-1), 0.95))
+    assert abs(ours[1] - ours[0]) < 1.0 < 4.0 < plain[1] - plain[0]
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 5), (3, 4)])

@@ -194,6 +194,14 @@ def evidence(fit: Nearest, normal: Array, bent: Array, power: Array) -> Array:
     return _chi_scale(_log_tail(np.sqrt(np.maximum(normal, 1e-12)), curvature, fit.freedom, power), fit.freedom)
 
 
+def proportional_evidence(rows: Array, sums: Array, rows_noise: float, variance: Array) -> tuple[Nearest, Array]:
+    """Whether sums are proportional to rows (… × groups), both of them with independent errors: the nearest matrix of rank one, and the distance to it on the scale of χ² with groups − 1
+    degrees of freedom. Rows are taken as known to a hundredth at best."""
+    counted = np.full(variance.shape, max(rows_noise, 1e-4))
+    fit = nearest_rank_one(np.stack([rows, sums], axis=-2), np.stack([counted, variance], axis=-2))
+    return fit, evidence(fit, fit.squared, curvatures(fit)[0], curvature_power(fit))
+
+
 def curvature_power(fit: Nearest) -> Array:
     """The power γ of the curvature: 1 where nothing is seen, ½ for a table that can be seen; between them e^(−2·seen/edge), which is empirical."""
     return np.asarray((1 + np.exp(-np.minimum(2 * fit.seen / fit.edge, DEEP))) / 2)
