@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import discreet as dp
+from discreet.errors import InvalidParameter
+from discreet.estimators.test_plans import _mean_laws
 from discreet.inference.hidden_spread import studentising_variance
 from discreet.inference.laws import Noise
 from discreet.inference.mean_tests import (
@@ -151,6 +154,25 @@ def test_the_studentising_variance_scales_with_its_units_and_is_the_sum_where_th
         assert (np.diff(one) >= 0).all()
         beyond = [studentising_variance(spread[:4] * size, np.full(4, 1.3 * size), np.full(4, 1e-6), heavy=heavy) / size for size in (1.0, 1e3)]
         np.testing.assert_allclose(beyond[0], beyond[1], rtol=1e-9)
+
+
+def test_power_is_planned_where_the_means_lie():
+    """1000 rows, ε = 1, means about −0.7 of the half range: the plan's power is that of simulated tests; planned in the middle it is not."""
+    rng, number, rows, epsilon = np.random.default_rng(8), 20_000, 500.0, 1.0
+    law, worths = _mean_laws(dp.PureDP(epsilon), 2)
+    noises = [Noise(law.variance * worth**2, (law.variance * worth**2 / 2) ** 2) for worth in worths]
+
+    def statistic(difference):
+        means = -0.7 + difference * np.array([-0.5, 0.5])
+        exact = (np.full(2, rows), rng.normal(rows * means, 0.2 * np.sqrt(rows), (number, 2)), rows * (1 - means**2 - 0.04))
+        return anova_statistic(MeanStatistics(*(part + law.quantile(rng.random((number, 2))) * worth for part, worth in zip(exact, worths, strict=True)), *noises))
+
+    true = np.mean(statistic(0.06) > np.quantile(statistic(0.0), 0.95))
+    assumed = {"difference": 0.06, "standard_deviation": 0.2, "low": -1, "high": 1}
+    assert dp.power(dp.compare_means, rows=1000, spend=dp.PureDP(epsilon), mean=-0.7, **assumed).power == pytest.approx(true, abs=0.03)
+    assert dp.power(dp.compare_means, rows=1000, spend=dp.PureDP(epsilon), **assumed).power > true + 0.2
+    with pytest.raises(InvalidParameter, match="outside the declared range"):
+        dp.power(dp.compare_means, rows=1000, spend=dp.PureDP(epsilon), mean=0.99, **assumed)
 
 
 def test_the_split_into_parts_suits_the_noise():

@@ -59,8 +59,8 @@ def _count_law(spend: Guarantee, noise: str | None) -> ReleasedNoise:
     return released_noise(gaussian_noise(L2(Fraction(1)), spend_mu_squared(spend)))
 
 
-_PLANS: dict[Callable[..., Any], tuple[Callable[..., Any], tuple[str, ...]]] = {  # test → its plan (with power(rows), rows_for(power)) and what must be assumed
-    proportion_test: (_proportion_plan, ("null", "share")),
+_PLANS: dict[Callable[..., Any], tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]] = {  # test → its plan (with power(rows), rows_for(power)), what must and what may be assumed
+    proportion_test: (_proportion_plan, ("null", "share"), ("noise",)),
 }
 
 
@@ -68,7 +68,8 @@ def power(test: Callable[..., Any], *, rows: int, spend: Guarantee, alternative:
     """How often a test will reject: ``dp.power(dp.proportion_test, rows=500, null=0.5, share=0.56, spend=dp.PureDP(0.5)).power``.
 
     What is assumed depends on the test. `proportion_test`: ``null``, ``share`` (and ``noise="tulap"``). `compare`: ``baseline``, ``share`` of two equal groups. `mean_test`, `paired_test`:
-    ``difference`` from the null, ``standard_deviation`` (of pairs: of their differences), ``low``, ``high`` as declared. `compare_means`: the same, for two equal groups.
+    ``difference`` from the null, ``standard_deviation`` (of pairs: of their differences), ``low``, ``high`` as declared. `compare_means`: the same, for two equal groups, and perhaps ``mean``,
+    about which the two means lie (default: the middle of the range, where noise is least).
     `independence_test`, `rank_test`: ``table``, the shares of all cells (ranks: groups by bins). `goodness_of_fit`: ``expected`` (the null) and ``shares`` (the truth). `subsample_test`:
     ``effect``, where the test's normal statistic has mean effect·√n on n rows.
 
@@ -99,7 +100,7 @@ def _plan(test: object, spend: Guarantee, alternative: str, alpha: float, assume
 
     if not callable(test) or test not in _PLANS:
         raise InvalidParameter("power", "this is not a test that can be planned", "power needs the law of its statistic", "pass one of " + ", ".join(f"dp.{known.__name__}" for known in _PLANS))
-    build, names = _PLANS[test]
-    if set(assumed) - ({"noise"} if test is proportion_test else set()) != set(names):
-        raise InvalidParameter(f"the power of dp.{getattr(test, '__name__', '')}", f"assumed were {', '.join(f'{name}=' for name in sorted(assumed)) or 'no values'}", "power is computed at assumed values, and of these alone", "pass " + ", ".join(f"{name}=" for name in names))
+    build, names, optional = _PLANS[test]
+    if set(assumed) - set(optional) != set(names):
+        raise InvalidParameter(f"the power of dp.{getattr(test, '__name__', '')}", f"assumed were {', '.join(f'{name}=' for name in sorted(assumed)) or 'no values'}", "power is computed at assumed values, and of these alone", "pass " + ", ".join(f"{name}=" for name in names) + "".join(f" and perhaps {name}=" for name in optional))
     return build(spend=spend, alternative=alternative, alpha=alpha, **assumed)

@@ -129,11 +129,17 @@ def _effect(difference: float, standard_deviation: float, low: float, high: floa
     return numbers[0] / half, numbers[1] / half
 
 
-def _means_plan(*, spend: Guarantee, alternative: str, alpha: float, difference: float, standard_deviation: float, low: float, high: float) -> TestPlan:
+def _means_plan(*, spend: Guarantee, alternative: str, alpha: float, difference: float, standard_deviation: float, low: float, high: float, mean: float | None = None) -> TestPlan:
+    """`mean`: about which the two means lie; the noise of the groups' sizes counts by its distance from the middle of the range."""
     effect, deviation = _effect(difference, standard_deviation, low, high)
+    half = (float(rational(high, "high")) - float(rational(low, "low"))) / 2
+    middle = 0.0 if mean is None else (float(rational(mean, "mean")) - float(rational(low, "low"))) / half - 1
+    if abs(middle) + abs(effect) / 2 > 1:
+        raise InvalidParameter("mean=", "a group's mean would lie outside the declared range", "means lie from low to high", "pass a mean at least half the difference away from both bounds")
     law, worths = _mean_laws(spend, 2)
-    return _plan("the comparison of two means", f"a difference of {difference:g}, standard deviation {standard_deviation:g}, range {low:g} … {high:g}, groups of equal size",
-                 _mean_distance(law, worths, np.array([-effect / 2, effect / 2]), deviation), 1, alternative, alpha, law)
+    about = "in the middle" if mean is None else f"about {mean:g}"
+    return _plan("the comparison of two means", f"a difference of {difference:g} {about}, standard deviation {standard_deviation:g}, range {low:g} … {high:g}, groups of equal size",
+                 _mean_distance(law, worths, middle + np.array([-effect / 2, effect / 2]), deviation), 1, alternative, alpha, law)
 
 
 def _one_mean(name: str, width: float, spend: Guarantee, alternative: str, alpha: float, assumed: dict[str, float]) -> TestPlan:
@@ -173,7 +179,7 @@ def _parts_plan(*, spend: Guarantee, alternative: str, alpha: float, effect: flo
 
 _MEANS = ("difference", "standard_deviation", "low", "high")
 proportions._PLANS.update({
-    compare: (_compare_plan, ("baseline", "share")), independence_test: (_independence_plan, ("table",)), rank_test: (_rank_plan, ("table",)),
-    goodness_of_fit: (_fit_plan, ("expected", "shares")), compare_means: (_means_plan, _MEANS), mean_test: (_mean_plan, _MEANS), paired_test: (_paired_plan, _MEANS),
-    subsample_test: (_parts_plan, ("effect",)),
+    compare: (_compare_plan, ("baseline", "share"), ()), independence_test: (_independence_plan, ("table",), ()), rank_test: (_rank_plan, ("table",), ()),
+    goodness_of_fit: (_fit_plan, ("expected", "shares"), ()), compare_means: (_means_plan, _MEANS, ("mean",)), mean_test: (_mean_plan, _MEANS, ()), paired_test: (_paired_plan, _MEANS, ()),
+    subsample_test: (_parts_plan, ("effect",), ()),
 })

@@ -1,7 +1,7 @@
 """What to divide a deviation by, where its sampling variance is itself seen through noise.
 
 A deviation D = √σ²·z + e has a sampling variance σ² that nobody knows and noise e of known variance v; of σ² one sees S = σ² + error, the error's standard deviation τ being known too.
-With v + max(S, 0) for the variance, D²/variance exceeds its nominal quantile too often where τ is as large as σ² and too seldom where σ² is small: 0.03 to 0.09 for 0.05 at τ = 2v. The function
+With v + max(S, 0) for the variance, D²/variance exceeds its nominal quantile too often where τ is as large as σ² and too seldom where σ² is small: 0.03 to 0.10 for 0.05 at τ = 2.4v. The function
 v·H(S/v) here is solved for, so that it does so equally often whatever σ² is (docs/theory/tests.md).
 """
 
