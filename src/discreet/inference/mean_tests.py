@@ -113,8 +113,8 @@ def nearest_means(statistics: MeanStatistics) -> Nearest:
     """The nearest rows N and sums F = m·N of groups with one mean m: a matrix of rank one (groups are the last axis).
 
     Method. Both N and F have noise: a common mean from the noisy N as they are is drawn to the middle of the range, and where it lies far from there equal means were rejected up to
-            0.11 for 0.05. A sum's variance is what `studentising_variance` says at that m, less what N takes; m is not bound to the range here (the surface would have edges), but its
-            variance is.
+            0.11 for 0.05. A sum's variance is what `studentising_variance` says at that m, less what N takes. At least two groups are compared, and their errors of a spread add up in
+            squares where their noise adds up: half of the error's variance counts. m is not bound to the range here (the surface would have edges); for variances it is.
     """
     count_noise, first_noise = max(float(np.max(statistics.count_noise.variance)), 1e-4), max(float(np.max(statistics.first_noise.variance)), 1e-6)
     table = np.stack([statistics.count, statistics.first], axis=-2)
@@ -122,7 +122,7 @@ def nearest_means(statistics: MeanStatistics) -> Nearest:
     m = np.clip(np.where(whole > 0, statistics.first.sum(axis=-1, keepdims=True) / np.where(whole > 0, whole, 1.0), 0.0), -1.0, 1.0)
     for _ in range(TURNS):
         noise = first_noise + m**2 * count_noise
-        error = statistics.cluster * np.sqrt((1 + m**2) ** 2 * count_noise + statistics.even_noise.variance + 4 * m**2 * first_noise)
+        error = statistics.cluster * np.sqrt(((1 + m**2) ** 2 * count_noise + statistics.even_noise.variance + 4 * m**2 * first_noise) / 2)
         squares = statistics.cluster * np.minimum(_squares(statistics, m), np.maximum(statistics.count, 0.0) * np.maximum(1 - m**2, 0.0))
         variance = studentising_variance(squares, error, noise, heavy=bool(np.any(np.asarray(statistics.first_noise.fourth) > 0))) - m**2 * count_noise
         fit = nearest_rank_one(table, np.stack([np.full_like(variance, count_noise), np.maximum(variance, LEAST_SHARE * first_noise)], axis=-2))
