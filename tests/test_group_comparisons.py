@@ -172,6 +172,8 @@ REFUSED = [
     lambda s: dp.power(dp.compare, rows=10, spend=dp.GDP(1), share=0.5), lambda s: dp.power(dp.compare, rows=10, spend=dp.GDP(1), share=0.5, baseline=2), lambda s: dp.power(dp.independence_test, rows=10, spend=dp.GDP(1), table=[1, 2]),
     lambda s: dp.power(dp.independence_test, rows=10, spend=dp.GDP(1), table=np.ones((2, 3)), alternative="less"), lambda s: dp.sample_size(dp.compare, spend=dp.GDP(1), share=0.5, baseline=0.5),
     lambda s: dp.power(dp.mean_test, rows=10, spend=dp.GDP(1), difference=1, standard_deviation=9, low=0, high=1),
+    lambda s: dp.power(dp.compare_means, rows=10, spend=dp.GDP(1), difference=1, standard_deviation=1, low=0, high=9, alternative="less"), lambda s: dp.power(dp.mean_test, rows=10, spend=dp.GDP(1), difference=-1, standard_deviation=1, low=0, high=9, alternative="greater"),
+    lambda s: dp.power(dp.rank_test, rows=10, spend=dp.GDP(1), table=[[1, 2], [2, 1]], alternative="greater"), lambda s: dp.power(dp.compare_means, rows=10, spend=dp.GDP(1), difference=1, standard_deviation=1, low=0, high=9, mean="x"),
 ]
 
 

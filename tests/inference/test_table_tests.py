@@ -55,6 +55,13 @@ def test_without_noise_they_are_pearsons_and_kruskals():
         assert fit_statistic(counts, expected, 0.0, total) == pytest.approx(stats.chisquare(counts, 100 * expected).statistic, rel=1e-6)
 
 
+def test_without_rows_ranks_tell_nothing():
+    table = NoisyTables(np.array([[4.0, -2], [6, 1]]), GEOMETRIC, np.asarray(0.0))
+    assert kruskal_wallis(table) == 0
+    assert mann_whitney(table) == 0
+    assert table_p_value(table, kruskal_wallis, 1, few=99, many=99)[1] == 1.0
+
+
 def test_association_is_near_pearsons_where_counts_are_large_and_knows_its_side():
     rng = np.random.default_rng(1)
     for shape in ((2, 2), (3, 4)):

@@ -35,9 +35,12 @@ def count_law(spend: Guarantee, moved: int = 2) -> ReleasedNoise:
     return released_noise(gaussian_noise(L2(Fraction(moved)), spend_mu_squared(spend)))
 
 
-def _plan(name: str, assumed: str, distance: Distance, freedom: int, alternative: str, alpha: float, noise: ReleasedNoise) -> TestPlan:
+def _plan(name: str, assumed: str, distance: Distance, freedom: int, alternative: str, alpha: float, noise: ReleasedNoise, effect: tuple[str, float] = ("", 0.0)) -> TestPlan:
+    """`effect`: the assumption that has a side, and how far it lies on it."""
     if freedom != 1 and alternative != "two-sided":
         raise InvalidParameter("alternative=", f"{alternative!r} for {name}", "a test of several groups or cells has no direction", "leave it out")
+    if (alternative == "greater" and effect[1] < 0) or (alternative == "less" and effect[1] > 0):
+        raise InvalidParameter(effect[0], "it is no case of the alternative", "the test hardly ever rejects there", "assume something on the alternative's side, or pass the other alternative=")
     return TestPlan(name, assumed, distance, freedom, checked_alternative(alternative), checked_alpha(alpha), noise)
 
 
@@ -45,22 +48,19 @@ def _scaled(noise: ReleasedNoise, scale: float) -> ReleasedNoise:
     return replace(noise, spread=max(noise.spread * scale, 1e-6), step=0.0)
 
 
-def _table_plan(name: str, assumed: str, shares: Any, statistic: Any, freedom: int, spend: Guarantee, alternative: str, alpha: float) -> TestPlan:
+def _table_plan(name: str, assumed: str, shares: Any, statistic: Any, freedom: int, spend: Guarantee, alternative: str, alpha: float, effect: tuple[str, float] = ("", 0.0)) -> TestPlan:
     noise = count_law(spend)
 
     def distance(rows: int, scale: float) -> float:
         return float(statistic(NoisyTables(rows * shares, _scaled(noise, scale), np.asarray(float(rows)))))
 
-    return _plan(name, assumed, distance, freedom, alternative, alpha, noise)
+    return _plan(name, assumed, distance, freedom, alternative, alpha, noise, effect)
 
 
 def _compare_plan(*, spend: Guarantee, alternative: str, alpha: float, baseline: float, share: float) -> TestPlan:
     low, high = checked_share(baseline, "baseline"), checked_share(share, "share")
     shares = np.array([[high, 1 - high], [low, 1 - low]]) / 2
-    plan = _table_plan("the comparison of two proportions", f"shares {low:g} and {high:g} in groups of equal size", shares, chi_square, 1, spend, alternative, alpha)
-    if (alternative == "greater" and high < low) or (alternative == "less" and high > low):
-        raise InvalidParameter("share=", "it is no case of the alternative", "the test hardly ever rejects there", "pass a share on the alternative's side of the baseline")
-    return plan
+    return _table_plan("the comparison of two proportions", f"shares {low:g} and {high:g} in groups of equal size", shares, chi_square, 1, spend, alternative, alpha, ("share=", high - low))
 
 
 def _shares_table(table: Any) -> Any:
@@ -68,8 +68,9 @@ def _shares_table(table: Any) -> Any:
         shares = np.array(table, dtype=float)
     except (TypeError, ValueError):
         shares = np.zeros(0)
-    if shares.ndim != 2 or min(shares.shape) < 2 or not np.all(np.isfinite(shares)) or shares.min() < 0 or shares.sum() <= 0:
+    if shares.ndim != 2 or min(shares.shape) < 2 or not np.all(np.isfinite(shares)) or shares.min() < 0 or shares.max() <= 0:
         raise InvalidParameter("table=", "it is no table of at least 2 × 2 shares", "power is computed at assumed shares of all cells", "pass for example table=[[0.3, 0.2], [0.2, 0.3]]")
+    shares = shares / shares.max()
     return shares / shares.sum()
 
 
@@ -81,7 +82,9 @@ def _independence_plan(*, spend: Guarantee, alternative: str, alpha: float, tabl
 
 def _rank_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
     shares = _shares_table(table)
-    return _table_plan("the rank test", f"{shares.shape[0]} groups in {shares.shape[1]} bins", shares, kruskal_wallis, shares.shape[0] - 1, spend, alternative, alpha)
+    columns = shares.sum(axis=0)
+    ranks = (shares * (columns.cumsum() - columns / 2)).sum(axis=1) / np.maximum(shares.sum(axis=1), 1e-300)
+    return _table_plan("the rank test", f"{shares.shape[0]} groups in {shares.shape[1]} bins", shares, kruskal_wallis, shares.shape[0] - 1, spend, alternative, alpha, ("table=", float(ranks[1] - ranks[0])))
 
 
 def _fit_plan(*, spend: Guarantee, alternative: str, alpha: float, expected: Any, shares: Any) -> TestPlan:
@@ -132,14 +135,14 @@ def _effect(difference: float, standard_deviation: float, low: float, high: floa
 def _means_plan(*, spend: Guarantee, alternative: str, alpha: float, difference: float, standard_deviation: float, low: float, high: float, mean: float | None = None) -> TestPlan:
     """`mean`: about which the two means lie; the noise of the groups' sizes counts by its distance from the middle of the range."""
     effect, deviation = _effect(difference, standard_deviation, low, high)
-    half = (float(rational(high, "high")) - float(rational(low, "low"))) / 2
-    middle = 0.0 if mean is None else (float(rational(mean, "mean")) - float(rational(low, "low"))) / half - 1
+    bounds = float(rational(low, "low")), float(rational(high, "high"))
+    place = sum(bounds) / 2 if mean is None else float(rational(mean, "mean"))
+    middle = (2 * place - sum(bounds)) / (bounds[1] - bounds[0])
     if abs(middle) + abs(effect) / 2 > 1:
         raise InvalidParameter("mean=", "a group's mean would lie outside the declared range", "means lie from low to high", "pass a mean at least half the difference away from both bounds")
     law, worths = _mean_laws(spend, 2)
-    about = "in the middle" if mean is None else f"about {mean:g}"
-    return _plan("the comparison of two means", f"a difference of {difference:g} {about}, standard deviation {standard_deviation:g}, range {low:g} … {high:g}, groups of equal size",
-                 _mean_distance(law, worths, middle + np.array([-effect / 2, effect / 2]), deviation), 1, alternative, alpha, law)
+    return _plan("the comparison of two means", f"a difference of {float(difference):g} about {place:g}, standard deviation {float(standard_deviation):g}, range {bounds[0]:g} … {bounds[1]:g}, groups of equal size",
+                 _mean_distance(law, worths, middle + np.array([-effect / 2, effect / 2]), deviation), 1, alternative, alpha, law, ("difference=", effect))
 
 
 def _one_mean(name: str, width: float, spend: Guarantee, alternative: str, alpha: float, assumed: dict[str, float]) -> TestPlan:
@@ -150,7 +153,7 @@ def _one_mean(name: str, width: float, spend: Guarantee, alternative: str, alpha
         noise = (_scaled(law, scale).variance if scale else 0.0) * worths[1] ** 2
         return (rows * effect) ** 2 / (rows * deviation**2 + noise)
 
-    return _plan(name, ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in assumed.items()), distance, 1, alternative, alpha, law)
+    return _plan(name, ", ".join(f"{key.replace('_', ' ')} {float(value):g}" for key, value in assumed.items()), distance, 1, alternative, alpha, law, ("difference=", effect))
 
 
 def _mean_plan(*, spend: Guarantee, alternative: str, alpha: float, **assumed: float) -> TestPlan:
@@ -173,7 +176,7 @@ def _parts_plan(*, spend: Guarantee, alternative: str, alpha: float, effect: flo
         noise = _scaled(smooth, scale)
         return planned_power(*best_split(noise, max(1, rows // 10)), noise, size * rows**0.5, level)
 
-    plan = _plan("the test of tests", f"an effect of {effect:g} standard deviations a row", lambda rows, scale: 0.0, 1, alternative, alpha, law)
+    plan = _plan("the test of tests", f"an effect of {float(effect):g} standard deviations a row", lambda rows, scale: 0.0, 1, alternative, alpha, law)
     return replace(plan, chance=chance)
 
 

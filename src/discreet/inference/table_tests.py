@@ -205,8 +205,8 @@ class RankResult(TestedResult):
     def test(self, *, group: object = None, baseline: object = None, alternative: str = "two-sided", few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
         """Without arguments: whether all groups have one distribution (Kruskal–Wallis). With a group, its baseline (default: the first) or an alternative: these two alone (Mann–Whitney).
 
-        Method.   Mid-ranks of the bins from the pooled noisy table, less where noise hides a bin (`rank_weights`); group sums weighted by sampling and noise variance; the null
-                  law is simulated with the released noise and ranks read anew each time.
+        Method.   Mid-ranks of the bins from the pooled noisy table, less where noise hides a bin (`rank_weights`); whether the groups' rank sums are proportional to their rows, both with
+                  noise (`kruskal_wallis`); the null law is simulated with the released noise and ranks read anew each time.
         Validity. Size by simulation: benchmarks/tests_size.py. One group or one bin has p = 1.
         """
         tables, names = self.noisy_table(), self.release.asked.labels[0]

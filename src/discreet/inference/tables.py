@@ -1,7 +1,7 @@
 """Statistics of noisy tables of counts whose rows and columns may be independent, and their null law with the noise as it was released.
 
-A table X of r × c cells is the table of the data plus noise of variance v in every cell. Under independence its cells have means λ = N·p_i·q_j. All statistics here are weighted by the
-variance λ + v of a cell, so that they turn into Pearson's where noise is small and into unweighted ones where it rules. What is unknown (N, p, q) is read off the same noisy
+A table X of r × c cells is the table of the data plus noise of variance v in every cell. Under independence its cells have means λ = N·p_i·q_j. Statistics are weighted by the
+variance λ + v of a cell, so that they turn into the textbook's where noise is small and into unweighted ones where it rules. What is unknown (N, p, q) is read off the same noisy
 table, and the null law is simulated from there: sampling, noise and the reading are all repeated (a parametric bootstrap of a studentised statistic).
 Tests of independence use the distance to the nearest independent table (`discreet.inference.association`); power is planned with `chi_square`. See docs/theory/tests.md.
 """
@@ -195,7 +195,8 @@ def kruskal_wallis(tables: NoisyTables) -> Array:
     Method. Rank sums less a common multiple of noisy N, as if N were known, reject up to 0.22 for 0.05 where one bin holds most of the rows and one group a tenth of them.
     """
     rows, sums, variance = _rows_and_rank_sums(tables)
-    return proportional_evidence(rows, sums, tables.counts.shape[-1] * tables.noise.variance, variance)[1]
+    found = proportional_evidence(rows, sums, tables.counts.shape[-1] * tables.noise.variance, variance)[1]
+    return found if tables.total is None else np.asarray(np.where(np.asarray(tables.total) > 0, found, 0.0))  # without rows nothing is told
 
 
 def mann_whitney(tables: NoisyTables) -> Array:
