@@ -80,6 +80,14 @@ def test_every_release_has_a_p_value(values):
     assert 0 < p <= 1
 
 
+def test_a_p_value_of_means_does_not_depend_on_how_many_data_sets_are_simulated_at_a_time(monkeypatch):
+    rng = np.random.default_rng(6)
+    statistics = moments([np.clip(rng.normal(0.1, 0.3, 60), -1, 1) for _ in range(3)], LAW, rng)
+    whole = means_p_value(statistics, MeanNoise(LAW, WORTHS), anova_statistic, 1, few=DRAWS, many=DRAWS)
+    monkeypatch.setattr("discreet.inference.mean_tests.CHUNK", 250)
+    assert means_p_value(statistics, MeanNoise(LAW, WORTHS), anova_statistic, 1, few=DRAWS, many=DRAWS) == whole
+
+
 def test_simulated_moments_have_the_fitted_means_and_variances():
     statistics = moments([np.full(100, 0.5), np.linspace(0, 1, 200)])
     fit = fit_equal_means(replace(statistics, first_noise=Noise(LAW.variance)))

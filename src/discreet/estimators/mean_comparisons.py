@@ -42,6 +42,10 @@ def compare_means(session: Session, column: str, *, by: str, spend: Guarantee, w
     """Compare means between groups: ``dp.compare_means(session, "income", by="region", spend=dp.GDP(0.3))``.
 
     Differences from the first declared level with intervals, Welch's test of two groups, and a test that all means are equal (analysis of variance without equal variances).
+    Noise is least for means near the middle of the declared range.
+
+    Validity. Independent rows. Simulated sizes at 0.05, 10 000 data sets each, 50 and 200 rows, ε from 0.1 to 2: 0.045 to 0.054, and 0.037 to 0.058 where all means lie far from the middle of the
+              range (docs/theory/tests.md).
     """
     return MeansResult(_open(session).release(compare_means_question(_open(session).public, column, by=by, spend=spend, where=where), key=key))
 

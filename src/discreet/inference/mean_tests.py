@@ -19,7 +19,7 @@ from discreet.inference.rank_one import Nearest, curvature_power, curvatures, ev
 from discreet.inference.results import Quantity
 from discreet.inference.simultaneous import uniforms
 from discreet.inference.summary import Summary
-from discreet.inference.tables import FEW_DRAWS, MANY_DRAWS, drawn_in, seed_of, tail_by_simulation
+from discreet.inference.tables import CHUNK, FEW_DRAWS, MANY_DRAWS, drawn_in, seed_of, tail_by_simulation
 from discreet.inference.tulap import ReleasedNoise, released_noise
 
 SMALLEST_TAIL = 1e-9
@@ -193,6 +193,7 @@ def means_p_value(statistics: MeanStatistics, noise: MeanNoise, statistic: Calla
     value = float(statistic(statistics))
 
     def simulate(draws: int, first: int) -> Array:
+        draws = min(draws, max(1, CHUNK // (groups + 2) ** 2))  # curvatures need a matrix of rows and groups for each
         uniform = np.moveaxis(uniforms(seed + first * 5 * groups, (draws, 5, groups)), 1, 0)
         return statistic(simulated_means(statistics, fit, noise, uniform))
 
