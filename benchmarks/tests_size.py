@@ -113,12 +113,12 @@ def mean_data(rng: Generator, rows: int, spend: PureDP | GDP, shares: Any, repet
     moments = (counts.sum(axis=-1).astype(float), counts @ GRID, counts @ (1 - GRID**2))
     noisy = [values + law.quantile(rng.random(values.shape)) * worth for values, worth in zip(moments, worths, strict=True)]
     laws = [Noise(law.variance * worth**2, (law.variance * worth**2 / 2) ** 2 if law.kind == "laplace" else 0.0) for worth in worths]
-    return MeanStatistics(*noisy, *laws), MeanNoise(law, (worths[0], worths[1], worths[2]))
+    return MeanStatistics(*noisy, *laws, total=rows), MeanNoise(law, (worths[0], worths[1], worths[2]))
 
 
-def means_rejected(rng: Generator, seen: MeanStatistics, noise: MeanNoise, total: int, steps: tuple[int, ...] = FEW) -> Any:
+def means_rejected(rng: Generator, seen: MeanStatistics, noise: MeanNoise, steps: tuple[int, ...] = FEW) -> Any:
     """The test of `means_p_value`, for many data sets at once."""
-    fit = fit_equal_means(seen, total)
+    fit = fit_equal_means(seen)
 
     def simulate(places: Any, draws: int) -> Any:
         chosen = replace(seen, count=seen.count[places], first=seen.first[places], even=seen.even[places])
@@ -170,11 +170,11 @@ def null_tests(rng: Generator, rows: int, kind: str, amount: float, repetitions:
             tests[name + mark] = lambda shares=shares, statistic=statistic, total=total, noise=noise: table_rejected(rng, noisy_counts(rng, rows, shares, noise, repetitions), noise, statistic, total)
         tests["fit" + mark] = lambda total=total, noise=noise: fit_rejected(rng, noisy_counts(rng, rows, EXPECTED, noise, repetitions), EXPECTED, noise, total)
     one, two, three = POPULATIONS
-    tests["Welch"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.4 * one, 0.6 * two]), repetitions), rows)
-    tests["ANOVA 3"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.3 * one, 0.3 * two, 0.4 * three]), repetitions), rows)
-    tests["Welch .7"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.5 * population(0.7, 0.2), 0.5 * population(0.7, 0.1)]), repetitions), rows)
-    tests["Welch -.85"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.3 * population(-0.85, 0.1), 0.7 * population(-0.85, 0.1)]), repetitions), rows)
-    tests["ANOVA 4"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([population(0.5, 0.2)] * 4) / 4, repetitions), rows)
+    tests["Welch"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.4 * one, 0.6 * two]), repetitions))
+    tests["ANOVA 3"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.3 * one, 0.3 * two, 0.4 * three]), repetitions))
+    tests["Welch .7"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.5 * population(0.7, 0.2), 0.5 * population(0.7, 0.1)]), repetitions))
+    tests["Welch -.85"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([0.3 * population(-0.85, 0.1), 0.7 * population(-0.85, 0.1)]), repetitions))
+    tests["ANOVA 4"] = lambda: means_rejected(rng, *mean_data(rng, rows, spend, np.array([population(0.5, 0.2)] * 4) / 4, repetitions))
     tests["one mean"] = lambda: one_mean_rejected(mean_data(rng, rows, spend, one[None], repetitions)[0], 0.2)
     tests["pairs"] = lambda: one_mean_rejected(mean_data(rng, rows, spend, population(0.02, 0.12, 0.5)[None], repetitions)[0], 0.02)  # differences fill half of their range at most
     return tests
@@ -258,7 +258,7 @@ def means_power(compared: Comparison, rng: Generator, rows: int, spend: PureDP |
     seen, noise = mean_data(rng, rows, spend, np.array([one, two]) / 2, repetitions)
     null, _ = mean_data(rng, rows, spend, np.array([population(0.0, 0.35)] * 2) / 2, 10_000)
     limit = stats.chi2.isf(ALPHA, 1)
-    compared.add(f"two means {setting}", means_rejected(rng, seen, noise, rows, MANY), plain_means(seen) > limit, plain_means(null) > limit, "normal")
+    compared.add(f"two means {setting}", means_rejected(rng, seen, noise, MANY), plain_means(seen) > limit, plain_means(null) > limit, "normal")
 
 
 def rank_power(compared: Comparison, rng: Generator, rows: int, spend: tuple[str, float], noise: ReleasedNoise, repetitions: int, setting: str) -> None:

@@ -37,8 +37,8 @@ def test_many_groups_of_means_are_tested_as_one_by_one():
     rng = np.random.default_rng(2)
     seen, noise = SIZE.mean_data(rng, 300, SIZE.spend_of("mu", 1.0), np.array([SIZE.population(0.0, 0.3), SIZE.population(0.15, 0.3)]) / 2, 40)
     laws = (seen.count_noise, seen.first_noise, seen.even_noise)
-    p = np.array([means_p_value(MeanStatistics(seen.count[k], seen.first[k], seen.even[k], *laws), noise, anova_statistic, 104_729 * k, total=300, few=1999, many=1999)[1] for k in range(40)])
-    rejected = SIZE.means_rejected(rng, seen, noise, 300, SIZE.MANY)
+    p = np.array([means_p_value(MeanStatistics(seen.count[k], seen.first[k], seen.even[k], *laws, total=300), noise, anova_statistic, 104_729 * k, few=1999, many=1999)[1] for k in range(40)])
+    rejected = SIZE.means_rejected(rng, seen, noise, SIZE.MANY)
     clear = np.abs(p - 0.05) > 0.05 * 0.6
     assert clear.sum() > 15
     assert (rejected[clear] == (p <= 0.05)[clear]).all()

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import least_squares
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import ndtr, ndtri, roots_genlaguerre
 
 from discreet.inference.laws import Array
 
@@ -23,12 +23,14 @@ PLACES = np.linspace(-math.asinh(6.0), math.asinh(140.0), 28)  # asinh of S over
 RATIOS = np.geomspace(0.03, 60.0, 20)  # τ/v for which it is solved
 SMALLEST_SCALE = 0.3
 ERRORS = 240  # equally likely errors of S
+EXCESSES = (0.0, 0.75, 1.5)  # excess kurtosis of e: normal, the sum of four Laplace variables, of two (a difference of two groups has the noise of two sums, and of two counts times m)
 
 
-def studentising_variance(spread: Array, error: Array, noise: Array, *, heavy: bool) -> Array:
-    """v·H(S/v): the variance to divide a squared deviation by, given S = `spread`, τ = `error` and v = `noise`; `heavy` for Laplace noise.
+def studentising_variance(spread: Array, error: Array, noise: Array, *, excess: Array | float) -> Array:
+    """v·H(S/v): the variance to divide a squared deviation by, given S = `spread`, τ = `error` and v = `noise`, e having this excess kurtosis (0 if normal, up to 1.5).
 
-    Method. H is solved for on a grid of τ/v and interpolated; beyond the grid noise is negligible against τ and everything scales with τ. Far above its error S is as good as σ²: v + S.
+    Method. H is solved for on a grid of τ/v and of `EXCESSES` and interpolated; beyond the grid noise is negligible against τ and everything scales with τ. Far above its error S is as
+            good as σ²: v + S.
     """
     noise = np.maximum(noise, 1e-300)
     ratio = error / noise
@@ -38,29 +40,33 @@ def studentising_variance(spread: Array, error: Array, noise: Array, *, heavy: b
     level = np.log(ratio / RATIOS[0]) / math.log(RATIOS[1] / RATIOS[0])
     lower = np.minimum(level.astype(int), RATIOS.size - 2)
     share = level - lower
-    logged = np.zeros(np.broadcast_shapes(place.shape, lower.shape))
-    place, lower, share = (np.broadcast_to(part, logged.shape) for part in (place, lower, share))
-    for row in np.unique(lower):
-        here = lower == row
-        below, above = (np.interp(place[here], PLACES, solved(int(row) + up, heavy)) for up in (0, 1))
-        logged[here] = (1 - share[here]) * below + share[here] * above
+    peak = np.clip(excess, EXCESSES[0], EXCESSES[-1]) / EXCESSES[1]
+    shape = np.broadcast_shapes(place.shape, lower.shape, np.shape(peak))
+    logged = np.zeros(shape)
+    place, lower, share, peak = (np.broadcast_to(part, shape) for part in (place, lower, share, peak))
+    for kind in range(len(EXCESSES)):
+        part = np.maximum(1 - np.abs(peak - kind), 0.0)
+        for row in np.unique(lower[part > 0]):
+            here = (lower == row) & (part > 0)
+            below, above = (np.interp(place[here], PLACES, solved(int(row) + up, kind)) for up in (0, 1))
+            logged[here] += part[here] * ((1 - share[here]) * below + share[here] * above)
     return np.asarray(np.where(place >= PLACES[-1], noise + spread, noise * stretch * np.exp(logged)))
 
 
-@lru_cache(maxsize=2 * RATIOS.size)
-def solved(row: int, heavy: bool) -> Array:
-    """log H at `PLACES` for one of `RATIOS`: sizes at a grid of σ² are as near to 0.05 as a smooth H ≥ `LEAST` can bring them."""
+@lru_cache(maxsize=len(EXCESSES) * RATIOS.size)
+def solved(row: int, kind: int) -> Array:
+    """log H at `PLACES` for one of `RATIOS` and one of `EXCESSES`: sizes at a grid of σ² are as near to 0.05 as a smooth H ≥ `LEAST` can bring them."""
     ratio = float(RATIOS[row])
     scale = max(ratio, SMALLEST_SCALE)
     true = np.concatenate([[0.0], np.geomspace(0.03 * scale, 80 * scale, 40)])
-    seen = np.arcsinh((true[:, None] + ratio * _errors(heavy)) / scale)
+    seen = np.arcsinh((true[:, None] + ratio * _errors(kind > 0)) / scale)
     cell = np.clip(np.searchsorted(PLACES, seen) - 1, 0, PLACES.size - 2)
     upper = np.clip((seen - PLACES[cell]) / (PLACES[1] - PLACES[0]), 0.0, 1.0)
     bend = math.sqrt(SMOOTH) * np.diff(np.eye(PLACES.size), 2, axis=0)
     root = np.sqrt(true)[:, None]
 
     def tails(logged: Array, factor: float = 1.0) -> Array:
-        return _two_tails(factor * np.sqrt(QUANTILE * np.exp((1 - upper) * logged[cell] + upper * logged[cell + 1])), root, heavy)
+        return _two_tails(factor * np.sqrt(QUANTILE * np.exp((1 - upper) * logged[cell] + upper * logged[cell + 1])), root, EXCESSES[kind])
 
     def residual(logged: Array) -> Array:
         return np.concatenate([tails(logged).mean(axis=1) / 0.05 - 1, bend @ logged])
@@ -90,10 +96,9 @@ def _errors(heavy: bool) -> Array:
     return np.concatenate([-size, size[::-1]])
 
 
-def _two_tails(limit: Array, deviation: Array, heavy: bool) -> Array:
-    """P(|deviation·z + e| > limit), e of variance 1: normal, or Laplace."""
-    if not heavy:
+def _two_tails(limit: Array, deviation: Array, excess: float) -> Array:
+    """P(|deviation·z + e| > limit), e of variance 1: normal, or the sum of 3/excess Laplace variables, a normal one whose variance has a gamma law; tails to 0.0003 of themselves."""
+    if not excess:
         return np.asarray(2 * ndtr(-limit / np.sqrt(1 + deviation**2)))
-    b, s = math.sqrt(0.5), np.maximum(deviation, 1e-6)
-    outer, inner = (sign * limit / b + s**2 / (2 * b * b) + log_ndtr(-sign * limit / s - s / b) for sign in (1.0, -1.0))
-    return np.asarray(2 * ndtr(-limit / s) + np.exp(np.minimum(inner, 0.0)) - np.exp(np.minimum(outer, 0.0)))
+    nodes, weights = roots_genlaguerre(12, 3 / excess - 1)
+    return np.asarray(sum(2 * weight * ndtr(-limit / np.sqrt(variance + deviation**2)) for variance, weight in zip(nodes * excess / 3, weights / weights.sum(), strict=True)))

@@ -104,30 +104,65 @@ class EqualMeans:
     squares: Array
 
 
-def _squares(statistics: MeanStatistics, m: Array) -> Array:
-    """Noisy Σ(c − m)² by group; may be negative."""
-    return np.asarray((1 + m**2) * statistics.count - statistics.even - 2 * m * statistics.first)
+def _rows(statistics: MeanStatistics) -> Array:
+    """Noisy rows by group, moved equally to the public total where there is one."""
+    if statistics.total is None:
+        return statistics.count
+    return np.asarray(statistics.count + (statistics.total - statistics.count.sum(axis=-1, keepdims=True)) / statistics.count.shape[-1])
+
+
+def _drawn_rows(statistics: MeanStatistics) -> Array:
+    """Rows by group, at least 0, drawn towards equal ones as far as noise explains their spread (`drawn_in`, as the margins of tables)."""
+    rows = _rows(statistics)
+    whole = np.maximum(rows.sum(axis=-1, keepdims=True), 0.0)
+    return np.asarray(whole * drawn_in(rows, float(np.max(statistics.count_noise.variance)), statistics.cluster))
+
+
+def _drawn_squares(statistics: MeanStatistics, m: Array, drawn: Array) -> Array:
+    """Σ(c − m)² by group, towards one variance per row as far as noise explains what the groups differ by; may be negative. `drawn` are rows by group."""
+    squares, error, predicted = statistics.squares_about(m, _rows(statistics))
+    together = drawn * squares.sum(axis=-1, keepdims=True) / np.maximum(drawn.sum(axis=-1, keepdims=True), 1e-300)
+    apart = squares - together
+    expected = (error - predicted).sum(axis=-1, keepdims=True) * (1 - 1 / drawn.shape[-1])
+    return np.asarray(together + np.maximum(1 - expected / np.maximum((apart**2).sum(axis=-1, keepdims=True), 1e-200), 0.0) * apart)
+
+
+def _compared_squares(statistics: MeanStatistics, m: Array, drawn: Array) -> tuple[Array, Array]:
+    """Σ(c − m)² by group, at most what the range allows, and the variance of the noise that these bring into the variance of a difference of means; `drawn` are rows by group.
+
+    Method. A group is compared with the others: with p the share of the difference's variance that is its own and q = 1 − p, the variance is p·S₁ + q·S₂ in units of both. Its noise
+            has the variance (p² + q²)·Var S, less what is known of rows that add up to a total (their errors cancel in two equal groups), less what the difference itself predicts:
+            the covariance of p·S₁ + q·S₂ with it goes by p^1.5 − q^1.5, which is 0 for equal groups too.
+    """
+    rows = _rows(statistics)
+    squares, error, predicted = statistics.squares_about(m, rows)
+    others = (drawn.sum(axis=-1, keepdims=True) - drawn) / (drawn.shape[-1] - 1)
+    own = others**2 / np.maximum(drawn**2 + others**2, 1e-300)
+    known = 0.0 if statistics.total is None else (1 + m**2) ** 2 * statistics.count_noise.variance / drawn.shape[-1]
+    error = (own**2 + (1 - own) ** 2) * error - known - (own**1.5 - (1 - own) ** 1.5) ** 2 * predicted
+    return np.minimum(squares, np.maximum(rows, 0.0) * np.maximum(1 - m**2, 0.0)), np.maximum(error, 0.0)
 
 
 def nearest_means(statistics: MeanStatistics) -> Nearest:
     """The nearest rows N and sums F = m·N of groups with one mean m: a matrix of rank one (groups are the last axis).
 
     Method. Both N and F have noise: a common mean from the noisy N as they are is drawn to the middle of the range, and where it lies far from there equal means were rejected up to
-            0.11 for 0.05. A sum's variance is what `studentising_variance` says at that m, less what N takes. At least two groups are compared, and their errors of a spread add up in
-            squares where their noise adds up: half of the error's variance counts. m is not bound to the range here (the surface would have edges); for variances it is.
+            0.11 for 0.05. A sum's variance is what `studentising_variance` says at that m, less what N takes; its Laplace parts are those of two groups' sums and rows. m is not bound to
+            the range here (the surface would have edges); for variances it is.
     """
     count_noise, first_noise = max(float(np.max(statistics.count_noise.variance)), 1e-4), max(float(np.max(statistics.first_noise.variance)), 1e-6)
+    first_fourth, count_fourth = (float(np.max(part.fourth)) for part in (statistics.first_noise, statistics.count_noise))
     table = np.stack([statistics.count, statistics.first], axis=-2)
     whole = statistics.count.sum(axis=-1, keepdims=True)
     m = np.clip(np.where(whole > 0, statistics.first.sum(axis=-1, keepdims=True) / np.where(whole > 0, whole, 1.0), 0.0), -1.0, 1.0)
+    drawn = _drawn_rows(statistics)
     for _ in range(TURNS):
         noise = first_noise + m**2 * count_noise
-        error = statistics.cluster * np.sqrt(((1 + m**2) ** 2 * count_noise + statistics.even_noise.variance + 4 * m**2 * first_noise) / 2)
-        squares = statistics.cluster * np.minimum(_squares(statistics, m), np.maximum(statistics.count, 0.0) * np.maximum(1 - m**2, 0.0))
-        variance = studentising_variance(squares, error, noise, heavy=bool(np.any(np.asarray(statistics.first_noise.fourth) > 0))) - m**2 * count_noise
+        squares, error = _compared_squares(statistics, m, drawn)
+        variance = studentising_variance(statistics.cluster * squares, statistics.cluster * np.sqrt(error), noise, excess=6 * (first_fourth + m**4 * count_fourth) / noise**2) - m**2 * count_noise
         fit = nearest_rank_one(table, np.stack([np.full_like(variance, count_noise), np.maximum(variance, LEAST_SHARE * first_noise)], axis=-2))
-        rows, sums = fit.a[..., :1], fit.a[..., 1:]
-        m = np.clip(np.where(rows != 0, sums / np.where(rows != 0, rows, 1.0), np.sign(sums)), -1.0, 1.0)
+        one, other = fit.a[..., :1], fit.a[..., 1:]
+        m = np.clip(np.where(one != 0, other / np.where(one != 0, one, 1.0), np.sign(other)), -1.0, 1.0)
     return fit
 
 
@@ -147,22 +182,19 @@ def welch_statistic(statistics: MeanStatistics) -> Array:
     return np.asarray(side * np.sqrt(np.maximum(anova_statistic(statistics), 0.0)))
 
 
-def fit_equal_means(statistics: MeanStatistics, total: int | None = None) -> EqualMeans:
+def fit_equal_means(statistics: MeanStatistics) -> EqualMeans:
     """The null that is simulated from.
 
-    Method. Rows by group are moved equally to the public `total` of all groups where there is one and drawn towards equal ones as far as noise explains their spread (`drawn_in`, as the
-            margins of tables). The mean is that of all rows, m·√(1 − Var(m)/m²)⁺: its square would else be too large by its variance, and noise in N counts by m². Σ(c − m)² is the
-            estimate, between 0 and N(1 − m²).
+    Method. Rows by group (`_drawn_rows`); the mean of all rows, m·√(1 − Var(m)/m²)⁺: its square would else be too large by its variance, and noise in N counts by m²; Σ(c − m)² by
+            group (`_drawn_squares`), between 0 and N(1 − m²).
     """
-    moved = statistics.count if total is None else statistics.count + (total - statistics.count.sum(axis=-1, keepdims=True)) / statistics.count.shape[-1]
-    whole = np.maximum(moved.sum(axis=-1, keepdims=True), 0.0)
-    rows = whole * drawn_in(moved, float(np.max(statistics.count_noise.variance)), statistics.cluster)
-    known = np.maximum(whole, 1e-9)
+    rows = _drawn_rows(statistics)
+    known = np.maximum(rows.sum(axis=-1, keepdims=True), 1e-9)
     pooled = np.clip(statistics.first.sum(axis=-1, keepdims=True) / known, -1e3, 1e3)
     error = np.maximum(nearest_means(statistics).variance[..., 1, :].sum(axis=-1, keepdims=True), 0.0) / known**2
     seen = np.clip(pooled, -1.0, 1.0)
     mean = seen * np.sqrt(np.maximum(1 - error / np.maximum(pooled**2, 1e-12), 0.0))
-    squares = np.clip(_squares(replace(statistics, count=moved), seen), 0.0, rows * np.maximum(1 - mean**2, 0.0))
+    squares = np.clip(_drawn_squares(statistics, seen, rows), 0.0, rows * np.maximum(1 - mean**2, 0.0))
     return EqualMeans(np.asarray(mean), np.asarray(rows), np.asarray(squares))
 
 
@@ -183,12 +215,12 @@ def simulated_means(statistics: MeanStatistics, fit: EqualMeans, noise: MeanNois
     squares = k * variances * 2 * gammaincinv(units / 2, uniform[1])
     even = (1 + fit.mean**2) * fit.rows - 2 * fit.mean * first - squares
     error = [noise.law.quantile(uniform[2 + place]) * worth for place, worth in enumerate(noise.worths)]
-    return MeanStatistics(fit.rows + error[0], first + error[1], even + error[2], statistics.count_noise, statistics.first_noise, statistics.even_noise, k)
+    return MeanStatistics(fit.rows + error[0], first + error[1], even + error[2], statistics.count_noise, statistics.first_noise, statistics.even_noise, k, statistics.total)
 
 
-def means_p_value(statistics: MeanStatistics, noise: MeanNoise, statistic: Callable[[MeanStatistics], Array], seed: int, *, total: int | None = None, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> tuple[float, float, int]:
-    """(statistic, p-value, draws) against large values of `statistic`; `total` is the number of rows in all groups where it is public."""
-    fit = fit_equal_means(statistics, total)
+def means_p_value(statistics: MeanStatistics, noise: MeanNoise, statistic: Callable[[MeanStatistics], Array], seed: int, *, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> tuple[float, float, int]:
+    """(statistic, p-value, draws) against large values of `statistic`."""
+    fit = fit_equal_means(statistics)
     groups = fit.rows.shape[-1]
     value = float(statistic(statistics))
 
@@ -236,23 +268,23 @@ class MeansResult(BaselineResult):
         Validity. Size by simulation for 50 to 10 000 rows: benchmarks/tests_size.py. One group has p = 1.
         """
         release, sign = self.release, sign_of(alternative)
-        statistics, column = _mean_statistics(self), release.asked.column
-        noise, total = mean_noise(release), None if release.query.optional else release.public_rows
+        statistics, column = replace(_mean_statistics(self), total=None if release.query.optional else release.public_rows), release.asked.column
+        noise = mean_noise(release)
         if len(self.groups) == 1:
             return Evidence(f"{column} has one mean in all groups", alternative, 0.0, 1.0, "there is nothing to compare")
         if group is None and baseline is None and not sign:
-            value, p, draws = means_p_value(statistics, noise, anova_statistic, seed_of(release), total=total, few=few, many=many)
+            value, p, draws = means_p_value(statistics, noise, anova_statistic, seed_of(release), few=few, many=many)
             return Evidence(f"{column} has one mean in all groups", "some differ", value, p, f"{freedom_text(len(self.groups) - 1)}, null law simulated {draws} times with the released noise")
         low = place_of(baseline, self.groups, "baseline=")
         high = place_of(group, self.groups, "group=") if group is not None else (1 if low == 0 else 0)
         chosen = _integers(self, len(self.groups))[:, [low, high]]
-        pair = decode_means(release.query, release.mechanism, chosen, public_rows=None, cluster=release.neighbors.rows)
+        pair = replace(decode_means(release.query, release.mechanism, chosen, public_rows=None, cluster=release.neighbors.rows), total=statistics.total if len(self.groups) == 2 else None)
 
         def statistic(given: MeanStatistics) -> Array:
             value = welch_statistic(given)
             return np.asarray(sign * value if sign else np.abs(value))
 
-        value, p, draws = means_p_value(pair, noise, statistic, seed_of(release), total=total if len(self.groups) == 2 else None, few=few, many=many)
+        value, p, draws = means_p_value(pair, noise, statistic, seed_of(release), few=few, many=many)
         return Evidence(f"{column} has one mean in {self.groups[high]} and {self.groups[low]}", alternative, value if sign >= 0 else -value, p, f"Welch type, null law simulated {draws} times with the released noise")
 
 

@@ -20,7 +20,7 @@ from discreet.inference.laws import Array, Noise, allow_for_noisy_variance, half
 
 @dataclass(frozen=True)
 class MeanStatistics:
-    """Noisy count, sum and spread of c by cell; `cluster` rows of one unit may be perfectly alike."""
+    """Noisy count, sum and spread of c by cell; `cluster` rows of one unit may be perfectly alike; `total` is the number of rows in all cells where it is public."""
 
     count: Array
     first: Array
@@ -29,6 +29,7 @@ class MeanStatistics:
     first_noise: Noise
     even_noise: Noise
     cluster: int = 1
+    total: int | None = None
 
     @property
     def mean(self) -> Array:
@@ -65,19 +66,27 @@ class MeanStatistics:
         """Sampling variance of T(m), never negative; rows of one unit are allowed to be perfectly correlated."""
         return np.asarray(self.cluster * np.maximum(self.squares(), 0.0))
 
+    def squares_about(self, m: Array, rows: Array) -> tuple[Array, Array, Array]:
+        """(Σ(c−m)² less the part of its error that T(m) predicts, the variance of its noise before, and what that part takes off it); Σ(c−m)² counts these rows. It may be negative.
+
+        Method. The noise in T(m) and in Σ(c−m)² has the covariance s, and Var T(m) = V solves V = noise + Σ(c−m)² − s·T(m)/V.
+        """
+        v_count, v_first, deviation = self.count_noise.variance, self.first_noise.variance, self.first - m * self.count
+        shared = -2 * m * v_first - m * (1 + m**2) * v_count
+        noise = v_first + m**2 * v_count
+        base = noise + (1 + m**2) * rows - self.even - 2 * m * self.first
+        total = np.maximum((base + np.sqrt(np.maximum(base**2 - 4 * shared * deviation, 0.0))) / 2, noise + 1e-300)
+        error = (1 + m**2) ** 2 * v_count + self.even_noise.variance + 4 * m**2 * v_first
+        return np.asarray(base - noise - shared * deviation / total), np.asarray(error), np.asarray(shared**2 / total)
+
     def covers(self, m: Array, level: float, target: str, student: Array) -> npt.NDArray[np.bool_]:
         """Whether the interval contains the candidate mean m; `student` widens it for the estimated variance."""
         deviation = self.first - m * self.count
         noise = self.first_noise + self.count_noise.scaled(m)
         if target == "data":
             return np.asarray(np.abs(deviation) <= half_width(level, 0.0 * deviation, noise))
-        v_count, v_first = self.count_noise.variance, self.first_noise.variance
-        shared = -2 * m * v_first - m * (1 + m**2) * v_count  # covariance of the noise in T(m) and in Σ(c−m)²
-        base = noise.variance + (1 + m**2) * self.count - self.even - 2 * m * self.first
-        total = np.maximum((base + np.sqrt(np.maximum(base**2 - 4 * shared * deviation, 0.0))) / 2, noise.variance + 1e-300)
-        squares = base - noise.variance - shared * deviation / total  # uncorrelated with T(m): total = Var T(m) solves its own equation
-        error = (1 + m**2) ** 2 * v_count + self.even_noise.variance + 4 * m**2 * v_first - shared**2 / total
-        sampling, factor = allow_for_noisy_variance(level, self.cluster * squares, self.cluster * np.sqrt(np.maximum(error, 0.0)), noise.variance)
+        squares, error, predicted = self.squares_about(m, self.count)
+        sampling, factor = allow_for_noisy_variance(level, self.cluster * squares, self.cluster * np.sqrt(np.maximum(error - predicted, 0.0)), noise.variance)
         return np.asarray(np.abs(deviation) <= half_width(level, sampling, noise) * factor * student)
 
 
