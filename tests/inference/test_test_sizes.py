@@ -44,7 +44,7 @@ def test_many_groups_of_means_are_tested_as_one_by_one():
     assert (rejected[clear] == (p <= 0.05)[clear]).all()
 
 
-@pytest.mark.parametrize(("name", "rows", "spend", "repetitions"), [("two ½+", 50, ("epsilon", 0.1), 20_000), ("two ½−", 200, ("epsilon", 0.1), 20_000), ("two .05²+", 200, ("mu", 0.25), 20_000), ("χ² 3×4+", 200, ("epsilon", 0.1), 10_000), ("ranks 2×8−", 50, ("epsilon", 0.5), 8000), ("fit+", 200, ("epsilon", 2.0), 20_000), ("Welch", 200, ("epsilon", 2.0), 8000)])
+@pytest.mark.parametrize(("name", "rows", "spend", "repetitions"), [("two ½+", 50, ("epsilon", 0.1), 20_000), ("two ½−", 200, ("epsilon", 0.1), 20_000), ("two .05²+", 200, ("mu", 0.25), 20_000), ("χ² 3×4+", 200, ("epsilon", 0.1), 10_000), ("ranks 2×8−", 50, ("epsilon", 0.5), 8000), ("fit+", 200, ("epsilon", 2.0), 20_000), ("Welch", 200, ("epsilon", 2.0), 8000), ("Welch .7", 50, ("mu", 1.0), 8000)])
 def test_size_is_nominal(name, rows, spend, repetitions):
     rejected = SIZE.null_tests(np.random.default_rng(9), rows, *spend, repetitions)[name]()
     assert abs(np.mean(rejected) - 0.05) < limit(repetitions)

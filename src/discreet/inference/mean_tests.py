@@ -119,11 +119,11 @@ def _drawn_rows(statistics: MeanStatistics) -> Array:
 
 
 def _drawn_squares(statistics: MeanStatistics, m: Array, drawn: Array) -> Array:
-    """Σ(c − m)² by group, towards one variance per row as far as noise explains what the groups differ by; may be negative. `drawn` are rows by group."""
+    """Σ(c − m)² by group; more than two are drawn towards one variance per row by the positive-part rule of James and Stein (as margins, `drawn_in`). May be negative. `drawn` are rows by group."""
     squares, error, predicted = statistics.squares_about(m, _rows(statistics))
     together = drawn * squares.sum(axis=-1, keepdims=True) / np.maximum(drawn.sum(axis=-1, keepdims=True), 1e-300)
     apart = squares - together
-    expected = (error - predicted).sum(axis=-1, keepdims=True) * (1 - 1 / drawn.shape[-1])
+    expected = (error - predicted).sum(axis=-1, keepdims=True) * (1 - 2 / drawn.shape[-1])
     return np.asarray(together + np.maximum(1 - expected / np.maximum((apart**2).sum(axis=-1, keepdims=True), 1e-200), 0.0) * apart)
 
 
