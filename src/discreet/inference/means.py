@@ -75,9 +75,9 @@ class MeanStatistics:
         shared = -2 * m * v_first - m * (1 + m**2) * v_count
         noise = v_first + m**2 * v_count
         base = noise + (1 + m**2) * rows - self.even - 2 * m * self.first
-        total = np.maximum((base + np.sqrt(np.maximum(base**2 - 4 * shared * deviation, 0.0))) / 2, noise + 1e-300)
+        spread = np.maximum((base + np.sqrt(np.maximum(base**2 - 4 * shared * deviation, 0.0))) / 2, noise + 1e-300)  # V
         error = (1 + m**2) ** 2 * v_count + self.even_noise.variance + 4 * m**2 * v_first
-        return np.asarray(base - noise - shared * deviation / total), np.asarray(error), np.asarray(shared**2 / total)
+        return np.asarray(base - noise - shared * deviation / spread), np.asarray(error), np.asarray(shared**2 / spread)
 
     def covers(self, m: Array, level: float, target: str, student: Array) -> npt.NDArray[np.bool_]:
         """Whether the interval contains the candidate mean m; `student` widens it for the estimated variance."""
