@@ -100,6 +100,18 @@ class DataShapeRefused(DiscreetError, ValueError):
     """The data's outer shape does not fit (columns of different lengths, a declared column is absent)."""
 
 
+class SourceChanged(DiscreetError):
+    """A file is not the one that was declared; the text is always the same."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a question",
+            "a file of the data set changed after it was declared, or is gone",
+            "columns, types and public counts were read from the file as it was, and answers add up for one table only",
+            "declare the data set again and open a session on the same ledger; answers that were stored can still be read under their keys",
+        )
+
+
 class MissingExtra(DiscreetError, ImportError):
     """An optional dependency is not installed."""
 

@@ -174,43 +174,61 @@ def numba_scatter() -> Scatter | None:
     return compiled
 
 
-def cell_sums(cells: Integers, size: int, terms: Sequence[tuple[Factors, int]], scatter: Scatter | None = None) -> ObjectIntegers:
-    """Σ of each term over the rows of each cell: exact Python integers of shape (size, len(terms)).
+class CellSums:
+    """Σ of each term over the rows of each cell, of any number of batches of rows, exact.
 
-    `cells` holds 0 … size−1 or −1 (no cell); a term is its factors' codes and the bits of its largest magnitude.
+    `bits` holds, for each term, those of its largest magnitude.
     """
-    if scatter is None:
-        scatter = (numba_scatter() if cells.size >= NUMBA_ROWS else None) or scatter_numpy
-    result = np.empty((size, len(terms)), dtype=object)
-    for position, (factors, bits) in enumerate(terms):
-        result[:, position] = _one_term(cells, size, factors, bits, scatter)
-    return result
+
+    def __init__(self, size: int, bits: Sequence[int], scatter: Scatter = scatter_numpy) -> None:
+        self._size, self._bits, self._scatter = size, tuple(bits), scatter
+        self._low = [Totals((size,)) for _ in bits]
+        self._high = [Totals((size,)) if one > NARROW_BITS else None for one in bits]
+        self._rows = min(max(CACHED_ROWS, 1 << size.bit_length()), SUM_ROWS)  # of a block: in the cache, and not below the cells
+
+    def add(self, cells: Integers, terms: Sequence[Factors]) -> None:
+        """Adds rows: `cells` holds 0 … size−1 or −1 (no cell), and a term its factors' codes; the empty term counts rows."""
+        rows = min(self._rows, cells.size)
+        here, product, low = (np.empty(rows, dtype=np.int64) for _ in range(3))
+        for start in range(0, cells.size, max(rows, 1)):
+            block = slice(start, min(start + rows, cells.size))
+            length = block.stop - start
+            np.copyto(here[:length], cells[block])
+            for place, factors in enumerate(terms):
+                self._add_term(place, here[:length], _product(factors, block, product[:length]), low[:length])
+
+    def _add_term(self, place: int, cells: Integers, term: npt.NDArray[np.int64], part: npt.NDArray[np.int64]) -> None:
+        bits, high = self._bits[place], self._high[place]
+        if high is None:
+            self._scatter(self._low[place].reserve(cells.size << bits), cells, term)
+            return
+        np.bitwise_and(term, (1 << SPLIT_BITS) - 1, out=part)
+        self._scatter(self._low[place].reserve(cells.size << SPLIT_BITS), cells, part)
+        np.right_shift(term, SPLIT_BITS, out=part)
+        self._scatter(high.reserve(cells.size << (bits - SPLIT_BITS)), cells, part)
+
+    def total(self) -> ObjectIntegers:
+        """Python integers of shape (size, terms)."""
+        result = np.empty((self._size, len(self._bits)), dtype=object)
+        for place, (low, high) in enumerate(zip(self._low, self._high, strict=True)):
+            result[:, place] = low.total() if high is None else high.total() * (1 << SPLIT_BITS) + low.total()
+        return result
 
 
-def _one_term(cells: Integers, size: int, factors: Factors, bits: int, scatter: Scatter) -> ObjectIntegers:
+def scatter_for(rows: int) -> Scatter:
+    """How blocks are added: compiled where that pays for about so many rows."""
+    return (numba_scatter() if rows >= NUMBA_ROWS else None) or scatter_numpy
+
+
+def _product(factors: Factors, block: slice, out: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The product of some rows' codes, 1 for no factor, in `out`."""
     if not factors:
-        return np.bincount(cells.astype(np.int64) + 1, minlength=size + 1)[1:].astype(object)
-    low, high = Totals((size,)), Totals((size,))
-    for start in range(0, cells.size, SUM_ROWS):
-        block = slice(start, start + SUM_ROWS)
-        here = cells[block].astype(np.int64)
-        term = _product(factors, block)
-        if bits <= NARROW_BITS:
-            scatter(low.reserve(here.size << bits), here, term)
-        else:
-            scatter(low.reserve(here.size << SPLIT_BITS), here, term & ((1 << SPLIT_BITS) - 1))
-            scatter(high.reserve(here.size << (bits - SPLIT_BITS)), here, term >> SPLIT_BITS)
-    if bits <= NARROW_BITS:
-        return low.total()
-    total: ObjectIntegers = high.total() * (1 << SPLIT_BITS) + low.total()
-    return total
-
-
-def _product(factors: Factors, block: slice) -> npt.NDArray[np.int64]:
-    term = factors[0][block].astype(np.int64)
+        out.fill(1)
+        return out
+    np.copyto(out, factors[0][block])
     for factor in factors[1:]:
-        term *= factor[block]
-    return term
+        np.multiply(out, factor[block], out=out)
+    return out
 
 
 def grouped(columns: Sequence[tuple[Integers, int]]) -> tuple[list[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:

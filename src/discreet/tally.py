@@ -56,6 +56,16 @@ def tally_of_cells(cells: int, values: npt.NDArray[np.signedinteger]) -> Tally:
     return Tally(cells, places.astype(np.int64), counts.astype(np.int64))
 
 
+def merged_tally(cells: int, tallies: Sequence[Tally]) -> Tally:
+    """The tally of all rows, from those of parts of them."""
+    if not tallies:
+        return Tally(cells, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    places, inverse = np.unique(np.concatenate([tally.places for tally in tallies]), return_inverse=True)
+    counts = np.zeros(len(places), dtype=np.int64)
+    np.add.at(counts, inverse, np.concatenate([tally.counts for tally in tallies]))
+    return Tally(cells, places, counts)
+
+
 @dataclass(frozen=True, eq=False)
 class KeyCounts:
     """Counts of rows by keys that nobody declared: `names` in the order of their text, `counts` at least 1 each.

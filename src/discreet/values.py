@@ -28,29 +28,49 @@ Codes = NDArray[np.int64]
 
 
 def number_of(value: Any) -> float:
-    """A value as a float: numbers as they are (too large: ±inf), text by the decimal grammar, anything else NaN."""
+    """A value as a float: numbers as they are (too large: ±inf), text by the decimal grammar, anything else NaN.
+
+    The value's own methods are not asked, and whatever they raise is caught: no value makes reading fail.
+    """
     kind = type(value)
     if kind is float:
         return float(value)
-    if issubclass(kind, str):
-        parsed = text_number(str.__str__(value))
-        return math.nan if parsed is None else parsed
-    if issubclass(kind, (bool, np.bool_)):
-        return 1.0 if value else 0.0
-    if issubclass(kind, (int, np.integer)):
-        whole = int.__index__(value) if issubclass(kind, int) else int(value)
-        try:
-            return float(whole)
-        except OverflowError:
-            return math.inf if whole > 0 else -math.inf
-    if issubclass(kind, float):
-        return float.__float__(value)
-    if issubclass(kind, np.floating):
-        with np.errstate(all="ignore"):
-            return float(value)
-    if issubclass(kind, Decimal):
-        return math.nan if Decimal.is_nan(value) else Decimal.__float__(value)
+    try:
+        if issubclass(kind, str):
+            parsed = text_number(str.__str__(value))
+            return math.nan if parsed is None else parsed
+        if issubclass(kind, (bool, np.bool_)):
+            return 1.0 if value else 0.0
+        whole = whole_of(value)
+        if whole is not None:
+            return _whole_float(whole)
+        if issubclass(kind, float):
+            return float.__float__(value)
+        if issubclass(kind, np.floating):
+            with np.errstate(all="ignore"):
+                return float(np.generic.astype(value, np.float64))
+        if issubclass(kind, Decimal):
+            return math.nan if Decimal.is_nan(value) else Decimal.__float__(value)
+    except Exception:  # decided by this value alone
+        return math.nan
     return math.nan
+
+
+def whole_of(value: Any) -> int | None:
+    """A value that is a whole number, as an int; None for anything else (a span of time is none, though numpy calls it an integer)."""
+    kind = type(value)
+    if issubclass(kind, int):
+        return int.__index__(value)
+    if issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64):
+        return int(np.generic.item(value))
+    return None
+
+
+def _whole_float(whole: int) -> float:
+    try:
+        return float(whole)
+    except OverflowError:
+        return math.inf if whole > 0 else -math.inf
 
 
 def boolean_of(value: Any, otherwise: int) -> int:

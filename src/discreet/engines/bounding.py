@@ -2,8 +2,8 @@
 
 Within a unit, rows are put in a pseudo-random order: a hash of the unit's id, of the row's encoded content
 (all declared columns, by sorted name; of an Open column the MD5 of its key) and of the number of earlier copies of the same content; ties go by the
-content itself. The first `max_rows` are kept; a row without an id belongs to nobody and counts nowhere. Only whole-number arithmetic below 2**63 is used, so numpy
-and a database compute the same order.
+content itself. The first `max_rows` are kept; a row without an id belongs to nobody and counts nowhere. Only whole-number arithmetic below 2**63 is used, so that
+every engine computes the same order.
 
 Theorem.  Changing one unit's rows changes which rows are kept of that unit only, and at most max_rows of them;
           the kept rows do not depend on the order in which rows are stored.
@@ -46,7 +46,7 @@ class Content:
 def unit_seed(text: str) -> int:
     """The start of a unit's hash chain: the last eight bytes of the MD5 of its id's text, modulo the prime.
 
-    MD5 serves as a mixing function that databases have too; nothing here is a secret.
+    MD5 serves as a mixing function; nothing here is a secret.
     """
     digest = hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest()
     return int.from_bytes(digest[8:], "little") % PRIME
@@ -105,13 +105,3 @@ def final_hash(value: Labels) -> Labels:
 
 def _mix(value: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return (value * value + value * MULTIPLIER + INCREMENT) % PRIME
-
-
-def mix_sql(value: str) -> str:
-    """`_mix` as a database expression over BIGINT; `value` appears three times, so it should be short."""
-    return f"(({value} * {value} + {value} * {MULTIPLIER} + {INCREMENT}) % {PRIME})"
-
-
-def step_sql(value: str, part: str) -> str:
-    """What `hash_step` mixes, as a database expression over BIGINT."""
-    return f"(({value} * {MULTIPLIER} + {part}) % {PRIME})"

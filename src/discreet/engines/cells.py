@@ -1,39 +1,57 @@
 """The cells of one column in memory, read by the total rules of `schema.py`.
 
-A column arrives as numbers, booleans or Python objects. Whatever a cell holds, reading it gives a number,
-a code or "missing"; no cell can raise, warn or drop a row.
+A column arrives as numbers, booleans, text, decimals or Python objects. Whatever a cell holds, reading it gives a number,
+a code or "missing"; no cell can raise, warn or drop a row, and none decides how another is read: what a column is follows from its type alone.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
 from discreet.schema import LARGEST_EXACT_FLOAT, LONGEST_KEY, MOST_KEY_DIGITS, Boolean, Category
-from discreet.values import boolean_of, booleans_of, levels_of, number_of
+from discreet.values import boolean_of, booleans_of, levels_of, number_of, whole_of
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
+Labels = npt.NDArray[np.signedinteger[Any]]
 NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
 NAN = math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One column as read: numbers or booleans with a mask of missing cells, text or missing, Python objects, or nothing usable."""
+    """One column as read: numbers or booleans with a mask of missing cells, text or missing, decimals, Python objects, or nothing usable."""
 
-    kind: Literal["number", "boolean", "text", "objects", "nothing"]
+    kind: Literal["number", "boolean", "text", "decimal", "objects", "nothing"]
     values: Any
     missing: npt.NDArray[np.bool_] | None
     length: int
+
+
+class Texts(Protocol):
+    """A text column."""
+
+    def __iter__(self) -> Iterator[str | None]:
+        """Its cells one by one."""
+        ...
+
+    def labelled(self) -> tuple[Labels, list[str | None]]:
+        """A label 0, 1, … for each cell (−1: missing) and each label's text, each text once; None: it is not Unicode."""
+        ...
+
+    def numbers(self) -> Floats:
+        """Each cell as a number, NaN where it is missing or no number."""
+        ...
 
 
 def cells_from_array(array: npt.NDArray[Any]) -> Cells:
@@ -57,7 +75,13 @@ def cells_from_sequence(cells: Sequence[Any]) -> Cells:
 
 def cells_from_series(series: nw.Series[Any]) -> Cells:
     """Cells of a pandas, polars or pyarrow column."""
-    dtype, length = series.dtype, len(series)
+    length = len(series)
+    if series.implementation.is_pyarrow():
+        cells: Cells = _arrow().cells_from_arrow(series.to_native())
+        return cells
+    if str(getattr(series.to_native(), "dtype", "")) == "object":  # by its first cells narwhals would call it text, or not
+        return Cells("objects", _python_cells(series), None, length)
+    dtype = series.dtype
     if isinstance(dtype, NOT_NUMBERS):
         return Cells("nothing", None, None, length)
     if dtype in (nw.Float32, nw.Float64):
@@ -73,30 +97,46 @@ def cells_from_series(series: nw.Series[Any]) -> Cells:
         values = series.fill_null(False).to_numpy() if gone.any() else series.to_numpy()
         return Cells("boolean", np.asarray(values, dtype=bool), _mask(gone), length)
     if dtype == nw.String:
-        return Cells("text", Texts(series), None, length)
+        return Cells("text", _texts(series), None, length)
     return Cells("objects", _python_cells(series), None, length)
 
 
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """A text column: its cells one by one (text or None), or all at once as labels."""
+def _texts(series: nw.Series[Any]) -> Texts:
+    """A text column through Arrow, or one by one where Arrow is not there or cannot hold a cell: the same texts."""
+    try:
+        texts: Texts = _arrow().cells_from_arrow(series.to_arrow()).values
+        return texts
+    except Exception:
+        return PlainTexts(_python_cells(series))
 
-    series: nw.Series[Any]
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(_python_cells(self.series))
+def _arrow() -> Any:
+    return importlib.import_module("discreet.engines.arrow_cells")  # pyarrow is optional
 
-    def labelled(self) -> tuple[npt.NDArray[np.int64], list[str | None]] | None:
-        """A label 0, 1, … for each cell (−1: missing) and each label's text, through Arrow; None where Arrow cannot."""
-        try:
-            encoded = self.series.to_arrow().dictionary_encode()
-            labels = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        except Exception:  # no Arrow, or text that it cannot hold: cells are then read one by one
-            return None
-        try:
-            return labels, encoded.dictionary.to_pylist()
-        except Exception:  # one text is not UTF-8: it is no key, alone
-            return labels, [_scalar(text) for text in encoded.dictionary]
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PlainTexts:
+    """A text column as a list of Python cells; what is no text is missing."""
+
+    cells: Sequence[Any]
+
+    def __iter__(self) -> Iterator[str | None]:
+        return (str.__str__(cell) if issubclass(type(cell), str) else None for cell in self.cells)
+
+    def labelled(self) -> tuple[Labels, list[str | None]]:
+        found: dict[str | None, int] = {}
+        labels = np.fromiter((found.setdefault(text, len(found)) for text in self), dtype=np.int64, count=len(self.cells))
+        return labels, list(found)
+
+    def numbers(self) -> Floats:
+        return np.fromiter(map(number_of, self), dtype=np.float64, count=len(self.cells))
+
+
+def distinct_texts(labels: Labels, texts: list[str | None]) -> tuple[Labels, list[str | None]]:
+    """The same cells with each text once: a dictionary may list a text twice."""
+    found: dict[str | None, int] = {}
+    places = [found.setdefault(text, len(found)) for text in texts]
+    return (labels, texts) if len(found) == len(texts) else (np.array([*places, -1], dtype=np.int64)[labels], list(found))
 
 
 def _mask(gone: Any) -> npt.NDArray[np.bool_] | None:
@@ -107,13 +147,13 @@ def _mask(gone: Any) -> npt.NDArray[np.bool_] | None:
 def _python_cells(series: nw.Series[Any]) -> list[Any]:
     try:
         return list(series.to_list())
-    except Exception:  # text that is not UTF-8, a date that Python has not: such cells match nothing, alone
-        return [_scalar(scalar) for scalar in series.to_native()]
+    except Exception:  # a date that Python has not, say: such cells match nothing, alone
+        return [_python_cell(series, row) for row in range(len(series))]
 
 
-def _scalar(scalar: Any) -> Any:
+def _python_cell(series: nw.Series[Any], row: int) -> Any:
     try:
-        return scalar.as_py()
+        return series.item(row)
     except Exception:
         return None
 
@@ -122,7 +162,10 @@ def numbers(cells: Cells) -> Floats:
     """Every cell as a float64, NaN where it is missing or not a number."""
     if cells.kind == "nothing":
         return np.full(cells.length, NAN)
-    if cells.kind in ("text", "objects"):
+    if cells.kind in ("text", "decimal"):
+        read: Floats = cells.values.numbers()
+        return read
+    if cells.kind == "objects":
         return np.fromiter(map(number_of, cells.values), dtype=np.float64, count=cells.length)
     with np.errstate(all="ignore"):
         values: Floats = cells.values.astype(np.float64, copy=cells.missing is not None)  # nobody writes into what is read
@@ -139,9 +182,18 @@ def boolean_codes(cells: Cells, column: Boolean) -> Codes:
         if cells.missing is not None:
             codes[cells.missing] = otherwise
         return codes
-    if cells.kind in ("text", "objects"):
+    if cells.kind == "text":
+        return _by_text(cells.values, lambda text: boolean_of(text, otherwise), otherwise)
+    if cells.kind == "objects":
         return np.fromiter((boolean_of(cell, otherwise) for cell in cells.values), dtype=np.int32, count=cells.length)
     return booleans_of(numbers(cells), otherwise).astype(np.int32)
+
+
+def _by_text(texts: Texts, read: Callable[[str], int], otherwise: int) -> Codes:
+    """What `read` gives for each text, once a distinct text; `otherwise` where there is none."""
+    labels, distinct = texts.labelled()
+    codes = np.array([*(otherwise if text is None else read(text) for text in distinct), otherwise], dtype=np.int32)
+    return codes[labels]
 
 
 def category_codes(cells: Cells, column: Category) -> Codes:
@@ -152,9 +204,8 @@ def category_codes(cells: Cells, column: Category) -> Codes:
         if cells.missing is not None:
             codes[cells.missing] = levels.otherwise
         return codes
-    if cells.kind == "text":  # a missing cell is no key of `texts` either
-        find, otherwise = levels.texts.get, levels.otherwise
-        return np.fromiter([find(cell, otherwise) for cell in cells.values], dtype=np.int32, count=cells.length)
+    if cells.kind == "text":
+        return _by_text(cells.values, levels, levels.otherwise)
     if cells.kind == "objects":
         return np.fromiter(map(levels, cells.values), dtype=np.int32, count=cells.length)
     return levels.of_numbers(numbers(cells)).astype(np.int32)
@@ -170,8 +221,7 @@ def open_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
         return labels, ["false", "true"]
     if cells.kind == "number":
         return _open_numbers(cells)
-    read = cells.values.labelled() if isinstance(cells.values, Texts) else None
-    return _with_keys(*(read or _open_objects(cells)))
+    return _with_keys(*(cells.values.labelled() if cells.kind == "text" else _open_objects(cells)))
 
 
 def _open_numbers(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -198,8 +248,8 @@ def open_text(cell: Any) -> str | None:
         return str.__str__(cell)
     if issubclass(type(cell), (bool, np.bool_)):
         return "true" if cell else "false"
-    if issubclass(type(cell), (int, np.integer)):
-        whole = int.__index__(cell) if issubclass(type(cell), int) else int(cell)
+    whole = whole_of(cell)
+    if whole is not None:
         return str(whole) if abs(whole) < 10**MOST_KEY_DIGITS else None
     if issubclass(type(cell), (float, np.floating)):
         number = number_of(cell)
@@ -207,7 +257,12 @@ def open_text(cell: Any) -> str | None:
     if issubclass(type(cell), Decimal):
         small = Decimal.is_finite(cell) and (Decimal.is_zero(cell) or Decimal.adjusted(cell) < MOST_KEY_DIGITS)
         return str(Decimal.__int__(cell)) if small and Decimal.__eq__(cell, Decimal.__int__(cell)) else None
-    return str(cell) if type(cell) is uuid.UUID else None
+    return _uuid_text(cell)
+
+
+def _uuid_text(cell: Any) -> str | None:
+    number = cell.int if type(cell) is uuid.UUID else None
+    return str(uuid.UUID(int=number)) if type(number) is int and 0 <= number < 1 << 128 else None
 
 
 def _with_keys(labels: npt.NDArray[np.int64], texts: Sequence[str | None]) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -233,7 +288,10 @@ def unit_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
 
     Ids are compared by value: text by code points, numbers by value.
     """
-    if cells.kind in ("text", "objects"):
+    if cells.kind == "text":
+        texts, distinct = cells.values.labelled()
+        return _held_labels(texts, distinct)
+    if cells.kind in ("objects", "decimal"):
         return _label_objects(map(unit_key, cells.values), cells.length)
     if cells.kind == "boolean":
         return _label_objects((("true" if cell else "false") if known else None for cell, known in zip(cells.values, _known(cells), strict=True)), cells.length)
@@ -246,6 +304,15 @@ def unit_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
     labels = np.full(cells.length, -1, dtype=np.int64)
     labels[known] = inverse
     return labels, [seed_text(number) for number in distinct.tolist()]
+
+
+def _held_labels(labels: Labels, texts: Sequence[str | None]) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """The same units, numbered among those that some row holds (a dictionary may list others); a text that is not Unicode is no id."""
+    held = np.bincount(labels[labels >= 0], minlength=len(texts)) > 0
+    kept = [place for place, text in enumerate(texts) if text is not None and held[place]]
+    places = np.full(len(texts) + 1, -1, dtype=np.int64)  # the last one is for the label −1
+    places[kept] = np.arange(len(kept))
+    return places[labels], [texts[place] or "" for place in kept]
 
 
 def _known(cells: Cells) -> npt.NDArray[np.bool_]:
@@ -264,14 +331,15 @@ def unit_key(cell: Any) -> str | int | float | Decimal | None:
         return str.__str__(cell)
     if issubclass(type(cell), (bool, np.bool_)):
         return "true" if cell else "false"
-    if issubclass(type(cell), (int, np.integer)):
-        return int.__index__(cell) if issubclass(type(cell), int) else int(cell)
+    whole = whole_of(cell)
+    if whole is not None:
+        return whole
     if issubclass(type(cell), (float, np.floating)):
         number = number_of(cell)
         return None if math.isnan(number) else number
     if issubclass(type(cell), Decimal):
         return None if Decimal.is_nan(cell) else Decimal(cell)
-    return str(cell) if type(cell) is uuid.UUID else None
+    return _uuid_text(cell)
 
 
 def seed_text(key: str | int | float | Decimal) -> str:

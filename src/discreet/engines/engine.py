@@ -60,6 +60,10 @@ class Engine(Protocol):
         """Rows under row-level Replace, distinct units under Replace(unit=), None under AddRemove."""
         ...
 
+    def unchanged(self) -> bool:
+        """Whether the source is still the one that was declared; a question to another one is refused."""
+        ...
+
     def describe(self) -> dict[str, Any]:
         """Public facts only: the kind of source, its name and the names of its columns."""
         ...

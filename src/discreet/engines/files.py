@@ -1,48 +1,74 @@
-"""Parquet and CSV files, through DuckDB: clamping, encoding, bounding and summing happen inside the database.
+"""Parquet and CSV files: rows are read in batches, and a batch is answered by the engine in memory.
 
-Every query opens its own in-process database, so an engine can be used from several threads. What spills to
-disk goes to a private folder that is removed afterwards.
+There is one reading of a cell, `arrow_cells` and `cells`, whatever a column holds and wherever it comes from: no database plans, reorders or
+shortens a pass by what it knows of the values, and no cell decides how another one is read. Sums of batches are sums of whole numbers, so that the
+size of batches, their order and the number of threads do not matter.
 
-CSV is read with fixed options (comma, double quotes, a header; every cell is text), so no row can change how
-others are read: a row with too few fields has missing cells, further fields are ignored, a blank line is no
-row, an empty field is missing, bytes that are not UTF-8 read as U+FFFD, and a quote that is never closed makes
-the rest of the file one field. What is protected is the table that is read in this way. A file that cannot be
-read at all (a broken Parquet footer or page) gives one fixed error without contents.
+A unit's rows must be bounded together. They are dealt out by their unit to parts that fit in memory, on disk in a private folder that is removed
+afterwards, and each part is then a data set of whole units.
+
+A file is what it was when it was declared, or it is refused: its size, its times, its place on the disk, its header or footer and its first and
+last bytes (by a keyed digest that nobody sees) are looked at before and after every pass. A file that cannot be read (a broken footer or page)
+gives one fixed error without contents.
 """
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import csv
-import glob
+import hashlib
 import importlib
 import os
+import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from discreet import kernels
 from discreet.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
-from discreet.engines.memory import MemoryEngine, memory_engine_from_frame
-from discreet.engines.models import ModelCodes, ModelRows, level_columns
-from discreet.engines.selection import Selection
-from discreet.engines.sql import identifier, source_kind, text_literal, unit_sql
-from discreet.errors import DataShapeRefused, InvalidParameter, MissingExtra
+from discreet.engines.memory import MemoryEngine, sums_of
+from discreet.engines.models import ModelCodes, ModelRows
+from discreet.errors import DataShapeRefused, InvalidParameter, MissingExtra, SourceChanged
+from discreet.model_kernels import in_threads
 from discreet.neighbors import Neighbors
 from discreet.queries import GramPlan, OpenPlan, SumsPlan, TallyPlan
 from discreet.queries.model import EstimatingPlan, Model
 from discreet.queries.parts import PartsPlan
-from discreet.queries.pieces import NumberPiece
 from discreet.queries.residuals import ResidualPlan
 from discreet.schema import Category, Schema
-from discreet.tally import KeyCounts, Tally, key_counts
+from discreet.tally import COUNTED_CELLS, KeyCounts, Tally, key_counts, merged_tally, tally_of_counts
 
 FORMATS = ("parquet", "csv")
-CHUNK = 1 << 22
+BATCH_ROWS = 1 << 17
+KEYED_ROWS = 1 << 20  # of a batch of which keys are counted: the fewer batches, the fewer times a key is met
+SEVERAL_THREADS = 1 << 22  # bytes of files from which on several threads read them
+READ_ENDS = 1 << 16  # bytes at the beginning and the end of a file that are looked at again
+State = TypeVar("State")
 Result = TypeVar("Result")
+Batch = tuple[dict[str, Any], int]  # Arrow arrays by column name, and the number of rows
+Task = Callable[[], Iterator[Batch]]
+
+
+class Source(Protocol):
+    """One file: the names of its columns, their Arrow types, and its rows in batches."""
+
+    columns: list[str]
+    types: dict[str, Any]
+
+    def tasks(self, names: Sequence[str], rows: int) -> Iterator[Task]:
+        """What can be done side by side: each task gives batches of some columns."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What is remembered of a file, to notice that it changed; the key of its digest is forgotten with the engine, and neither is shown."""
+
+    facts: tuple[int, ...]
+    digest: bytes
 
 
 class FileEngine:
@@ -52,232 +78,246 @@ class FileEngine:
         listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths) if isinstance(paths, Sequence) else []
         if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
             raise InvalidParameter("path", "neither a path nor a list of paths", "data are read from files", "pass for example 'survey.parquet'")
-        self._duckdb = _duckdb()
-        self.schema, self.neighbors = schema, neighbors
-        self._paths, self._format = tuple(os.path.abspath(os.fspath(path)) for path in listed), format
         if format not in FORMATS:
             raise InvalidParameter("format=", f"{format!r} is not known", "it decides how a file is read", "use 'parquet' or 'csv'")
+        self._arrow = _arrow_cells()
+        self.schema, self.neighbors = schema, neighbors
+        self._paths, self._format = tuple(os.path.abspath(os.fspath(path)) for path in listed), format
         for name, column in schema.items():
             if isinstance(column, Category):
                 _require_text(name, column)
-        self._headers: dict[str, list[str]] = {}
-        self._types = self._check_columns()
+        self._key = secrets.token_bytes(32)
+        self._sources, self._seen = self._opened()
+        self._readings = self._check_columns()
         self._models = ModelRows(self._model_codes)
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
         """Σ of each term over the rows of each cell: Python integers of shape (cells, terms), in one pass."""
-
-        def work(connection: Any, folder: str) -> ObjectIntegers:
-            result = np.full((plan.cells, len(plan.terms)), 0, dtype=object)
-            for cell, *sums in connection.execute(self._selection(connection, folder, plan).sums(plan)).fetchall():
-                if cell is not None:
-                    result[cell, :] = [int(value or 0) for value in sums]
-            return result
-
-        return self._run(work, lambda engine: engine.sums(plan))
+        states = self._fold(plan.columns, lambda: sums_of(plan, self._bytes() >> 3), lambda sums, _, part: part.add_sums(plan, sums))
+        return np.asarray(sum((state.total() for state in states[1:]), states[0].total()))
 
     def gram(self, plan: GramPlan) -> ObjectIntegers:
-        """Σ of all pairwise products of the factors: codes are streamed in blocks, products are exact."""
-
-        def work(connection: Any, folder: str) -> ObjectIntegers:
-            query = self._selection(connection, folder, plan).codes(plan)
-            reader = connection.sql(query).to_arrow_reader(1 << 17)  # streams; execute would hold all rows
-            blocks = (tuple(column.to_numpy(zero_copy_only=False) for column in batch.columns) for batch in reader)
-            return kernels.gram(blocks, len(plan.factors), plan.block_rows, plan.product_bits)
-
-        return self._run(work, lambda engine: engine.gram(plan))
+        """Σ of all pairwise products of the factors, exact."""
+        width = len(plan.factors)
+        states = self._fold(plan.columns, lambda: np.zeros((width, width), dtype=object), lambda total, _, part: np.add(total, part.gram(plan), out=total))
+        return np.asarray(sum(states[1:], states[0]))
 
     def tally(self, plan: TallyPlan) -> Tally:
         """How many rows hold each value of a factor's grid."""
+        if plan.cells > COUNTED_CELLS:
+            found: list[Tally] = []
+            self._fold(plan.columns, lambda: found, lambda tallies, _, part: tallies.append(part.tally(plan)))
+            return merged_tally(plan.cells, found)
 
-        def work(connection: Any, folder: str) -> Tally:
-            found = connection.execute(self._selection(connection, folder, plan).tally(plan)).fetchnumpy()
-            places, counts = (np.asarray(column, dtype=np.int64) for column in found.values())
-            return Tally(plan.cells, places, counts)
+        def add(counts: Any, _: int, part: MemoryEngine) -> None:
+            tally = part.tally(plan)
+            counts[tally.places] += tally.counts
 
-        return self._run(work, lambda engine: engine.tally(plan))
+        return tally_of_counts(sum(self._fold(plan.columns, lambda: np.zeros(plan.cells, dtype=np.int64), add)))
 
     def keys(self, plan: OpenPlan) -> KeyCounts:
         """How many rows hold each key that nobody declared."""
 
-        def work(connection: Any, folder: str) -> KeyCounts:
-            found = connection.execute(self._selection(connection, folder, plan).keys(plan)).fetchall()
-            names = [row[0] for row in found] if plan.plain else [plan.name(row[:-2], row[-2]) for row in found]
-            return key_counts(names, np.array([row[-1] for row in found], dtype=np.int64))
+        def add(counts: dict[str, int], _: int, part: MemoryEngine) -> None:
+            found = part.keys(plan)
+            for name, count in zip(found.names, found.counts.tolist(), strict=True):
+                counts[name] = counts.get(name, 0) + count
 
-        return self._run(work, lambda engine: engine.keys(plan))
+        total: dict[str, int] = {}
+        for counts in self._fold(plan.columns, dict[str, int], add, rows=KEYED_ROWS):
+            for name, count in counts.items():
+                total[name] = total.get(name, 0) + count
+        return key_counts(list(total), np.array(list(total.values()), dtype=np.int64))
 
     def estimating(self, plan: EstimatingPlan | ResidualPlan) -> Any:
         """The sums of an estimating equation; the model's rows are read once and kept as whole numbers, two bytes a cell."""
+        if not self.unchanged():
+            raise SourceChanged()
         return self._models.sums(plan)
 
     def parts(self, plan: PartsPlan) -> int:
         """In how many random parts of the rows a caller's test rejects; the files are read into memory, where the test runs."""
-
-        def work(connection: Any, folder: str) -> Any:
-            return connection.sql(self._source(folder)).to_arrow_table()
-
         names = needed_columns(self.schema, self.neighbors)
-        table = self._run(work, lambda engine: None)
-        engine = self._memory_engine() if table is None else memory_engine_from_frame(table.rename_columns(list(names)), self.schema, self.neighbors)
-        return engine.parts(plan)
+        batches = self._guarded(lambda: [batch for task in self._tasks(names, BATCH_ROWS) for batch in task()])
+        return self._joined(names, batches).parts(plan)
 
     def _model_codes(self, model: Model) -> ModelCodes:
-        pieces = sorted({piece for column in model.columns for piece in column.pieces}, key=repr)
-        response = model.response
-        factors = list(dict.fromkeys([piece.factor for piece in pieces if isinstance(piece, NumberPiece)] + ([response.factor] if response and response.factor else [])))
-        levels = level_columns(model)
-
-        def work(connection: Any, folder: str) -> ModelCodes:
-            reader = connection.sql(self._selection(connection, folder, model).model(model, factors, levels)).to_arrow_reader(1 << 17)
-            blocks = [[column.to_numpy(zero_copy_only=False) for column in batch.columns] for batch in reader]
-            columns = [np.concatenate(parts) for parts in zip(*blocks, strict=True)] if blocks else [np.zeros(0, dtype=np.int32)] * (len(factors) + len(levels))
-            by_factor, by_level = dict(zip(factors, columns, strict=False)), dict(zip(levels, columns[len(factors) :], strict=True))
-            codes = {piece: by_factor[piece.factor] if isinstance(piece, NumberPiece) else by_level[piece.column] for piece in pieces}
-            answer = None if response is None else by_factor[response.factor] if response.factor else by_level[response.column]
-            return codes, answer, len(columns[0])
-
-        return self._run(work, lambda engine: engine.model_codes(model))
+        found: list[tuple[int, ModelCodes]] = []
+        self._fold(model.reads, lambda: found, lambda codes, number, part: codes.append((number, part.model_codes(model))))
+        ordered = [codes for _, codes in sorted(found, key=lambda entry: entry[0])]
+        return _joined_codes(ordered) if ordered else self._joined(needed_columns(self.schema, self.neighbors), []).model_codes(model)
 
     def public_count(self) -> int | None:
         """Rows under row-level Replace, distinct units under Replace(unit=), None under AddRemove."""
         if not self.neighbors.unit_count_is_public:
             return None
-        count = "count(*)"
-        if self.neighbors.unit is not None:
-            place = needed_columns(self.schema, self.neighbors).index(self.neighbors.unit)
-            unit, _ = unit_sql(f"s{place}", self._types[self.neighbors.unit])
-            count = f"count(DISTINCT {unit})"
-        return self._run(lambda connection, folder: int(connection.execute(f"SELECT {count} FROM ({self._source(folder)})").fetchall()[0][0]), lambda engine: engine.public_count())
+        names = () if self.neighbors.unit is None else (self.neighbors.unit,)
+        counts: list[int] = []
+        self._fold(names, lambda: counts, lambda total, _, part: total.append(part.public_count() or 0))
+        return sum(counts)
+
+    def unchanged(self) -> bool:
+        """Whether the files are still those that were declared."""
+        try:
+            return tuple(map(self._fingerprint, self._paths)) == self._seen
+        except OSError:
+            return False
 
     def describe(self) -> dict[str, Any]:
         """Public facts only."""
-        return {"kind": self._format, "source": [os.path.basename(path) for path in self._paths], "columns": sorted(self._types)}
+        return {"kind": self._format, "source": [os.path.basename(path) for path in self._paths], "columns": sorted(set(self._sources[0].columns))}
 
     def data_id(self) -> str:
         """Format and absolute paths: contents are never hashed (see `Engine.data_id`)."""
         return f"{self._format}:" + "|".join(self._paths)
 
-    def _selection(self, connection: Any, folder: str, plan: SumsPlan | GramPlan | TallyPlan | OpenPlan | Model) -> Selection:
-        selection = Selection(self._source(folder), self._types, self.schema, self.neighbors)
-        for statement, values in selection.setup(plan):
-            connection.execute(statement, [values, values] if values else [])
-        return selection
+    # ── passes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _run(self, work: Callable[[Any, str], Result], in_memory: Callable[[MemoryEngine], Result] | None = None) -> Result:
-        """Does `work` in a database of its own with a private folder; whatever fails there is told without contents.
+    def _fold(self, names: Sequence[str], start: Callable[[], State], add: Callable[[State, int, MemoryEngine], object], *, rows: int = BATCH_ROWS) -> list[State]:
+        """add(state, number, part) for every part of the rows, on several threads, each with a state of its own; the states."""
+        unit = self.neighbors.unit
+        names = tuple(names) if unit is None or names == (unit,) else needed_columns(self.schema, self.neighbors)
 
-        DuckDB refuses a Parquet file with one text cell that is not UTF-8. Engines agree bit for bit, so such a file
-        is read in memory instead (the cell is missing), and no cell decides whether there is an answer.
-        """
-        with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
-            connection = self._duckdb.connect(":memory:", config={"temp_directory": os.path.join(folder, "spill"), "preserve_insertion_order": "false"})
-            try:
-                connection.execute("SET enable_progress_bar = false")
-                return work(connection, folder)
-            except (self._duckdb.Error, OSError, ValueError):
-                pass  # raised below: the database's own text may quote a row, so it is not even chained
-            finally:
-                connection.close()
-        if in_memory is not None and self._format == "parquet":
-            with contextlib.suppress(OSError, ValueError):
-                return in_memory(self._memory_engine())
-        raise _unreadable(self._format)
+        def work() -> list[State]:
+            with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+                tasks = self._tasks(names, rows)
+                parts = self._row_parts(tasks) if unit is None else self._unit_parts(unit, names, tasks, folder)
+                numbered, lock = enumerate(parts), threading.Lock()
 
-    def _memory_engine(self) -> MemoryEngine:
-        parquet, names = importlib.import_module("pyarrow.parquet"), needed_columns(self.schema, self.neighbors)
-        tables = [parquet.ParquetFile(path).read(columns=list(names)).select(names) for path in self._paths]
-        return memory_engine_from_frame(importlib.import_module("pyarrow").concat_tables(tables), self.schema, self.neighbors)
+                def one_thread(_: int) -> State:
+                    state = start()
+                    while True:
+                        with lock:
+                            number, part = next(numbered, (-1, None))
+                        if part is None:
+                            return state
+                        for engine in part():
+                            add(state, number, engine)
 
-    def _source(self, folder: str) -> str:
-        """The needed columns of all files, as s0, s1, …"""
-        names = needed_columns(self.schema, self.neighbors)
-        return " UNION ALL ".join(self._file_source(path, names, folder) for path in self._paths)
+                threads = max(1, min(os.cpu_count() or 1, 8)) if self._bytes() >= SEVERAL_THREADS else 1
+                return in_threads(one_thread, range(threads))
 
-    def _file_source(self, path: str, names: Sequence[str], folder: str) -> str:
-        if self._format == "parquet":
-            chosen = ", ".join(f"{identifier(name)} AS s{place}" for place, name in enumerate(names))
-            return f"SELECT {chosen} FROM {_parquet(path)}"
-        header = self._headers[path]
-        chosen = ", ".join(f"column{header.index(name)} AS s{place}" for place, name in enumerate(names))
-        return f"SELECT {chosen} FROM {_csv(_utf8_copy(path, folder), len(header))}"
+        return self._guarded(work)
 
-    def _check_columns(self) -> dict[str, Any]:
-        found: dict[str, str] = {}
+    def _guarded(self, work: Callable[[], Result]) -> Result:
+        """What `work` gives, from files that did not change; whatever fails is told without contents."""
+        if not self.unchanged():
+            raise SourceChanged()
+        result: Result | None = None
+        done = False
+        with contextlib.suppress(Exception):  # raised below: its text may quote a cell, so it is not even chained
+            result, done = work(), True
+        if not self.unchanged():
+            raise SourceChanged()
+        if not done:
+            raise _unreadable(self._format)
+        return result  # type: ignore[return-value]
+
+    def _tasks(self, names: Sequence[str], rows: int) -> Iterator[Task]:
+        for source in self._sources:
+            yield from source.tasks(names, rows)
+
+    def _row_parts(self, tasks: Iterator[Task]) -> Iterator[Callable[[], Iterator[MemoryEngine]]]:
+        for task in tasks:
+            yield lambda task=task: (self._part(columns, rows) for columns, rows in task())
+
+    def _unit_parts(self, unit: str, names: Sequence[str], tasks: Iterator[Task], folder: str) -> Iterator[Callable[[], Iterator[MemoryEngine]]]:
+        """Parts that hold all rows of each of their units."""
+        dealt = importlib.import_module("discreet.engines.unit_parts").dealt
+        read = [name for name in names if self._readings[name] != "nothing"]
+        batches = (batch for task in tasks for batch in task())
+        for table in dealt(batches, unit, read, folder, self._bytes()):
+            yield lambda table=table: iter([self._part({name: table.column(name) for name in read}, table.num_rows)])
+
+    def _part(self, columns: dict[str, Any], rows: int) -> MemoryEngine:
+        """The engine in memory over some of the rows."""
+        readers = {name: _once(lambda array=array: self._arrow.cells_from_arrow(array)) for name, array in columns.items()}
+        absent = self._arrow.no_cells(rows)
+        readers |= {name: lambda: absent for name, reading in self._readings.items() if reading == "nothing"}
+        return MemoryEngine(readers, self.schema, self.neighbors, rows=rows, source=self._format)
+
+    def _joined(self, names: Sequence[str], batches: Sequence[Batch]) -> MemoryEngine:
+        """The engine in memory over all rows."""
+        types = self._sources[0].types
+        columns = {name: self._arrow.joined([held[name] for held, _ in batches], types[name]) for name in names if self._readings[name] != "nothing"}
+        return self._part(columns, sum(rows for _, rows in batches))
+
+    def _bytes(self) -> int:
+        return sum(fingerprint.facts[0] for fingerprint in self._seen)
+
+    # ── declaring ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _opened(self) -> tuple[tuple[Source, ...], tuple[Fingerprint, ...]]:
+        """The sources, and what is remembered of each: taken before it is opened and compared after."""
         for path in self._paths:
             if not os.path.isfile(path):
                 raise DataShapeRefused(f"file {os.path.basename(path)!r}", "there is no such file", "data are read from it", "check the path")
-            types = self._file_types(path)
+        try:
+            seen = tuple(map(self._fingerprint, self._paths))
+            sources = tuple(map(_source(self._format), self._paths))
+            if tuple(map(self._fingerprint, self._paths)) == seen:
+                return sources, seen
+        except Exception:  # raised below: the reader's own text may quote the data
+            pass
+        raise _unreadable(self._format)
+
+    def _fingerprint(self, path: str) -> Fingerprint:
+        with open(path, "rb", buffering=0) as file:
+            facts = os.fstat(file.fileno())
+            digest = hashlib.blake2b(file.read(READ_ENDS), key=self._key)
+            file.seek(max(0, facts.st_size - READ_ENDS))
+            digest.update(file.read(READ_ENDS))
+        return Fingerprint((facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_dev), digest.digest())
+
+    def _check_columns(self) -> dict[str, Any]:
+        """How each needed column is read, decided by its type, which must be the same in all files."""
+        found: dict[str, str] = {}
+        readings: dict[str, Any] = {}
+        for source in self._sources:
+            require_columns(self.schema, self.neighbors, source.columns, header_line=self._format == "csv")
             for name in needed_columns(self.schema, self.neighbors):
-                if found.setdefault(name, types[name]) != types[name]:
+                kind = self._arrow.type_name(source.types[name])
+                readings[name] = self._arrow.reading_of(source.types[name])
+                if found.setdefault(name, kind) != kind:
                     raise DataShapeRefused(f"column {name!r}", "its type differs between files", "files of one data set have the same columns", "write the files with one type")
-        kinds = {name: source_kind(kind) for name, kind in found.items()}
         unit = self.neighbors.unit
-        if unit is not None and kinds[unit] == "nothing":
+        if unit is not None and readings[unit] == "nothing":
             raise refuse_unit(unit, found[unit])
-        return kinds
-
-    def _file_types(self, path: str) -> dict[str, str]:
-        if self._format == "csv":
-            with open(path, encoding="utf-8-sig", errors="replace", newline="") as lines:
-                header = _header(lines)
-            require_columns(self.schema, self.neighbors, header, header_line=True)
-            self._headers[path] = header
-            return dict.fromkeys(header, "VARCHAR")
-        rows = self._run(lambda connection, _: connection.execute(f"DESCRIBE SELECT * FROM {_parquet(path)}").fetchall())
-        types = {row[0]: str(row[1]) for row in rows}
-        require_columns(self.schema, self.neighbors, list(types))
-        return types
+        return readings
 
 
-def _header(lines: Iterable[str]) -> list[str]:
+def _joined_codes(parts: Sequence[ModelCodes]) -> ModelCodes:
+    """The codes of all parts, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    pieces = {piece: np.concatenate([codes[piece][:] for codes, _, _ in parts]) for piece in parts[0][0]}
+    responses = [np.asarray(response) for _, response, _ in parts if response is not None]
+    return pieces, np.concatenate(responses) if responses else None, sum(rows for _, _, rows in parts)
+
+
+def _once(read: Callable[[], Result]) -> Callable[[], Result]:
+    """`read`, done at the first call and remembered."""
+    held: list[Result] = []
+
+    def reading() -> Result:
+        if not held:
+            held.append(read())
+        return held[0]
+
+    return reading
+
+
+def _source(format: str) -> Callable[[str], Source]:
+    module, name = {"parquet": ("discreet.engines.parquet_files", "ParquetSource"), "csv": ("discreet.engines.csv_files", "CsvSource")}[format]
+    source: Callable[[str], Source] = getattr(importlib.import_module(module), name)
+    return source
+
+
+def _arrow_cells() -> Any:
     try:
-        return next(csv.reader(lines), [])
-    except csv.Error:  # a first line that no header is like, such as one name of a megabyte
-        return []
-
-
-def _duckdb() -> Any:
-    try:
-        return importlib.import_module("duckdb")
+        return importlib.import_module("discreet.engines.arrow_cells")
     except ImportError:
-        raise MissingExtra("duckdb", "files", "reading a Parquet or CSV file") from None
-
-
-def _parquet(path: str) -> str:
-    return f"read_parquet({text_literal(glob.escape(path))}, hive_partitioning=false)"
-
-
-def _csv(path: str, width: int) -> str:
-    """A CSV reader that no row can make fail: a record may be as long as the file, and short or long rows are read."""
-    columns = ", ".join(f"'column{index}': 'VARCHAR'" for index in range(width))
-    return (f"read_csv({text_literal(glob.escape(path))}, auto_detect=false, header=true, columns={{{columns}}}, delim=',', quote='\"', escape='\"',"
-            f" comment='', nullstr='', null_padding=true, strict_mode=false, parallel=false, max_line_size={os.path.getsize(path) + 2_000_000})")
-
-
-def _utf8_copy(path: str, folder: str) -> str:
-    """The file itself if it is UTF-8, else a private copy in which other bytes are U+FFFD (a local change, row by row)."""
-    try:
-        decoder = codecs.getincrementaldecoder("utf-8")()
-        for chunk in _chunks(path):
-            decoder.decode(chunk)
-        decoder.decode(b"", final=True)
-        return path
-    except UnicodeDecodeError:
-        pass
-    handle, copy = tempfile.mkstemp(dir=folder, suffix=".csv")
-    replacing = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    with os.fdopen(handle, "wb") as target:
-        for chunk in _chunks(path):
-            target.write(replacing.decode(chunk).encode("utf-8"))
-        target.write(replacing.decode(b"", final=True).encode("utf-8"))
-    return copy
-
-
-def _chunks(path: str) -> Iterator[bytes]:
-    with open(path, "rb") as source:
-        while chunk := source.read(CHUNK):
-            yield chunk
+        raise MissingExtra("pyarrow", "files", "reading a Parquet or CSV file") from None
 
 
 def _require_text(name: str, column: Category) -> None:
@@ -288,4 +328,4 @@ def _require_text(name: str, column: Category) -> None:
 
 
 def _unreadable(format: str) -> DataShapeRefused:
-    return DataShapeRefused(f"reading a {format} file", "the file could not be read", "the database's own message may quote the data and is not shown", f"check that it is an intact {format} file")
+    return DataShapeRefused(f"reading a {format} file", "the file could not be read", "the reader's own message may quote the data and is not shown", f"check that it is an intact {format} file")

@@ -61,13 +61,16 @@ class MemoryEngine:
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
         """Σ of each term over the rows of each cell: Python integers of shape (cells, terms)."""
+        sums = sums_of(plan, self._rows)
+        self.add_sums(plan, sums)
+        return sums.total()
+
+    def add_sums(self, plan: SumsPlan, sums: kernels.CellSums) -> None:
+        """Adds what `sums` gives to the sums of other rows."""
         with self._lock:
             cells = self._cell_index(plan.keys)
-            terms = []
-            for term in plan.terms:
-                low, high = term_bounds(term)
-                terms.append((tuple(self._factor(factor) for factor in term), max(abs(low), abs(high)).bit_length()))
-        return kernels.cell_sums(cells, plan.cells, terms)
+            terms = [tuple(self._factor(factor) for factor in term) for term in plan.terms]
+        sums.add(cells, terms)
 
     def gram(self, plan: GramPlan) -> ObjectIntegers:
         """Σ of all pairwise products of the factors: Python integers of shape (factors, factors)."""
@@ -161,6 +164,10 @@ class MemoryEngine:
         with self._lock:
             return len(unit_labels(self._columns[self.neighbors.unit or ""]())[1])
 
+    def unchanged(self) -> bool:
+        """Arrays are what they are when they are read."""
+        return True
+
     def describe(self) -> dict[str, Any]:
         """Public facts only."""
         return {"kind": "memory", "source": self._source, "columns": sorted(self._columns)}
@@ -169,21 +176,25 @@ class MemoryEngine:
         """A random token made with the engine: contents are never hashed (see `Engine.data_id`)."""
         return f"memory:{self._token}"
 
-    def _cell_index(self, keys: tuple[Key, ...]) -> npt.NDArray[np.int32]:
-        index = np.zeros(self._counted_rows(), dtype=np.int32)
-        for key in keys:
+    def _cell_index(self, keys: tuple[Key, ...]) -> npt.NDArray[Any]:
+        if not keys:
+            return np.zeros(self._counted_rows(), dtype=np.int32)
+        index = self._key(keys[0])
+        for key in keys[1:]:
             here = self._key(key)
             index = np.where((index < 0) | (here < 0), np.int32(-1), index * np.int32(key.size) + here).astype(np.int32)
         return index
 
-    def _key(self, key: Key) -> npt.NDArray[np.int32]:
+    def _key(self, key: Key) -> npt.NDArray[Any]:
         if isinstance(key, Bins):
             return kernels.bin_index(self._values(key.column), key.edges)
         if isinstance(key, Between):
             values = self._values(key.column)
             inside = (values >= key.low) & (values <= key.high)
         elif isinstance(key, Levels):
-            codes = self._level_codes(key.column)
+            codes, column = self._level_codes(key.column), self.schema[key.column]
+            if key.size >= (2 if isinstance(column, Boolean) else len(column.levels) if isinstance(column, Category) else 0):
+                return codes  # each is below the size
             return np.where(codes < key.size, codes, np.int32(-1)).astype(np.int32)
         else:
             inside = np.isin(self._level_codes(key.column), np.array(key.codes, dtype=np.int32))
@@ -271,6 +282,12 @@ class MemoryEngine:
             return Content(labels, np.array([*(unit_seed(text) + 1 for text in self._texts[name]), 0], dtype=np.int64)[labels])
         values, encoding = self._all_values(name), column.encoding()
         return Content(values, kernels.encode(values, encoding).astype(np.int64) - encoding.low)
+
+
+def sums_of(plan: SumsPlan, rows: int) -> kernels.CellSums:
+    """The sums of a plan over no rows yet; about so many will come."""
+    bits = [max(map(abs, term_bounds(term))).bit_length() for term in plan.terms]
+    return kernels.CellSums(plan.cells, bits, kernels.scatter_for(rows))
 
 
 def _row_blocks(columns: tuple[npt.NDArray[Any], ...]) -> Iterator[tuple[npt.NDArray[Any], ...]]:
