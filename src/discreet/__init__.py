@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "discreet.neighbors": ("AddRemove", "Replace"),
     "discreet.schema": ("Boolean", "Category", "Integer", "Open", "Real", "Schema"),
-    "discreet.errors": ("BudgetExceeded", "DataShapeRefused", "DiscreetError", "InsecureNoise", "InvalidParameter", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "UndeclaredColumn", "WrongColumnKind"),
+    "discreet.errors": ("BudgetExceeded", "DataShapeRefused", "DiscreetError", "InsecureNoise", "InvalidParameter", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "SourceChanged", "UndeclaredColumn", "WrongColumnKind"),
     "discreet.accounting": ("ApproxDP", "GDP", "PureDP", "RDP", "ZCDP", "compose"),
     "discreet.accounting.explain": ("explain",),
     "discreet.accounting.plan": ("plan", "rows_needed"),
@@ -45,7 +45,7 @@ _HOMES = {
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
-    "AddRemove", "ApproxDP", "Assumptions", "Boolean", "BudgetExceeded", "Category", "DataShapeRefused", "Dataset", "DiscreetError", "GDP", "GradientDescent", "InsecureNoise", "Integer", "InvalidParameter", "Ledger", "LedgerRefused", "MissingExtra", "NeighborsMissing", "Newton", "NoTheorem", "Open", "PLD", "PureDP", "RDP", "Real", "Release", "ReleaseFailed", "Replace", "Result", "SGD", "Schema", "SelectionResult", "Session", "TradeOff", "UndeclaredColumn", "Watch", "WrongColumnKind", "ZCDP", "above_threshold", "compare", "compare_means", "compose", "correlation", "count", "covariance", "density", "ecdf", "explain", "from_arrays", "from_frame", "from_json", "goodness_of_fit", "histogram", "independence_test", "iqr", "location", "logistic", "m_estimate", "mad", "mean", "mean_test", "median", "mode", "ols", "paired_test", "plan", "poisson", "power", "preview", "proportion", "proportion_test", "quantile", "quantiles", "rank_test", "read_csv", "read_parquet", "residuals", "robust", "rows_needed", "sample_size", "select", "subsample_test", "sum", "table", "top", "truncated_mean", "unbounded_mean", "variance", "watch",
+    "AddRemove", "ApproxDP", "Assumptions", "Boolean", "BudgetExceeded", "Category", "DataShapeRefused", "Dataset", "DiscreetError", "GDP", "GradientDescent", "InsecureNoise", "Integer", "InvalidParameter", "Ledger", "LedgerRefused", "MissingExtra", "NeighborsMissing", "Newton", "NoTheorem", "Open", "PLD", "PureDP", "RDP", "Real", "Release", "ReleaseFailed", "Replace", "Result", "SGD", "Schema", "SelectionResult", "Session", "SourceChanged", "TradeOff", "UndeclaredColumn", "Watch", "WrongColumnKind", "ZCDP", "above_threshold", "compare", "compare_means", "compose", "correlation", "count", "covariance", "density", "ecdf", "explain", "from_arrays", "from_frame", "from_json", "goodness_of_fit", "histogram", "independence_test", "iqr", "location", "logistic", "m_estimate", "mad", "mean", "mean_test", "median", "mode", "ols", "paired_test", "plan", "poisson", "power", "preview", "proportion", "proportion_test", "quantile", "quantiles", "rank_test", "read_csv", "read_parquet", "residuals", "robust", "rows_needed", "sample_size", "select", "subsample_test", "sum", "table", "top", "truncated_mean", "unbounded_mean", "variance", "watch",
 ]
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
         MissingExtra,
         NeighborsMissing,
         NoTheorem,
+        SourceChanged,
         UndeclaredColumn,
         WrongColumnKind,
     )

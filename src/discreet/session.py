@@ -24,7 +24,7 @@ import numpy as np
 
 from discreet.accounting import Guarantee, Price, guarantee_of, price_of, price_of_spend, within_spend
 from discreet.engines import Engine, carry_out
-from discreet.errors import DiscreetError, InvalidParameter, LedgerRefused
+from discreet.errors import DiscreetError, InvalidParameter, LedgerRefused, SourceChanged
 from discreet.exact import fraction_text
 from discreet.ledger import Ledger, Reservation
 from discreet.mechanisms import PROVEN_MECHANISMS, mechanism_from_dict
@@ -109,6 +109,8 @@ class Session:
         question = self._checked(question)
         price, guarantee = self.price(question), guarantee_of(question.mechanism)
         name = uuid.uuid4().hex if key is None else _checked_key(key)
+        if not self._engine.unchanged() and not self.ledger.holds(name):  # what was paid for can still be read, or finished
+            raise SourceChanged()
         debit = self.ledger.debit(key=name, request=self._request(question), price=price, reservation=None if reservation is None else reservation.id, secure=self._source.secure)
         answer = debit.answer
         if answer is None:

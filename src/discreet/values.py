@@ -94,6 +94,7 @@ class Levels:
     texts: dict[str, int]
     numbers: dict[float, int]
     otherwise: int
+    consecutive: tuple[float, float] | None = None  # the least and greatest of levels that are whole numbers in a row
 
     def __call__(self, value: Any) -> int:
         """The code of one value's level."""
@@ -107,6 +108,11 @@ class Levels:
         """The same for numbers, at array speed."""
         if not self.numbers:
             return np.full(len(values), self.otherwise, dtype=np.int64)
+        if self.consecutive:
+            first, last = self.consecutive
+            with np.errstate(all="ignore"):
+                inside = (values >= first) & (values <= last) & (values == np.floor(values))
+                return np.where(inside, values - first, self.otherwise).astype(np.int64)
         known = np.array(sorted(self.numbers))
         codes = np.array([self.numbers[number] for number in known], dtype=np.int64)
         place = np.minimum(np.searchsorted(known, values), len(known) - 1)
@@ -125,7 +131,10 @@ def levels_of(column: Category) -> Levels:
         number = level_number(level)
         if number is not None:
             numbers.setdefault(number + 0.0, code)
-    return Levels({level_text(level): code for code, level in enumerate(column.levels)}, numbers, column.missing_code)
+    first = next(iter(numbers), 0.5)
+    in_a_row = first == math.floor(first) and all(value == first + code for value, code in numbers.items())
+    texts = {level_text(level): code for code, level in enumerate(column.levels)}
+    return Levels(texts, numbers, column.missing_code, (first, first + len(numbers) - 1) if in_a_row else None)
 
 
 def place_of(column: Category | Boolean | Integer, value: Any) -> int:

@@ -79,7 +79,7 @@ MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     "kernels": {"numpy", "numba"},
     "model_kernels": {"numpy"},
     "model_loops": {"numpy", "numba"},
-    "engines": {"numpy", "narwhals", "duckdb", "pyarrow", "numba"},
+    "engines": {"numpy", "narwhals", "pyarrow"},
     "inference": {"numpy", "scipy", "rich"} | FRAMES,
     "plots": {"numpy", "matplotlib"},
     "distribution_plots": {"numpy", "matplotlib"},

@@ -140,7 +140,7 @@ def test_one_engine_serves_many_threads(tmp_path):
     assert answers == [(1000, 1000, [1000, 0, 0, 0])] * 8
 
 
-def test_without_duckdb_the_error_says_what_to_install(monkeypatch, tmp_path):
+def test_without_arrow_the_error_says_what_to_install(monkeypatch, tmp_path):
     def absent(name):
         raise ImportError(name)
 

@@ -356,28 +356,52 @@ def test_case_44_what_is_handed_out_holds_no_planted_value(relation):
     assert not any(secret in without_chance(text, session.ledger) for text in handed_out for secret in SECRETS)
 
 
-def test_case_44_a_source_that_breaks_after_the_debit_says_nothing(tmp_path):
-    """A file that is gone, cut or exchanged between two questions: one text, the debit stands, and a retry is not charged again."""
+def damaged(path, damage):
+    if damage == "gone":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-20])
+    else:
+        pq.write_table(pl.DataFrame({"planted-4417": ["person-5561"]}).to_arrow(), path)
+
+
+def test_case_44_a_source_that_breaks_after_the_debit_says_nothing(tmp_path, monkeypatch):
+    """A file that is gone, cut or exchanged after a debit: one text, the debit stands, and a retry on the file declared again is not charged again."""
     path = tmp_path / "data.parquet"
     texts = set()
     for damage in ("gone", "cut", "other"):
         pl.DataFrame(PLANTED).write_parquet(path)
         session = dp.read_parquet(path, schema=SCHEMA, neighbors=dp.AddRemove()).open(budget=dp.GDP(1))
-        if damage == "gone":
-            path.unlink()
-        elif damage == "cut":
-            path.write_bytes(path.read_bytes()[:-20])
-        else:
-            pq.write_table(pl.DataFrame({"planted-4417": ["person-5561"]}).to_arrow(), path)
-        with pytest.raises(dp.ReleaseFailed) as caught:
-            dp.mean(session, "x", spend=dp.GDP(0.5), key="fixed")
+        damaged(path, damage)
+        with monkeypatch.context() as patch:
+            looks = iter([True])  # it breaks between the look before the debit and the pass
+            patch.setattr(type(session._engine), "unchanged", lambda engine, looks=looks: next(looks, False))
+            with pytest.raises(dp.ReleaseFailed) as caught:
+                dp.mean(session, "x", spend=dp.GDP(0.5), key="fixed")
         assert caught.value.__context__ is None
         texts.add(str(caught.value))
         paid = session.ledger.spent()
         assert paid
         pl.DataFrame(PLANTED).write_parquet(path)
-        assert dp.mean(session, "x", spend=dp.GDP(0.5), key="fixed").release.entry == 1
+        again = dp.read_parquet(path, schema=SCHEMA, neighbors=dp.AddRemove()).open(ledger=session.ledger)
+        assert dp.mean(again, "x", spend=dp.GDP(0.5), key="fixed").release.entry == 1
         assert session.ledger.spent() == paid
+        assert dp.mean(session, "x", spend=dp.GDP(0.5), key="fixed").release.entry == 1  # what is stored needs no file
+    assert len(texts) == 1
+    assert not any(secret in text for text in texts for secret in SECRETS)
+
+
+def test_case_44_a_source_that_broke_before_a_question_costs_nothing(tmp_path):
+    path = tmp_path / "data.parquet"
+    texts = set()
+    for damage in ("gone", "cut", "other"):
+        pl.DataFrame(PLANTED).write_parquet(path)
+        session = dp.read_parquet(path, schema=SCHEMA, neighbors=dp.AddRemove()).open(budget=dp.GDP(1))
+        damaged(path, damage)
+        with pytest.raises(dp.SourceChanged) as caught:
+            dp.mean(session, "x", spend=dp.GDP(0.5))
+        texts.add(str(caught.value))
+        assert not session.ledger.spent()
     assert len(texts) == 1
     assert not any(secret in text for text in texts for secret in SECRETS)
 

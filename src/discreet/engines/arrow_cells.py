@@ -13,7 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -68,13 +69,10 @@ def cells_from_arrow(column: Any) -> Cells:
     array = _in_one_piece(column)
     if reading == "text":
         return Cells("text", ArrowTexts(array), None, length)
-    if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
     if reading == "uuid":
         return Cells("objects", array.to_pylist(), None, length)
     if reading == "decimal":
         return Cells("decimal", ArrowDecimals(array), None, length)
-    array = array.storage if isinstance(array, pa.ExtensionArray) else array
     missing = np.asarray(array.is_null()) if array.null_count else None
     values = (array.fill_null(_nothing(array.type)) if array.null_count else array).to_numpy(zero_copy_only=False)
     if reading == "boolean":
@@ -87,37 +85,39 @@ def no_cells(rows: int) -> Cells:
     return Cells("nothing", None, None, rows)
 
 
-def joined(arrays: list[Any], kind: pa.DataType) -> Any:
-    """Arrays of one column, one after another."""
-    return pa.chunked_array(arrays) if arrays else pa.array([], type=kind)
+def joined(columns: list[Any], kind: pa.DataType) -> Any:
+    """Parts of one column, one after another, without dictionaries."""
+    pieces = [piece for column in columns for piece in _pieces(plain(column))]
+    return pa.chunked_array(pieces) if pieces else plain(pa.array([], type=kind))
 
 
 def _nothing(kind: pa.DataType) -> Any:
     return pa.scalar(np.float16(0) if pa.types.is_float16(kind) else 0, type=kind) if not pa.types.is_boolean(kind) else False
 
 
+def plain(column: Any) -> Any:
+    """A column without a dictionary or runs around its values, in the pieces that it has."""
+    while pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type):
+        listed = pa.types.is_dictionary(column.type)
+        pieces = [piece.dictionary_decode() if listed else pc.run_end_decode(piece) for piece in _pieces(column)]
+        column = pa.chunked_array(pieces, type=column.type.value_type)
+    return column
+
+
+def _pieces(column: Any) -> list[Any]:
+    return list(column.chunks) if isinstance(column, pa.ChunkedArray) else [column]
+
+
 def _in_one_piece(column: Any) -> Any:
-    """One array of plain text, of a dictionary of plain text, or of the values that are held."""
-    if pa.types.is_run_end_encoded(column.type):
-        decoded = [pc.run_end_decode(piece) for piece in getattr(column, "chunks", [column])]
-        return _in_one_piece(pa.chunked_array(decoded, type=column.type.value_type))
-    if isinstance(_held(column.type), pa.BaseExtensionType):
-        if pa.types.is_dictionary(column.type):
-            return _in_one_piece(pa.chunked_array([piece.dictionary_decode() for piece in getattr(column, "chunks", [column])], type=column.type.value_type))
-        if reading_of(column.type) == "text":
-            pieces = [piece.storage for piece in getattr(column, "chunks", [column])]
-            column = pa.chunked_array(pieces, type=column.type.storage_type)
-    if pa.types.is_dictionary(column.type) and not _is_text(column.type.value_type):  # of dictionaries, say
-        decoded = [piece.dictionary_decode() for piece in getattr(column, "chunks", [column])]
-        return _in_one_piece(pa.chunked_array(decoded, type=column.type.value_type))
-    pieces = getattr(column, "chunks", None)
-    if pieces is None:
-        return column if not pa.types.is_string_view(column.type) else _wide_text(column)
-    if len(pieces) == 1:
-        return _in_one_piece(pieces[0])
-    if pa.types.is_dictionary(column.type):
+    """One array: of text, of places in a dictionary of texts, or of the values that are held."""
+    if not (pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)):
+        column = plain(column)
+    pieces = [piece.storage if isinstance(piece, pa.ExtensionArray) and reading_of(piece.type) != "uuid" else piece for piece in _pieces(column)]
+    if len(pieces) > 1 and pa.types.is_dictionary(column.type):
         return column.unify_dictionaries().combine_chunks()
-    return pa.concat_arrays([_wide_text(piece) if _is_text(column.type) else piece for piece in pieces]) if pieces else pa.array([], type=column.type)
+    if any(_is_text(piece.type) for piece in pieces) and (len(pieces) > 1 or pa.types.is_string_view(pieces[0].type)):
+        pieces = [_wide_text(piece) for piece in pieces]
+    return pa.concat_arrays(pieces) if len(pieces) > 1 else pieces[0] if pieces else pa.array([], type=column.type)
 
 
 def _wide_text(array: Any) -> Any:
@@ -142,6 +142,17 @@ class ArrowTexts:
         indices = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
         labels = indices.to_numpy(zero_copy_only=False)
         return distinct_texts(labels if labels.dtype.kind == "i" else labels.astype(np.int64), python_cells(encoded.dictionary))
+
+    def find(self, texts: Sequence[str]) -> Labels:
+        """The place of each cell's text among `texts`, which are all different; −1 for none."""
+        listed = pa.types.is_dictionary(self.array.type)
+        cells = self.array.dictionary if listed else self.array
+        found = pc.index_in(cells, value_set=_listed_texts(tuple(texts), cells.type), skip_nulls=True).fill_null(-1).to_numpy(zero_copy_only=False)
+        if not listed:
+            return np.asarray(found)
+        indices = self.array.indices
+        places = (indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False)
+        return np.asarray(np.append(found, np.int32(-1)).take(places, mode="wrap"))  # −1 is the last one
 
     def numbers(self) -> Floats:
         """Each cell by the decimal grammar of `schema.text_number`, NaN where it is missing or no number.
@@ -198,6 +209,20 @@ def _small_steps(array: Any) -> tuple[Floats, npt.NDArray[np.bool_]]:
     if array.null_count:
         small &= ~np.asarray(array.is_null())
     return np.where(small, low, 0).astype(np.float64), small
+
+
+@functools.lru_cache(maxsize=16)
+def _listed_texts(texts: tuple[str, ...], kind: pa.DataType) -> Any:
+    """Texts as an Arrow array; one that no cell can hold is missing, and finds nothing."""
+    return pa.array([text if _is_unicode(text) else None for text in texts], type=kind)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text has UTF-8 (half a surrogate pair has none, so no cell of Arrow holds it)."""
+    try:
+        return bool(text.encode()) or not text
+    except UnicodeEncodeError:
+        return False
 
 
 def _number(text: str | None) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import math
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, Protocol
@@ -47,6 +47,10 @@ class Texts(Protocol):
 
     def labelled(self) -> tuple[Labels, list[str | None]]:
         """A label 0, 1, … for each cell (−1: missing) and each label's text, each text once; None: it is not Unicode."""
+        ...
+
+    def find(self, texts: Sequence[str]) -> Labels:
+        """The place of each cell's text among `texts`, which are all different; −1 for none."""
         ...
 
     def numbers(self) -> Floats:
@@ -128,6 +132,10 @@ class PlainTexts:
         labels = np.fromiter((found.setdefault(text, len(found)) for text in self), dtype=np.int64, count=len(self.cells))
         return labels, list(found)
 
+    def find(self, texts: Sequence[str]) -> Labels:
+        places = {text: place for place, text in enumerate(texts)}
+        return np.fromiter((-1 if text is None else places.get(text, -1) for text in self), dtype=np.int32, count=len(self.cells))
+
     def numbers(self) -> Floats:
         return np.fromiter(map(number_of, self), dtype=np.float64, count=len(self.cells))
 
@@ -183,17 +191,12 @@ def boolean_codes(cells: Cells, column: Boolean) -> Codes:
             codes[cells.missing] = otherwise
         return codes
     if cells.kind == "text":
-        return _by_text(cells.values, lambda text: boolean_of(text, otherwise), otherwise)
+        labels, texts = cells.values.labelled()
+        read: Codes = np.array([*(otherwise if text is None else boolean_of(text, otherwise) for text in texts), otherwise], dtype=np.int32)
+        return np.asarray(read[labels])
     if cells.kind == "objects":
         return np.fromiter((boolean_of(cell, otherwise) for cell in cells.values), dtype=np.int32, count=cells.length)
     return booleans_of(numbers(cells), otherwise).astype(np.int32)
-
-
-def _by_text(texts: Texts, read: Callable[[str], int], otherwise: int) -> Codes:
-    """What `read` gives for each text, once a distinct text; `otherwise` where there is none."""
-    labels, distinct = texts.labelled()
-    codes = np.array([*(otherwise if text is None else read(text) for text in distinct), otherwise], dtype=np.int32)
-    return codes[labels]
 
 
 def category_codes(cells: Cells, column: Category) -> Codes:
@@ -205,7 +208,8 @@ def category_codes(cells: Cells, column: Category) -> Codes:
             codes[cells.missing] = levels.otherwise
         return codes
     if cells.kind == "text":
-        return _by_text(cells.values, levels, levels.otherwise)
+        found: Codes = cells.values.find(tuple(levels.texts))  # in the order of their codes
+        return np.where(found < 0, np.int32(levels.otherwise), found)
     if cells.kind == "objects":
         return np.fromiter(map(levels, cells.values), dtype=np.int32, count=cells.length)
     return levels.of_numbers(numbers(cells)).astype(np.int32)

@@ -11,8 +11,9 @@ What is protected is the table that is read in this way. Reading goes through th
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +97,11 @@ class CsvSource:
             if number == 0 and fields_of(found, 0) != self.columns:
                 raise ValueError("another header")  # the file changed while it was opened
             records = without_first(found) if number == 0 else found
-            yield lambda records=records: iter([({name: records.column(place) for name, place in places.items()}, len(records))])
+            yield functools.partial(_batch, records, places)
+
+
+def _batch(records: Records, places: Mapping[str, int]) -> Iterator[tuple[dict[str, Any], int]]:
+    yield {name: records.column(place) for name, place in places.items()}, len(records)
 
 
 def records_of(path: str, block: int = BLOCK) -> Iterator[Records]:
@@ -104,11 +109,9 @@ def records_of(path: str, block: int = BLOCK) -> Iterator[Records]:
     rest, size = b"", block
     with open(path, "rb", buffering=0) as source:
         for number in itertools.count():
-            read = _read(source, size)
-            if number == 0 and read.startswith(BYTE_ORDER_MARK):
-                read = read[len(BYTE_ORDER_MARK) :]
+            read = _read(source, max(size, len(BYTE_ORDER_MARK)))
             at_end = len(read) == 0
-            content = rest + read
+            content = rest + (read.removeprefix(BYTE_ORDER_MARK) if number == 0 else read)
             found = split(np.frombuffer(content, dtype=np.uint8), at_end=at_end)
             if len(found):
                 yield found

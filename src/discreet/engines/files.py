@@ -15,6 +15,7 @@ gives one fixed error without contents.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib
 import os
@@ -27,7 +28,6 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from discreet import kernels
 from discreet.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
 from discreet.engines.memory import MemoryEngine, sums_of
 from discreet.engines.models import ModelCodes, ModelRows
@@ -113,7 +113,7 @@ class FileEngine:
             tally = part.tally(plan)
             counts[tally.places] += tally.counts
 
-        return tally_of_counts(sum(self._fold(plan.columns, lambda: np.zeros(plan.cells, dtype=np.int64), add)))
+        return tally_of_counts(np.add.reduce(self._fold(plan.columns, lambda: np.zeros(plan.cells, dtype=np.int64), add)))
 
     def keys(self, plan: OpenPlan) -> KeyCounts:
         """How many rows hold each key that nobody declared."""
@@ -153,7 +153,7 @@ class FileEngine:
             return None
         names = () if self.neighbors.unit is None else (self.neighbors.unit,)
         counts: list[int] = []
-        self._fold(names, lambda: counts, lambda total, _, part: total.append(part.public_count() or 0))
+        self._fold(names, lambda: counts, lambda total, _, part: total.append(part.public_count() or 0), bounded=False)
         return sum(counts)
 
     def unchanged(self) -> bool:
@@ -173,10 +173,14 @@ class FileEngine:
 
     # ── passes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _fold(self, names: Sequence[str], start: Callable[[], State], add: Callable[[State, int, MemoryEngine], object], *, rows: int = BATCH_ROWS) -> list[State]:
-        """add(state, number, part) for every part of the rows, on several threads, each with a state of its own; the states."""
+    def _fold(self, names: Sequence[str], start: Callable[[], State], add: Callable[[State, int, MemoryEngine], object], *, rows: int = BATCH_ROWS, bounded: bool = True) -> list[State]:
+        """add(state, number, part) for every part of the rows, on several threads, each with a state of its own; the states.
+
+        Which rows of a unit count depends on all its columns, so that a bounded pass reads them all.
+        """
         unit = self.neighbors.unit
-        names = tuple(names) if unit is None or names == (unit,) else needed_columns(self.schema, self.neighbors)
+        if unit is not None and bounded:
+            names = needed_columns(self.schema, self.neighbors)
 
         def work() -> list[State]:
             with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
@@ -219,7 +223,7 @@ class FileEngine:
 
     def _row_parts(self, tasks: Iterator[Task]) -> Iterator[Callable[[], Iterator[MemoryEngine]]]:
         for task in tasks:
-            yield lambda task=task: (self._part(columns, rows) for columns, rows in task())
+            yield functools.partial(self._parts_of, task)
 
     def _unit_parts(self, unit: str, names: Sequence[str], tasks: Iterator[Task], folder: str) -> Iterator[Callable[[], Iterator[MemoryEngine]]]:
         """Parts that hold all rows of each of their units."""
@@ -227,11 +231,17 @@ class FileEngine:
         read = [name for name in names if self._readings[name] != "nothing"]
         batches = (batch for task in tasks for batch in task())
         for table in dealt(batches, unit, read, folder, self._bytes()):
-            yield lambda table=table: iter([self._part({name: table.column(name) for name in read}, table.num_rows)])
+            yield functools.partial(self._part_of, read, table)
+
+    def _parts_of(self, task: Task) -> Iterator[MemoryEngine]:
+        return (self._part(columns, rows) for columns, rows in task())
+
+    def _part_of(self, names: Sequence[str], table: Any) -> Iterator[MemoryEngine]:
+        yield self._part({name: table.column(name) for name in names}, table.num_rows)
 
     def _part(self, columns: dict[str, Any], rows: int) -> MemoryEngine:
         """The engine in memory over some of the rows."""
-        readers = {name: _once(lambda array=array: self._arrow.cells_from_arrow(array)) for name, array in columns.items()}
+        readers = {name: _once(functools.partial(self._arrow.cells_from_arrow, array)) for name, array in columns.items()}
         absent = self._arrow.no_cells(rows)
         readers |= {name: lambda: absent for name, reading in self._readings.items() if reading == "nothing"}
         return MemoryEngine(readers, self.schema, self.neighbors, rows=rows, source=self._format)

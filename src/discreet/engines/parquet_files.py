@@ -6,6 +6,7 @@ read: no filter is ever handed down, every row of every row group is decoded, an
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from discreet.engines.arrow_cells import reading_of
 Batch = tuple[dict[str, Any], int]  # Arrow arrays by column name, and the number of rows
 Task = Callable[[], Iterator[Batch]]
 
+WHOLE = 2  # times a batch's rows: row groups up to this size are read at once
 TASK_ROWS = 1 << 19  # rows of the row groups that one task reads, or those of one row group
 
 
@@ -34,20 +36,8 @@ class ParquetSource:
     def tasks(self, names: Sequence[str], rows: int) -> Iterator[Task]:
         """What can be done side by side: each task gives batches of at most `rows` rows of some columns."""
         read = [name for name in names if reading_of(self.types[name]) != "nothing"]
-        for groups in self._tasks():
-            yield lambda groups=groups: self._batches(read, groups, rows)
-
-    def _tasks(self) -> Iterator[list[int]]:
-        groups: list[int] = []
-        held = 0
-        for place, rows in enumerate(self._groups):
-            if groups and held + rows > TASK_ROWS:
-                yield groups
-                groups, held = [], 0
-            groups.append(place)
-            held += rows
-        if groups:
-            yield groups
+        for groups in self._few(list(range(len(self._groups))), TASK_ROWS):
+            yield functools.partial(self._batches, read, groups, rows)
 
     def _batches(self, names: list[str], groups: list[int], rows: int) -> Iterator[Batch]:
         if not names:
@@ -58,5 +48,23 @@ class ParquetSource:
             return
         texts = [name for name in names if reading_of(self.types[name]) == "text"]
         with parquet.ParquetFile(self._path, metadata=self._metadata, read_dictionary=texts, pre_buffer=False) as file:
-            for batch in file.iter_batches(batch_size=rows, row_groups=groups, columns=names, use_threads=False):
-                yield {name: batch.column(name) for name in names}, batch.num_rows
+            for few in self._few(groups, rows):
+                if sum(self._groups[place] for place in few) <= WHOLE * rows:  # read at once: batches would be cut at pages
+                    table = file.read_row_groups(few, columns=names, use_threads=False)
+                    yield {name: table.column(name) for name in names}, table.num_rows
+                    continue
+                for batch in file.iter_batches(batch_size=rows, row_groups=few, columns=names, use_threads=False):
+                    yield {name: batch.column(name) for name in names}, batch.num_rows
+
+    def _few(self, groups: list[int], rows: int) -> Iterator[list[int]]:
+        """Row groups one by one, small ones together up to about `rows` rows."""
+        few: list[int] = []
+        held = 0
+        for place in groups:
+            if few and held + self._groups[place] > rows:
+                yield few
+                few, held = [], 0
+            few.append(place)
+            held += self._groups[place]
+        if few:
+            yield few

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from discreet.engines.arrow_cells import cells_from_arrow
+from discreet.engines.arrow_cells import cells_from_arrow, plain
 from discreet.engines.bounding import unit_seed
 from discreet.engines.cells import unit_labels
 
@@ -32,7 +32,7 @@ def dealt(batches: Iterable[tuple[dict[str, Any], int]], unit: str, names: Seque
     held: list[pa.Table] = []
     parts: Parts | None = None
     for columns, _ in batches:
-        held.append(pa.table({name: _plain(columns[name]) for name in names}))
+        held.append(pa.table({name: plain(columns[name]) for name in names}))
         if sum(table.nbytes for table in held) > HELD_BYTES:
             parts = parts or Parts(folder, unit, min(max(FEWEST_PARTS, SPREAD * size // HELD_BYTES), MOST_PARTS))
             parts.deal(pa.concat_tables(held))
@@ -82,8 +82,3 @@ def part_of_rows(ids: Any, count: int) -> Any:
     """The part of each row, by its unit's id; −1 for a row without one."""
     labels, seeds = unit_labels(cells_from_arrow(ids))
     return np.array([*(unit_seed(text) % count for text in seeds), -1], dtype=np.int64)[labels]
-
-
-def _plain(array: Any) -> Any:
-    """Without a dictionary: pieces of a column then have one type."""
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -119,6 +119,11 @@ class Ledger:
         with self._reading() as view:
             return [holding.key for holding in view.holdings() if holding.is_open]
 
+    def holds(self, key: str) -> bool:
+        """Whether a request was debited under this key."""
+        with self._reading() as view:
+            return view.find("debit", checked_key(key)) is not None
+
     def entries(self) -> list[Entry]:
         with self._reading() as view:
             return view.entries()
