@@ -156,7 +156,12 @@ def scatter_numpy(running: npt.NDArray[np.int64], cells: Integers, part: npt.NDA
 
 @functools.cache
 def numba_scatter() -> Scatter | None:
-    """The same sums as a compiled loop over int64, or None where numba is not installed."""
+    """The same sums as a compiled loop over int64, or None where numba is not installed.
+
+    Theorem.  It writes inside `running` and reads inside `cells` and `part`, whatever they hold.
+    Proof.    Both are as long as the loop runs (checked before), and a cell outside `running` is no cell.
+    Checked.  tests/claims/test_compiled_bounds.py::test_cells_outside_are_no_cells
+    """
     try:
         numba = importlib.import_module("numba")
     except ImportError:
@@ -164,14 +169,20 @@ def numba_scatter() -> Scatter | None:
 
     def scatter(running: Any, cells: Any, part: Any) -> None:
         for row in range(cells.size):
-            if cells[row] >= 0:
+            if 0 <= cells[row] < running.size:
                 running[cells[row]] += part[row]
 
     try:
         compiled: Scatter = numba.njit(nogil=True, cache=True)(scatter)
     except RuntimeError:  # no writable place for the compiled code
         compiled = numba.njit(nogil=True)(scatter)
-    return compiled
+
+    def call(running: npt.NDArray[np.int64], cells: Integers, part: npt.NDArray[np.int64]) -> None:
+        if any(array.dtype != np.int64 or array.ndim != 1 for array in (running, cells, part)) or len(cells) != len(part):
+            raise IndexError("the sizes of a compiled sum do not fit together")
+        compiled(running, cells, part)
+
+    return call
 
 
 def cell_sums(cells: Integers, size: int, terms: Sequence[tuple[Factors, int]], scatter: Scatter | None = None) -> ObjectIntegers:

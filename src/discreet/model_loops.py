@@ -2,12 +2,23 @@
 
 Every sum here is a sum of whole numbers below 2**52, exact in any order; what else is computed is one correctly rounded operation a step, with
 nothing to reorder or to contract.
+
+Compiled code checks no index, so a size that does not fit would read other rows, or the heap. Every loop is handed out with a test of its own, run in
+Python before each call, on shapes and public numbers alone.
+
+Theorem.  A loop whose test passes reads and writes inside its arrays, whatever the rows hold.
+Proof.    Rows and columns are counted by shapes that the test compares. A place in a table is ⌊argument·per_scale + ½⌋ cut to ±reach, plus reach:
+          argument is finite (int16 cells times finite coefficients, and a finite unit times int32), so is its product with per_scale
+          (|argument| ≤ 2**15·Σ|β| + 2**31·unit, times per_scale finite), and a finite number cut to ±reach gives 0 … 2·reach, for which the
+          tables are long enough. A code is cut to first … last in the same way, and the piece's table has last − first + 1 entries.
+Checked.  tests/claims/test_compiled_bounds.py
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,25 +34,25 @@ def gradient_loop() -> Loop | None:
     """loop(matrix, response, weights, beta, numbers, tables, sums) adds Σ m·x to `sums` and returns Σ ψ², with
     numbers = (2**eta_bits, or 0 for mean families; per_scale; reach; clip; top) and tables = (psi, mean, shift, gain).
     """
-    return _compiled(_gradient_rows)
+    return checked(_compiled(_gradient_rows), _gradient_fits)
 
 
 @functools.cache
 def norm_loop() -> Loop | None:
     """loop(z, norms) sets norms[i] = ‖⌈|z_i|⌉‖²; the quotient that weights take is left to numpy, since "reassoc" may move a division past a product."""
-    return _compiled(_norm_rows)
+    return checked(_compiled(_norm_rows), _norms_fit)
 
 
 @functools.cache
 def place_loop() -> Loop | None:
     """loop(matrix, response, beta, numbers, places) sets each row's place in its family's tables; numbers = (2**eta_bits or 0, per_scale, reach)."""
-    return _compiled(_place_rows)
+    return checked(_compiled(_place_rows), _places_fit)
 
 
 @functools.cache
 def scale_loop() -> Loop | None:
     """loop(matrix, multiplier, block, moved) sets block = matrix and moved = multiplier·matrix, row by row, as float64."""
-    return _compiled(_scale_rows)
+    return checked(_compiled(_scale_rows), _scales_fit)
 
 
 @functools.cache
@@ -49,7 +60,7 @@ def encode_loop() -> Loop | None:
     """loop(values, limits, table, matrix, start, place) sets matrix[start + i, place] = table[code of values[i]], with
     limits = (low, high, missing, center, per_unit, lowest code, highest code): `kernels.clamp_and_encode`, then the table.
     """
-    return _compiled(_encode_rows, reorder=False)
+    return checked(_compiled(_encode_rows, reorder=False), _encoding_fits)
 
 
 def _compiled(function: Loop, *, reorder: bool = True) -> Loop | None:
@@ -63,6 +74,66 @@ def _compiled(function: Loop, *, reorder: bool = True) -> Loop | None:
     except RuntimeError:  # no writable place for the compiled code
         compiled = numba.njit(**options)(function)
     return compiled
+
+
+def checked(loop: Loop | None, fits: Callable[..., bool]) -> Loop | None:
+    """A loop that is called only with arguments that fit it."""
+    if loop is None:
+        return None
+
+    def call(*arguments: Any) -> Any:
+        if not fits(*arguments):
+            raise IndexError("the sizes or the numbers of a compiled pass do not fit together")
+        return loop(*arguments)
+
+    return call
+
+
+def _is(array: Any, dtype: type[np.generic], *shape: int | None) -> bool:
+    """Whether an array has a dtype and a shape (None: any length)."""
+    return (
+        type(array) is np.ndarray and array.dtype == dtype and array.ndim == len(shape)
+        and all(wanted is None or length == wanted for length, wanted in zip(array.shape, shape, strict=True)))
+
+
+def _arguments_fit(matrix: Any, response: Any, beta: Any, unit: float, per_scale: float, reach: float) -> bool:
+    """Rows, coefficients and scale of `_gradient_rows` and `_place_rows`: equal sizes, and only finite products."""
+    if not (_is(matrix, np.int16, None, None) and _is(beta, np.float64, matrix.shape[1]) and _is(response, np.int32, len(matrix))):
+        return False
+    furthest = 2.0**15 * float(np.abs(beta).sum()) + 2.0**31 * unit
+    return unit >= 0 and math.isfinite(furthest * per_scale) and 0 <= reach <= 2.0**30 and reach == int(reach)
+
+
+def _gradient_fits(matrix: Any, response: Any, weights: Any, beta: Any, numbers: Any, tables: Any, sums: Any) -> bool:
+    unit, per_scale, reach, _, _ = numbers
+    if not (_arguments_fit(matrix, response, beta, unit, per_scale, reach) and _is(weights, np.int32, len(matrix)) and _is(sums, np.float64, beta.size)):
+        return False
+    entries = 2 * int(reach) + 1
+    psi, mean, shift, gain = tables
+    if unit > 0:  # the others are not read
+        return _is(psi, np.int32, entries)
+    return _is(mean, np.int32, entries) and _is(shift, np.int32, entries) and _is(gain, np.int64, entries)
+
+
+def _places_fit(matrix: Any, response: Any, beta: Any, numbers: Any, places: Any) -> bool:
+    return _arguments_fit(matrix, response, beta, *numbers) and _is(places, np.int64, len(matrix))
+
+
+def _norms_fit(z: Any, norms: Any) -> bool:
+    return _is(z, np.float64, None, None) and _is(norms, np.float64, None) and norms.size <= len(z)
+
+
+def _scales_fit(matrix: Any, multiplier: Any, block: Any, moved: Any) -> bool:
+    return _is(matrix, np.int16, None, None) and _is(multiplier, np.float64, len(matrix)) and _is(block, np.float64, *matrix.shape) and _is(moved, np.float64, *matrix.shape)
+
+
+def _encoding_fits(values: Any, limits: Any, table: Any, matrix: Any, start: int, place: int) -> bool:
+    low, high, missing, center, per_unit, first, last = limits
+    if not (_is(values, np.float64, None) and _is(matrix, np.int16, None, None) and 0 <= start <= len(matrix) - values.size and 0 <= place < matrix.shape[1]):
+        return False
+    furthest = (max(abs(low), abs(high), abs(missing)) + abs(center)) * per_unit
+    ordered = low <= high and first <= last and first == int(first) and last == int(last)
+    return ordered and math.isfinite(furthest) and all(map(math.isfinite, limits)) and _is(table, np.int16, int(last) - int(first) + 1)
 
 
 def _gradient_rows(matrix: Any, response: Any, weights: Any, beta: Any, numbers: Any, tables: Any, sums: Any) -> int:

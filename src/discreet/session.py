@@ -27,7 +27,7 @@ from discreet.engines import Engine, carry_out
 from discreet.errors import DiscreetError, InvalidParameter, LedgerRefused
 from discreet.exact import fraction_text
 from discreet.ledger import Ledger, Reservation
-from discreet.mechanisms import PROVEN_MECHANISMS, mechanism_from_dict
+from discreet.mechanisms import PROVEN_MECHANISMS, fits_in_size, mechanism_from_dict
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.noise import Source, apply, secure_source
 from discreet.queries import PROVEN_QUERIES, may_leave_out, query_from_dict
@@ -152,6 +152,8 @@ class Session:
             query = replace(query, test=question.query.test)  # a function cannot be written; the theorem is about any
         if mechanism.reads != query.gives:
             raise _mismatch(f"its mechanism reads a {mechanism.reads}, and its query gives a {query.gives}")
+        if not fits_in_size(mechanism, query.size):
+            raise _mismatch("its mechanism reads a statistic of another size than its query gives")
         if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
             raise _mismatch("its query says that every row counts, and its keys can leave rows out")
         proven = query.sensitivity(self.public.neighbors)

@@ -70,6 +70,7 @@ def test_the_self_test_accepts_exact_products_and_rejects_short_ones(monkeypatch
         kernels.blas_is_exact.cache_clear()
 
 
+@pytest.mark.compiled
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 47), st.integers(1, 9), st.lists(st.tuples(st.integers(-1, 8), st.integers(-1, 1), st.integers(0, 3)), max_size=60))
 def test_the_two_kernels_and_python_agree(bits, size, rows):
