@@ -6,6 +6,7 @@ is one correctly rounded operation a step (add, multiply, divide, floor) or a ta
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import os
@@ -22,6 +23,7 @@ from discreet.model_loops import Loop, gradient_loop, norm_loop, place_loop, sca
 from discreet.queries.families import PSI_BITS, Family, clipped_rest, psi_bound, slope_bound
 from discreet.queries.model import LEAN_BITS, WEIGHT_BITS, EstimatingPlan, Metric, Point
 from discreet.queries.pieces import UNIT_BITS
+from discreet.seclusion import Secluded
 
 GRADIENT_ROWS = 1 << 14  # multipliers of at most 19 bits times 14-bit columns: sums below 2**47
 LOOP_ROWS = 1 << 16  # of a block of the compiled loop: sums below 2**49
@@ -170,11 +172,19 @@ def worth(loop: Callable[[], Loop | None], rows: int) -> Loop | None:
 
 
 def in_threads(work: Callable[[int], Any], starts: range) -> list[Any]:
-    """work(start) for every start, on several threads where there are several; results in the order of the starts."""
+    """work(start) for every start, on several threads where there are several; results in the order of the starts.
+
+    Each of them is secluded for itself: numpy's floating-point state and the seclusion of the thread that asks do not reach another.
+    """
     if len(starts) < 2:
         return [work(start) for start in starts]
     with ThreadPoolExecutor(max(1, min(MOST_THREADS, os.cpu_count() or 1))) as pool:
-        return list(pool.map(work, starts))
+        return list(pool.map(functools.partial(_secluded, work), starts))
+
+
+def _secluded(work: Callable[[int], Any], start: int) -> Any:
+    with Secluded():
+        return work(start)
 
 
 def psi_and_slope(family: Family, point: Point, matrix: Floats, response: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -247,10 +257,10 @@ def compiled_gradient(loop: Loop, data: ModelData, weights: npt.NDArray[np.int32
         return sums, squares
 
     totals, squares = Totals((len(beta),)), 0
-    with ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1))) as pool:
-        for start, (sums, part) in zip(range(0, len(data.matrix), LOOP_ROWS), pool.map(block, range(0, len(data.matrix), LOOP_ROWS)), strict=True):
-            totals.reserve(min(LOOP_ROWS, len(data.matrix) - start) << (UNIT_BITS + WEIGHT_BITS + 4))[...] += sums.astype(np.int64)
-            squares += int(part)
+    starts = range(0, len(data.matrix), LOOP_ROWS)
+    for start, (sums, part) in zip(starts, in_threads(block, starts), strict=True):
+        totals.reserve(min(LOOP_ROWS, len(data.matrix) - start) << (UNIT_BITS + WEIGHT_BITS + 4))[...] += sums.astype(np.int64)
+        squares += int(part)
     return totals.total(), squares
 
 

@@ -20,8 +20,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-
 from discreet.accounting import Guarantee, Price, guarantee_of, price_of, price_of_spend, within_spend
 from discreet.engines import Engine, carry_out
 from discreet.errors import DiscreetError, InvalidParameter, LedgerRefused
@@ -34,6 +32,7 @@ from discreet.queries import PROVEN_QUERIES, may_leave_out, query_from_dict
 from discreet.queries.parts import PartRejections
 from discreet.release import Question, Release
 from discreet.schema import Schema
+from discreet.seclusion import Failed, Sealed, aside
 
 
 class ReleaseFailed(DiscreetError):
@@ -169,20 +168,17 @@ class Session:
             "spend": question.spend.to_dict(), "delta": fraction_text(question.delta), "neighbors": self.public.neighbors.to_dict(), "data": self._engine.data_id(),
         }
 
-    def _aggregate(self, question: Question, key: str) -> Any:
-        try:
-            with np.errstate(all="ignore"):  # no flag that a value raises may be seen
-                return question.query.assemble(carry_out(self._engine, question.query.plan()))
-        except Exception:
-            pass  # raised below: the engine's own error may quote a cell, so it is not even chained
-        raise ReleaseFailed(key)
+    def _aggregate(self, question: Question, key: str) -> Sealed:
+        """The exact statistic, sealed; nothing that the engine says beside it is seen, and of its failures only that there was one."""
+        statistic = aside(lambda: Sealed(question.query.assemble(carry_out(self._engine, question.query.plan()))))
+        if isinstance(statistic, Failed):
+            raise ReleaseFailed(key)
+        return statistic
 
-    def _draw(self, question: Question, statistic: Any) -> str:
+    def _draw(self, question: Question, statistic: Sealed) -> str:
         """The mechanism's answer, as the JSON text that the ledger keeps; a draw that fails is an answer too, so that it is not drawn again for nothing."""
-        try:
-            with np.errstate(all="ignore"):
-                answer = apply(question.mechanism, statistic, self._source)
-        except Exception:
+        answer = aside(lambda: apply(question.mechanism, statistic.take(), self._source))
+        if isinstance(answer, Failed):
             return json.dumps({"failed": True, "secure": self._source.secure})
         return json.dumps({"integers": [str(value) for value in answer.integers], "found": list(answer.found), "secure": self._source.secure})
 
