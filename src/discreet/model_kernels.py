@@ -6,7 +6,6 @@ is one correctly rounded operation a step (add, multiply, divide, floor) or a ta
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import os
@@ -23,7 +22,7 @@ from discreet.model_loops import Loop, gradient_loop, norm_loop, place_loop, sca
 from discreet.queries.families import PSI_BITS, Family, clipped_rest, psi_bound, slope_bound
 from discreet.queries.model import LEAN_BITS, WEIGHT_BITS, EstimatingPlan, Metric, Point
 from discreet.queries.pieces import UNIT_BITS
-from discreet.seclusion import Secluded
+from discreet.seclusion import Secluded, seclude_worker
 
 GRADIENT_ROWS = 1 << 14  # multipliers of at most 19 bits times 14-bit columns: sums below 2**47
 LOOP_ROWS = 1 << 16  # of a block of the compiled loop: sums below 2**49
@@ -174,17 +173,13 @@ def worth(loop: Callable[[], Loop | None], rows: int) -> Loop | None:
 def in_threads(work: Callable[[int], Any], starts: range) -> list[Any]:
     """work(start) for every start, on several threads where there are several; results in the order of the starts.
 
-    Each of them is secluded for itself: numpy's floating-point state and the seclusion of the thread that asks do not reach another.
+    Each of the threads is secluded for itself: numpy's floating-point state and the seclusion of the thread that asks do not reach another.
     """
     if len(starts) < 2:
         return [work(start) for start in starts]
-    with ThreadPoolExecutor(max(1, min(MOST_THREADS, os.cpu_count() or 1))) as pool:
-        return list(pool.map(functools.partial(_secluded, work), starts))
-
-
-def _secluded(work: Callable[[int], Any], start: int) -> Any:
-    with Secluded():
-        return work(start)
+    threads = max(1, min(MOST_THREADS, len(starts), os.cpu_count() or 1))
+    with Secluded(), ThreadPoolExecutor(threads, initializer=seclude_worker) as pool:
+        return list(pool.map(work, starts))
 
 
 def psi_and_slope(family: Family, point: Point, matrix: Floats, response: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -84,6 +84,12 @@ class Secluded:
         self._errors.__exit__(None, None, None)
 
 
+def seclude_worker() -> None:
+    """Secludes a thread of a pool for all of its life; the thread that asks is in a section as long as the pool works (`model_kernels.in_threads`)."""
+    np.seterr(all="ignore")
+    _here.depth = 1
+
+
 class Sealed:
     """A private statistic on its way from the engine to the draw: it prints nothing, is not copied, and is empty once it was taken."""
 

@@ -464,7 +464,7 @@ def chained_failure(self, question, key):
 
 
 MUTANTS = {
-    "no floating-point state in pool threads": ((model_kernels, "_secluded", lambda work, start: work(start)), "overflow in a pool"),
+    "no floating-point state of their own in pool threads": ((model_kernels, "seclude_worker", lambda: None), "overflow in a pool"),
     "no filter of warnings": ((seclusion, "_exchange_filters", lambda: lambda: None), "warns UserWarning"),
     "no floating-point state": ((seclusion, "np", types.SimpleNamespace(errstate=lambda **options: contextlib.nullcontext())), "overflow"),
     "streams as they are": ((seclusion, "_STREAMS", ()), "prints"),
