@@ -159,7 +159,7 @@ def numba_scatter() -> Scatter | None:
     """The same sums as a compiled loop over int64, or None where numba is not installed.
 
     Theorem.  It writes inside `running` and reads inside `cells` and `part`, whatever they hold.
-    Proof.    Both are as long as the loop runs (checked before), and a cell outside `running` is no cell.
+    Proof.    Both are as long as the loop runs (checked before); a cell outside `running` is none.
     Checked.  tests/claims/test_compiled_bounds.py::test_cells_outside_are_no_cells
     """
     try:
@@ -178,7 +178,8 @@ def numba_scatter() -> Scatter | None:
         compiled = numba.njit(nogil=True)(scatter)
 
     def call(running: npt.NDArray[np.int64], cells: Integers, part: npt.NDArray[np.int64]) -> None:
-        if any(array.dtype != np.int64 or array.ndim != 1 for array in (running, cells, part)) or len(cells) != len(part):
+        given = (running, cells, part)
+        if any(one.dtype != np.int64 or one.ndim != 1 for one in given) or len(cells) != len(part):
             raise IndexError("the sizes of a compiled sum do not fit together")
         compiled(running, cells, part)
 

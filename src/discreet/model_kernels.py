@@ -171,9 +171,10 @@ def worth(loop: Callable[[], Loop | None], rows: int) -> Loop | None:
 
 
 def in_threads(work: Callable[[int], Any], starts: range) -> list[Any]:
-    """work(start) for every start, on several threads where there are several; results in the order of the starts.
+    """work(start) for every start, on several threads where there are several, in that order.
 
-    Each of the threads is secluded for itself: numpy's floating-point state and the seclusion of the thread that asks do not reach another.
+    Each of the threads is secluded for itself: the floating-point state and the seclusion of the
+    thread that asks do not reach another.
     """
     if len(starts) < 2:
         return [work(start) for start in starts]
@@ -254,7 +255,8 @@ def compiled_gradient(loop: Loop, data: ModelData, weights: npt.NDArray[np.int32
     totals, squares = Totals((len(beta),)), 0
     starts = range(0, len(data.matrix), LOOP_ROWS)
     for start, (sums, part) in zip(starts, in_threads(block, starts), strict=True):
-        totals.reserve(min(LOOP_ROWS, len(data.matrix) - start) << (UNIT_BITS + WEIGHT_BITS + 4))[...] += sums.astype(np.int64)
+        rows = min(LOOP_ROWS, len(data.matrix) - start)
+        totals.reserve(rows << (UNIT_BITS + WEIGHT_BITS + 4))[...] += sums.astype(np.int64)
         squares += int(part)
     return totals.total(), squares
 

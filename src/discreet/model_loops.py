@@ -3,14 +3,17 @@
 Every sum here is a sum of whole numbers below 2**52, exact in any order; what else is computed is one correctly rounded operation a step, with
 nothing to reorder or to contract.
 
-Compiled code checks no index, so a size that does not fit would read other rows, or the heap. Every loop is handed out with a test of its own, run in
-Python before each call, on shapes and public numbers alone.
+Compiled code checks no index, so a size that does not fit would read other rows, or the heap.
+Every loop is handed out with a test of its own, run in Python before each call, on shapes and
+public numbers alone.
 
 Theorem.  A loop whose test passes reads and writes inside its arrays, whatever the rows hold.
-Proof.    Rows and columns are counted by shapes that the test compares. A place in a table is ⌊argument·per_scale + ½⌋ cut to ±reach, plus reach:
-          argument is finite (int16 cells times finite coefficients, and a finite unit times int32), so is its product with per_scale
-          (|argument| ≤ 2**15·Σ|β| + 2**31·unit, times per_scale finite), and a finite number cut to ±reach gives 0 … 2·reach, for which the
-          tables are long enough. A code is cut to first … last in the same way, and the piece's table has last − first + 1 entries.
+Proof.    Rows and columns are counted by shapes that the test compares. A place in a table is
+          ⌊argument·per_scale + ½⌋ cut to ±reach, plus reach: the argument is finite (int16 cells
+          times finite coefficients, a finite unit times int32), and so is its product with
+          per_scale (|argument| ≤ 2**15·Σ|β| + 2**31·unit, whose product is tested). A finite
+          number cut to ±reach gives 0 … 2·reach, for which the tables are long enough. A code is
+          cut to first … last in the same way, and its table has last − first + 1 entries.
 Checked.  tests/claims/test_compiled_bounds.py
 """
 
@@ -89,26 +92,45 @@ def checked(loop: Loop | None, fits: Callable[..., bool]) -> Loop | None:
     return call
 
 
-_INT16, _INT32, _INT64, _FLOAT64 = (np.dtype(kind) for kind in (np.int16, np.int32, np.int64, np.float64))
+_INT16, _INT32 = np.dtype(np.int16), np.dtype(np.int32)
+_INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
 def _is(array: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
-    """Whether an array has a dtype and a shape; written to cost a tenth of a microsecond, as loops run on small blocks too."""
-    return type(array) is np.ndarray and (array.dtype is dtype or array.dtype == dtype) and array.shape == shape
+    """Whether an array has a dtype and a shape, in 0.1 microseconds: blocks can be small."""
+    right = array.dtype is dtype or array.dtype == dtype
+    return right and array.shape == shape and type(array) is np.ndarray
 
 
-def _arguments_fit(matrix: Any, response: Any, beta: Any, unit: float, per_scale: float, reach: float) -> bool:
-    """Rows, coefficients and scale of `_gradient_rows` and `_place_rows`: equal sizes, and only finite products."""
+def _arguments_fit(
+    matrix: Any, response: Any, beta: Any, unit: float, per_scale: float, reach: float
+) -> bool:
+    """Rows, coefficients and scale that two loops read: equal sizes, and only finite products."""
     shape = matrix.shape
-    if len(shape) != 2 or not (_is(matrix, _INT16, shape) and _is(beta, _FLOAT64, shape[1:]) and _is(response, _INT32, shape[:1])):
+    if len(shape) != 2 or not (
+        _is(matrix, _INT16, shape)
+        and _is(beta, _FLOAT64, shape[1:])
+        and _is(response, _INT32, shape[:1])
+    ):
         return False
     furthest = 2.0**15 * sum(map(abs, beta.tolist())) + 2.0**31 * unit
-    return unit >= 0 and math.isfinite(furthest * per_scale) and 0 <= reach <= 2.0**30 and reach == int(reach)
+    return (
+        unit >= 0
+        and math.isfinite(furthest * per_scale)
+        and 0 <= reach <= 2.0**30
+        and reach == int(reach)
+    )
 
 
-def _gradient_fits(matrix: Any, response: Any, weights: Any, beta: Any, numbers: Any, tables: Any, sums: Any) -> bool:
+def _gradient_fits(
+    matrix: Any, response: Any, weights: Any, beta: Any, numbers: Any, tables: Any, sums: Any
+) -> bool:
     unit, per_scale, reach, _, _ = numbers
-    if not (_arguments_fit(matrix, response, beta, unit, per_scale, reach) and _is(weights, _INT32, response.shape) and _is(sums, _FLOAT64, beta.shape)):
+    if not (
+        _arguments_fit(matrix, response, beta, unit, per_scale, reach)
+        and _is(weights, _INT32, response.shape)
+        and _is(sums, _FLOAT64, beta.shape)
+    ):
         return False
     entries = (2 * int(reach) + 1,)
     psi, mean, shift, gain = tables
@@ -123,22 +145,50 @@ def _places_fit(matrix: Any, response: Any, beta: Any, numbers: Any, places: Any
 
 def _norms_fit(z: Any, norms: Any) -> bool:
     shape, rows = np.shape(z), np.shape(norms)
-    return len(shape) == 2 and len(rows) == 1 and rows[0] <= shape[0] and _is(z, _FLOAT64, shape) and _is(norms, _FLOAT64, rows)
+    return (
+        len(shape) == 2
+        and len(rows) == 1
+        and rows[0] <= shape[0]
+        and _is(z, _FLOAT64, shape)
+        and _is(norms, _FLOAT64, rows)
+    )
 
 
 def _scales_fit(matrix: Any, multiplier: Any, block: Any, moved: Any) -> bool:
     shape = matrix.shape
-    return len(shape) == 2 and _is(matrix, _INT16, shape) and _is(multiplier, _FLOAT64, shape[:1]) and _is(block, _FLOAT64, shape) and _is(moved, _FLOAT64, shape)
+    return (
+        len(shape) == 2
+        and _is(matrix, _INT16, shape)
+        and _is(multiplier, _FLOAT64, shape[:1])
+        and _is(block, _FLOAT64, shape)
+        and _is(moved, _FLOAT64, shape)
+    )
 
 
-def _encoding_fits(values: Any, limits: Any, table: Any, matrix: Any, start: int, place: int) -> bool:
+def _encoding_fits(
+    values: Any, limits: Any, table: Any, matrix: Any, start: int, place: int
+) -> bool:
     low, high, missing, center, per_unit, first, last = limits
     rows, shape = np.shape(values), matrix.shape
-    if len(rows) != 1 or len(shape) != 2 or not (0 <= start <= shape[0] - rows[0] and 0 <= place < shape[1] and _is(values, _FLOAT64, rows) and _is(matrix, _INT16, shape)):
+    if (
+        len(rows) != 1
+        or len(shape) != 2
+        or not (
+            0 <= start <= shape[0] - rows[0]
+            and 0 <= place < shape[1]
+            and _is(values, _FLOAT64, rows)
+            and _is(matrix, _INT16, shape)
+        )
+    ):
         return False
     furthest = (max(abs(low), abs(high), abs(missing)) + abs(center)) * per_unit
     ordered = low <= high and first <= last and first == int(first) and last == int(last)
-    return ordered and math.isfinite(furthest) and all(map(math.isfinite, limits)) and _is(table, _INT16, (int(last) - int(first) + 1,))
+    return (
+        ordered
+        and math.isfinite(furthest)
+        and all(map(math.isfinite, limits))
+        and _is(table, _INT16, (int(last) - int(first) + 1,))
+    )
 
 
 def _gradient_rows(matrix: Any, response: Any, weights: Any, beta: Any, numbers: Any, tables: Any, sums: Any) -> int:

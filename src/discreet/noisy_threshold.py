@@ -68,7 +68,10 @@ class NoisyThreshold:
             count = self._count(query)
             above = aside(lambda: self._run.above(count.take()))
         if isinstance(above, Failed):
-            raise LedgerRefused("a question to a watch", "the draw failed", "nothing was answered, and nothing more was charged", "open another watch with dp.watch")
+            raise LedgerRefused(
+                "a question to a watch", "the draw failed",
+                "nothing was answered, and nothing more was charged",
+                "open another watch with dp.watch")
         return above
 
     def _count(self, query: CandidateScores) -> Sealed:

@@ -1,20 +1,25 @@
-"""Sections of a thread out of which nothing is seen: no warning, print, log record, floating-point flag or exception.
+"""Sections of a thread out of which nothing is seen: no warning, print, log, flag or exception.
 
-Between a debit and its answer code runs on private cells, and whatever it says beside the answer would be a release without noise: a warning that a
-product overflowed tells that a cell was large. A secluded section says nothing, whatever the process is told to do with warnings.
+Between a debit and its answer code runs on private cells, and whatever it says beside the answer
+would be a release without noise: a warning that a product overflowed tells that a cell was large. A
+secluded section says nothing, whatever the process is told to do with warnings.
 
     warnings      the filters that a secluded thread finds ignore everything, even under -W error
-    numpy         floating-point errors are ignored in this thread (the state of another thread does not reach it, nor this one's that one)
+    numpy         floating-point errors are ignored; each thread has a state of its own
     print         sys.stdout and sys.stderr drop what a secluded thread writes
     logging       no level is enabled for a secluded thread, and no record of it is handled
     __del__       an exception that nobody can catch is dropped
-    exceptions    `aside` gives FAILED for every one of them; an interrupt from the keyboard is raised anew, without what it interrupted
+    exceptions    `aside` gives FAILED for every one of them; an interrupt from the keyboard is
+                  raised anew, without what it interrupted
 
-All other threads of the process keep what they have. Nothing of theirs is saved and put back, so that sections of several threads cannot put back each
-other's: filters stay the list they are, and what is exchanged (the class of the module `warnings`, the streams, three functions of logging, the hook for
-exceptions that cannot be raised) passes on what comes from threads that are not secluded, and goes back when the last section ends.
+All other threads of the process keep what they have. Nothing of theirs is saved and put back, so
+that sections of several threads cannot put back each other's: filters stay the list they are, and
+what is exchanged (the class of the module `warnings`, the streams, three functions of logging, the
+hook for exceptions that cannot be raised) passes on what comes from threads that are not secluded,
+and goes back when the last section ends.
 
-Not held back: what native code writes to a file descriptor, and what is written to a stream object that was kept from before (docs/known-limits.md).
+Not held back: what native code writes to a file descriptor, and what is written to a stream object
+that was kept from before (docs/known-limits.md).
 
 Checked.  tests/claims/test_nothing_is_seen.py
 """
@@ -49,8 +54,11 @@ FAILED: Final = Failed()
 def aside(work: Callable[[], Answer]) -> Answer | Failed:
     """work() in a secluded section, or FAILED.
 
-    Theorem.  What leaves is the answer of `work`, FAILED, or an interrupt without context and without a frame of `work`.
-    Proof.    Every exception is caught here and dropped with its frames before anything is raised or returned.
+    Theorem.  What leaves is the answer of `work`, FAILED, or an interrupt without context and
+              without a frame of `work`.
+    Proof.    Every exception is caught here, and dropped with its frames before anything is
+              raised or returned.
+    Checked.  tests/claims/test_nothing_is_seen.py::test_every_failure_looks_the_same
     """
     interrupted, depth = False, getattr(_here, "depth", 0)
     try:
@@ -68,7 +76,7 @@ def aside(work: Callable[[], Answer]) -> Answer | Failed:
 
 
 class Secluded:
-    """A section of this thread, as a context manager: `with Secluded(): ...`. Sections may nest, and several threads may be in one."""
+    """A section of this thread: `with Secluded(): ...`. Sections nest, in any thread."""
 
     __slots__ = ("_errors",)
 
@@ -85,13 +93,19 @@ class Secluded:
 
 
 def seclude_worker() -> None:
-    """Secludes a thread of a pool for all of its life; the thread that asks is in a section as long as the pool works (`model_kernels.in_threads`)."""
+    """Secludes a thread of a pool for all of its life.
+
+    The thread that asks is in a section as long as the pool works (`model_kernels.in_threads`).
+    """
     np.seterr(all="ignore")
     _here.depth = 1
 
 
 class Sealed:
-    """A private statistic on its way from the engine to the draw: it prints nothing, is not copied, and is empty once it was taken."""
+    """A private statistic on its way from the engine to the draw.
+
+    It prints nothing, is not copied, and is empty once it was taken.
+    """
 
     __slots__ = ("_content",)
 
@@ -116,7 +130,7 @@ def secluded() -> bool:
     return getattr(_here, "depth", 0) > 0
 
 
-# ── what is exchanged while any section is open ────────────────────────────────────────────────────────────────────
+# ── what is exchanged while any section is open ─────────────────────────────────────────────────
 
 _SILENT: list[Any] = [("ignore", None, Warning, None, 0)]
 _OWN = ("warnings", "_py_warnings")  # where `catch_warnings` is
@@ -124,7 +138,10 @@ _STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
 _lock = threading.Lock()
 _open = 0
 _undo: list[Callable[[], None]] = []
-os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+if hasattr(os, "register_at_fork"):  # a child must not start with a lock that nobody holds
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 
 
 def _enter() -> None:
@@ -132,7 +149,14 @@ def _enter() -> None:
     with _lock:
         _open += 1
         if _open == 1:
-            _undo.extend([_exchange_filters(), *map(_exchange_stream, _STREAMS), *_exchange_logging(), _exchange_hook()])
+            _undo.extend(
+                [
+                    _exchange_filters(),
+                    *map(_exchange_stream, _STREAMS),
+                    *_exchange_logging(),
+                    _exchange_hook(),
+                ]
+            )
 
 
 def _leave() -> None:
@@ -146,8 +170,8 @@ def _leave() -> None:
 class _Warnings(types.ModuleType):
     """The module `warnings`, whose filters depend on the thread that warns.
 
-    Python looks up `warnings.filters` for every warning. The module's own functions find the real list, so that a library that saves and restores
-    it (`catch_warnings`) saves and restores what there is.
+    Python looks up `warnings.filters` for every warning. The module's own functions find the real
+    list, so that a library that saves and restores it (`catch_warnings`) restores what there is.
     """
 
     @property
@@ -178,13 +202,15 @@ class _Nothing(io.RawIOBase):
 
 
 class _Stream:
-    """A stream that drops what secluded threads write; to all others it is the one that it stands for."""
+    """A stream that drops what secluded threads write; to all others it is what it stands for."""
 
     __slots__ = ("_dropped", "_stream")
 
     def __init__(self, stream: Any) -> None:
         object.__setattr__(self, "_stream", stream)
-        object.__setattr__(self, "_dropped", io.TextIOWrapper(io.BufferedWriter(_Nothing()), encoding="utf-8", errors="replace", write_through=True))
+        nowhere = io.BufferedWriter(_Nothing())
+        dropped = io.TextIOWrapper(nowhere, encoding="utf-8", errors="replace", write_through=True)
+        object.__setattr__(self, "_dropped", dropped)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dropped if secluded() else self._stream, name)
@@ -204,8 +230,12 @@ def _exchange_stream(name: str) -> Callable[[], None]:
 
 
 def _exchange_logging() -> list[Callable[[], None]]:
-    """No level is enabled in a secluded thread, no record is handled, and a first record does not set logging up."""
-    enabled, handled, set_up = logging.Logger.isEnabledFor, logging.Logger.handle, logging.basicConfig
+    """In a secluded thread no level is enabled, nothing is handled, and nothing sets logging up."""
+    enabled, handled, set_up = (
+        logging.Logger.isEnabledFor,
+        logging.Logger.handle,
+        logging.basicConfig,
+    )
 
     def is_enabled_for(self: logging.Logger, level: int) -> bool:
         return not secluded() and enabled(self, level)
@@ -219,8 +249,10 @@ def _exchange_logging() -> list[Callable[[], None]]:
             set_up(**options)
 
     return [
-        _exchange(logging.Logger, "isEnabledFor", is_enabled_for), _exchange(logging.Logger, "handle", handle),
-        _exchange(logging, "basicConfig", basic_config)]
+        _exchange(logging.Logger, "isEnabledFor", is_enabled_for),
+        _exchange(logging.Logger, "handle", handle),
+        _exchange(logging, "basicConfig", basic_config),
+    ]
 
 
 def _exchange_hook() -> Callable[[], None]:
@@ -234,7 +266,7 @@ def _exchange_hook() -> Callable[[], None]:
 
 
 def _exchange(owner: Any, name: str, new: Any) -> Callable[[], None]:
-    """Sets an attribute; gives what puts the old one back, unless somebody else has set another meanwhile."""
+    """Sets an attribute; gives what puts the old one back, unless another was set meanwhile."""
     before = getattr(owner, name)
     setattr(owner, name, new)
 

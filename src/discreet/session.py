@@ -169,8 +169,9 @@ class Session:
         }
 
     def _aggregate(self, question: Question, key: str) -> Sealed:
-        """The exact statistic, sealed; nothing that the engine says beside it is seen, and of its failures only that there was one."""
-        statistic = aside(lambda: Sealed(question.query.assemble(carry_out(self._engine, question.query.plan()))))
+        """The exact statistic, sealed; nothing that the engine says or raises beside it is seen."""
+        query = question.query
+        statistic = aside(lambda: Sealed(query.assemble(carry_out(self._engine, query.plan()))))
         if isinstance(statistic, Failed):
             raise ReleaseFailed(key)
         return statistic

@@ -10,10 +10,12 @@ bound. Each `fit(X, y)` is a new release at the full spend: cross-validation and
 to keep one account over all of them; without, every fit opens an account of its own in memory. There is no random state: noise is secret.
 `score` reads data too, so it is refused until `score_spend=` says what it may cost.
 
-A row's cells are read for themselves, by the total rules of `discreet.values`, and its predictor is added up column by column: what one row becomes cannot
-depend on another (docs/theory/rows.md). An array or a frame has a public type a column. A list of rows has none: every cell is read by its own type, rows
-that are shorter than the table have missing cells, and cells beyond it are ignored. How many columns a list has is what `bounds` declares; where one pair
-is given for all of them, it is the length that most rows have (of two such lengths the smaller), so that no single row decides it.
+A row's cells are read for themselves, by the total rules of `discreet.values`, and its predictor
+is added up column by column: what one row becomes cannot depend on another (docs/theory/rows.md).
+An array or a frame has a public type a column. A list of rows has none: every cell is read by its
+own type, rows that are shorter than the table have missing cells, and cells beyond it are ignored.
+How many columns a list has is what `bounds` declares; where one pair is given for all of them, it
+is the length that most rows have (of two such lengths the smaller), so no single row decides it.
 """
 
 from __future__ import annotations
@@ -103,7 +105,7 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
         if self.neighbors.row_count_is_public and table.rows == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is required.")
         ends = _ends(self.bounds, "bounds=", width, getattr(self, "feature_names_in_", None))
-        columns: dict[str, Any] = {f"x{place}": column for place, column in enumerate(table.columns)}
+        columns: dict[str, Any] = {f"x{place}": one for place, one in enumerate(table.columns)}
         schema: dict[str, Any] = {f"x{place}": dp.Real(*pair) for place, pair in enumerate(ends)}
         column, declared = self._target(target)
         return columns | {TARGET: column}, schema | {TARGET: declared}
@@ -124,8 +126,8 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
         if hasattr(X, "toarray"):
             raise TypeError("Sparse data was passed, but dense data is required: use X.toarray().")
         columns, rows = _columns_of(X, _declared_width(self.bounds))
-        shown = np.empty((0, len(columns))) if _is_list(X) else X  # the first row of a list does not say how many columns there are
-        validate_data(self, shown, skip_check_array=True, reset=reset)  # names and number of columns
+        shown = np.empty((0, len(columns))) if _is_list(X) else X  # not a list's first row
+        validate_data(self, shown, skip_check_array=True, reset=reset)  # names, number of columns
         return _Table(columns, rows)
 
     def _predictor(self, X: Any) -> Floats:  # noqa: N803
@@ -134,11 +136,12 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
         return self._sum([_numbers(column) for column in self._table(X, reset=False).columns])
 
     def _sum(self, columns: Sequence[Floats]) -> Floats:
-        """Σ coefficient·column, then the intercept: one rounded product and one rounded sum an element, in the order of the columns.
+        """Σ coefficient·column, then the intercept, in the order of the columns.
 
         Theorem.  Equal rows have the same predictor, bit for bit, in every table.
-        Proof.    Each step is a correctly rounded operation on one element, so an element of the result is a function of its own row. A matrix
-                  product is not: its last bits depend on the place of a row in a block.
+        Proof.    Each step is one correctly rounded operation an element, so an element of the
+                  result is a function of its own row. A matrix product is not: its last bits
+                  depend on the place of a row in a block.
         Checked.  tests/claims/test_rows_alone.py::test_equal_rows_have_one_predictor_wherever_they_stand
         """
         with np.errstate(all="ignore"):
@@ -187,7 +190,8 @@ class _PrivateRegressor(RegressorMixin, _PrivateRegression):  # type: ignore[mis
         columns, schema = self._declared(table, target)
         with Secluded():
             predicted = np.clip(self._sum(_bounded(table, schema)), low, high)
-            errors = np.square(np.clip(_clamped(target, low, high) - predicted, low - high, high - low))
+            errors = _clamped(target, low, high) - predicted
+            errors = np.square(np.clip(errors, low - high, high - low))
         session = self._opened({"error": errors, TARGET: columns[TARGET]}, {"error": dp.Real(0, (high - low) ** 2), TARGET: schema[TARGET]}, spend)
         half = _half(spend)
         self.score_results_ = (dp.mean(session, "error", spend=half), dp.variance(session, TARGET, spend=half))
@@ -305,7 +309,7 @@ def _ends(bounds: Any, name: str, width: int, names: Any) -> list[tuple[float, f
 
 
 def _declared_width(bounds: Any) -> int | None:
-    """How many columns the bounds declare; None where they do not say (one pair for all, names, or no bounds at all)."""
+    """How many columns the bounds declare; None where they do not (one pair for all, or names)."""
     if isinstance(bounds, Mapping):
         return None
     try:
@@ -318,7 +322,11 @@ def _declared_width(bounds: Any) -> int | None:
 
 def _is_list(table: Any) -> bool:
     """Whether X or y is a list of rows or cells, which has no type and no shape of its own."""
-    return isinstance(table, Sequence) and not isinstance(table, (str, bytes, bytearray)) and not hasattr(table, "__array__")
+    return (
+        isinstance(table, Sequence)
+        and not isinstance(table, (str, bytes, bytearray))
+        and not hasattr(table, "__array__")
+    )
 
 
 def _columns_of(X: Any, declared: int | None) -> tuple[list[Any], int]:  # noqa: N803
@@ -327,7 +335,8 @@ def _columns_of(X: Any, declared: int | None) -> tuple[list[Any], int]:  # noqa:
     if isinstance(frame, nw.DataFrame):
         return [column.to_native() for column in frame.iter_columns()], len(frame)
     if _is_list(X):
-        rows = [_row(row) for row in X]
+        with Secluded():
+            rows = [_row(row) for row in X]
         return _columns_of_rows(rows, declared), len(rows)
     table = _array(X)
     if table.ndim != 2:
@@ -336,9 +345,11 @@ def _columns_of(X: Any, declared: int | None) -> tuple[list[Any], int]:  # noqa:
 
 
 def _columns_of_rows(rows: Sequence[Sequence[Any]], declared: int | None) -> list[Any]:
-    """Rows as columns of cells: None where a row is short; what is beyond the table's width is left out."""
+    """Rows as columns of cells: None where a row is short; what is beyond the width is left out."""
     lengths = Counter(map(len, rows))
-    usual = min((length for length, count in lengths.items() if count == max(lengths.values())), default=0)
+    usual = min(
+        (length for length, count in lengths.items() if count == max(lengths.values())), default=0
+    )
     if usual == 0:
         raise _not_two_dimensional(1)
     width = usual if declared is None else declared
@@ -350,7 +361,9 @@ def _row(row: Any) -> Sequence[Any]:
     try:
         if isinstance(row, np.ndarray):
             return tuple(row.tolist()) if row.ndim == 1 else ()
-        if isinstance(row, (str, bytes, bytearray, Mapping, Set)) or not hasattr(type(row), "__len__"):
+        if isinstance(row, (str, bytes, bytearray, Mapping, Set)) or not hasattr(
+            type(row), "__len__"
+        ):
             return ()
         return tuple(row)
     except Exception:
@@ -358,7 +371,7 @@ def _row(row: Any) -> Sequence[Any]:
 
 
 def _array(values: Any) -> Any:
-    """An array (or what says that it can be one) as it is, its dtype and its mask kept; refused by its type alone."""
+    """An array (or what can be one) as it is, dtype and mask kept; refused by its type alone."""
     if not (hasattr(values, "__array__") or isinstance(values, (np.generic, memoryview))):
         raise ValueError(f"Expected 2D array, got a {type(values).__name__} instead.")
     array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
@@ -368,18 +381,23 @@ def _array(values: Any) -> Any:
 
 
 def _not_two_dimensional(dimensions: int) -> ValueError:
-    return ValueError(f"Expected 2D array, got {dimensions}D array instead. Reshape your data using array.reshape(-1, 1) or array.reshape(1, -1).")
+    return ValueError(
+        f"Expected 2D array, got {dimensions}D array instead. Reshape your data using "
+        "array.reshape(-1, 1) or array.reshape(1, -1)."
+    )
 
 
 def _vector(y: Any, rows: int) -> Any:
-    """y as one column (a list of cells, an array or a series), refused for its shape or type alone."""
+    """y as one column (a list, an array or a series), refused for its shape or type alone."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
     target: Any = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
     if isinstance(target, nw.DataFrame):
         target = list(target.iter_columns())
         if len(target) != 1:
-            raise ValueError(f"y should be a 1d array, got an array of shape {(rows, len(target))} instead.")
+            raise ValueError(
+                f"y should be a 1d array, got an array of shape {(rows, len(target))} instead."
+            )
         _warn_of_a_column()
         target = target[0]
     if isinstance(target, nw.Series):
@@ -393,25 +411,37 @@ def _vector(y: Any, rows: int) -> Any:
             _warn_of_a_column()
             target = target[:, 0]
         if target.ndim != 1:
-            raise ValueError(f"y should be a 1d array, got an array of shape {target.shape} instead.")
+            raise ValueError(
+                f"y should be a 1d array, got an array of shape {target.shape} instead."
+            )
         length = len(target)
     if length != rows:
-        raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, length]}")
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {[rows, length]}"
+        )
     return target
 
 
 def _warn_of_a_column() -> None:
-    warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected.",
+        DataConversionWarning,
+        stacklevel=4,
+    )
 
 
 def _only(cell: Any) -> Any:
     """The one cell of a row of one, as lists of columns have them; any other cell as it is."""
-    one = len(cell) == 1 if type(cell) in (list, tuple) else type(cell) is np.ndarray and cell.shape == (1,)
+    one = (
+        len(cell) == 1
+        if type(cell) in (list, tuple)
+        else type(cell) is np.ndarray and cell.shape == (1,)
+    )
     return cell[0] if one else cell
 
 
 def _numbers(column: Any) -> Floats:
-    """Every cell of a column as a float, NaN where it is missing or no number: the rule by which a fit reads it.
+    """Every cell of a column as a float, NaN where it is no number: the rule of a fit.
 
     Checked.  tests/claims/test_rows_alone.py::test_lists_are_read_as_the_fit_reads_them
     """
@@ -420,7 +450,9 @@ def _numbers(column: Any) -> Floats:
     if isinstance(column, np.ndarray):
         return _array_numbers(column)
     series = nw.from_native(column, series_only=True)
-    if isinstance(series.dtype, (nw.Int128, nw.UInt128)) or not (series.dtype.is_integer() or series.dtype.is_float() or series.dtype == nw.Boolean):
+    kind = series.dtype
+    plain = kind.is_integer() or kind.is_float() or kind == nw.Boolean
+    if not plain or kind in (nw.Int128, nw.UInt128):
         return _numbers(_cells_of(series))
     gone = np.asarray(series.is_null().to_numpy(), dtype=bool)
     filled = series.fill_null(False if series.dtype == nw.Boolean else 0) if gone.any() else series
@@ -439,7 +471,7 @@ def _array_numbers(column: np.ndarray[Any, Any]) -> Floats:
 
 
 def _cells_of(series: nw.Series[Any]) -> list[Any]:
-    """The cells of a series as Python objects; where one of them cannot be one, it alone is missing."""
+    """The cells of a series as Python objects; one that cannot be read is missing, alone."""
     try:
         return list(series.to_list())
     except Exception:
@@ -454,14 +486,28 @@ def _cell(scalar: Any) -> Any:
 
 
 def _equal(column: Any, label: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which cells equal a label, each compared for itself: what cannot be compared, or gives no single answer, is not equal."""
+    """Which cells equal a label, each compared for itself.
+
+    What cannot be compared, or gives no single answer, is not equal.
+    """
     wanted = label.item() if isinstance(label, np.generic) else label
-    if isinstance(column, np.ndarray) and column.dtype.kind in ("U" if isinstance(wanted, str) else "iufb" if isinstance(wanted, (int, float)) else ""):
+    kinds = "U" if isinstance(wanted, str) else "iufb" if isinstance(wanted, (int, float)) else ""
+    if isinstance(column, np.ndarray) and column.dtype.kind in kinds:
         with np.errstate(all="ignore"):
-            return np.asarray((np.ma.getdata(column) == wanted) & ~np.ma.getmaskarray(column), dtype=np.bool_)
-    cells = column if isinstance(column, list) else column.tolist() if isinstance(column, np.ndarray) else _cells_of(nw.from_native(column, series_only=True))
+            same = (np.ma.getdata(column) == wanted) & ~np.ma.getmaskarray(column)
+        return np.asarray(same, dtype=np.bool_)
     with Secluded():
+        cells = _objects(column)
         return np.fromiter((_is(cell, wanted) for cell in cells), dtype=np.bool_, count=len(cells))
+
+
+def _objects(column: Any) -> list[Any]:
+    """The cells of a column as Python objects."""
+    if isinstance(column, np.ndarray):
+        return list(column.tolist())
+    return (
+        column if isinstance(column, list) else _cells_of(nw.from_native(column, series_only=True))
+    )
 
 
 def _is(cell: Any, label: Any) -> bool:
@@ -480,7 +526,10 @@ def _clamped(column: Any, low: float, high: float) -> Floats:
 
 def _bounded(table: _Table, schema: dict[str, Any]) -> list[Floats]:
     """The columns of X within their bounds, as the fit read them."""
-    return [_clamped(column, schema[f"x{place}"].low, schema[f"x{place}"].high) for place, column in enumerate(table.columns)]
+    return [
+        _clamped(column, schema[f"x{place}"].low, schema[f"x{place}"].high)
+        for place, column in enumerate(table.columns)
+    ]
 
 
 def _half(spend: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Claim: between a debit and its answer nothing is seen but the answer, whatever an engine, a sampler or one of their threads says or raises.
+"""Claim: between a debit and its answer nothing is seen but the answer.
 
-An observer keeps all that a program can see of a release. What is injected into the engine or the draw must not change it; whatever is raised there must
-look the same.
+An observer keeps all that a program can see of a release. What is said in the engine, in the draw
+or in one of their threads must not change it; whatever is raised there must look the same.
 """
 
 from __future__ import annotations
@@ -41,7 +41,12 @@ from discreet.seclusion import FAILED, Sealed, Secluded, aside
 from discreet.testing.sessions import seeded_session
 
 SECRET = "cell-7315928"
-SCHEMA = {"x": dp.Real(0, 100), "y": dp.Boolean(), "g": dp.Category(["a", "b"], missing="a"), "k": dp.Open()}
+SCHEMA = {
+    "x": dp.Real(0, 100),
+    "y": dp.Boolean(),
+    "g": dp.Category(["a", "b"], missing="a"),
+    "k": dp.Open(),
+}
 NAMED = logging.getLogger("engine.of.somebody")
 
 
@@ -49,10 +54,18 @@ NAMED = logging.getLogger("engine.of.somebody")
 def data_sets(tmp_path_factory):
     rng = np.random.default_rng(3)
     x = rng.uniform(0, 100, 200)
-    columns = {"x": x, "y": x > 50, "g": rng.choice(["a", "b"], 200), "k": rng.choice(["p", "q"], 200)}
+    columns = {
+        "x": x,
+        "y": x > 50,
+        "g": rng.choice(["a", "b"], 200),
+        "k": rng.choice(["p", "q"], 200),
+    }
     path = tmp_path_factory.mktemp("seen") / "data.parquet"
     pq.write_table(pa.table(columns), path)
-    return {"memory": dp.from_arrays(columns, schema=SCHEMA, neighbors=dp.Replace()), "files": dp.read_parquet(path, schema=SCHEMA, neighbors=dp.Replace())}
+    return {
+        "memory": dp.from_arrays(columns, schema=SCHEMA, neighbors=dp.Replace()),
+        "files": dp.read_parquet(path, schema=SCHEMA, neighbors=dp.Replace()),
+    }
 
 
 def always_rejects(x):
@@ -67,19 +80,39 @@ def question_for(method, public):
     if method == "tally":
         return median_question(public, "x", spend=spend)
     if method == "keys":
-        return open_table_question(public, None, by="k", spend=dp.ApproxDP(1, 1e-6), where=None, delta=None)
+        return open_table_question(
+            public, None, by="k", spend=dp.ApproxDP(1, 1e-6), where=None, delta=None
+        )
     if method == "parts":
-        return subsample_question(public, always_rejects, columns="x", spend=spend, parts=10, inner=0.05)
+        return subsample_question(
+            public, always_rejects, columns="x", spend=spend, parts=10, inner=0.05
+        )
     if method == "gram":
         query = GramMatrix((Factor("x", public.schema["x"].encoding(10)),))
-        return Question(Asked("gram"), query, gaussian_noise(query.sensitivity(public.neighbors), quarter), spend)
-    query = WeightedGram(design_of("y ~ x", public.schema).model(), metric_of(np.eye(2), 2.0), "metric", False)
-    return Question(Asked("metric"), query, symmetric_noise(query.sensitivity(public.neighbors), quarter), spend)
+        return Question(
+            Asked("gram"),
+            query,
+            gaussian_noise(query.sensitivity(public.neighbors), quarter),
+            spend,
+        )
+    query = WeightedGram(
+        design_of("y ~ x", public.schema).model(), metric_of(np.eye(2), 2.0), "metric", False
+    )
+    return Question(
+        Asked("metric"), query, symmetric_noise(query.sensitivity(public.neighbors), quarter), spend
+    )
 
 
-METHODS = ("sums", "gram", "tally", "keys", "estimating", "parts")  # those of the Engine protocol that are called between debit and draw
+METHODS = (
+    "sums",
+    "gram",
+    "tally",
+    "keys",
+    "estimating",
+    "parts",
+)  # those of the Engine protocol that are called between debit and draw
 
-# ── what is injected ───────────────────────────────────────────────────────────────────────────────────────────────
+# ── what is injected ──────────────────────────────────────────────────────────────────────────
 
 
 def drop_something():
@@ -95,17 +128,39 @@ def compare_unlike():
 
 
 SAYS = {
-    **{f"warns {kind.__name__}": lambda kind=kind: warnings.warn(SECRET, kind, stacklevel=1) for kind in (UserWarning, DeprecationWarning, RuntimeWarning, ResourceWarning, FutureWarning)},
+    **{
+        f"warns {kind.__name__}": lambda kind=kind: warnings.warn(SECRET, kind, stacklevel=1)
+        for kind in (
+            UserWarning,
+            DeprecationWarning,
+            RuntimeWarning,
+            ResourceWarning,
+            FutureWarning,
+        )
+    },
     "warns explicitly": compare_unlike,
-    "overflow": lambda: np.array([1e308]) * 10, "divide": lambda: np.array([1.0]) / 0, "invalid": lambda: np.sqrt(np.array([-1.0])), "underflow": lambda: np.array([1e-300]) * 1e-300,
-    "overflow of one": lambda: np.float64(1e308) * 10, "cast": lambda: np.array([np.nan]).astype(np.int64),
-    "prints": lambda: print(SECRET), "prints to stderr": lambda: print(SECRET, file=sys.stderr), "prints to __stderr__": lambda: print(SECRET, file=sys.__stderr__),
-    **{f"logs {level}": lambda level=level: (logging.log(level, SECRET), NAMED.log(level, SECRET)) for level in (1, 10, 20, 30, 40, 50, 99)},
+    "overflow": lambda: np.array([1e308]) * 10,
+    "divide": lambda: np.array([1.0]) / 0,
+    "invalid": lambda: np.sqrt(np.array([-1.0])),
+    "underflow": lambda: np.array([1e-300]) * 1e-300,
+    "overflow of one": lambda: np.float64(1e308) * 10,
+    "cast": lambda: np.array([np.nan]).astype(np.int64),
+    "prints": lambda: print(SECRET),
+    "prints to stderr": lambda: print(SECRET, file=sys.stderr),
+    "prints to __stderr__": lambda: print(SECRET, file=sys.__stderr__),
+    **{
+        f"logs {level}": lambda level=level: (logging.log(level, SECRET), NAMED.log(level, SECRET))
+        for level in (1, 10, 20, 30, 40, 50, 99)
+    },
     "logs a record": lambda: NAMED.handle(logging.LogRecord("n", 50, "p", 1, SECRET, (), None)),
     "drops what raises": drop_something,
     "overflow in a pool": lambda: in_threads(lambda start: np.array([1e308]) * 10, range(4)),
-    "warns in a pool": lambda: in_threads(lambda start: warnings.warn(SECRET, stacklevel=1), range(4)),
-    "prints and logs in a pool": lambda: in_threads(lambda start: (print(SECRET), NAMED.error(SECRET)), range(4)),
+    "warns in a pool": lambda: in_threads(
+        lambda start: warnings.warn(SECRET, stacklevel=1), range(4)
+    ),
+    "prints and logs in a pool": lambda: in_threads(
+        lambda start: (print(SECRET), NAMED.error(SECRET)), range(4)
+    ),
 }
 
 
@@ -134,12 +189,27 @@ def chained():
 
 
 RAISES = {
-    **{error.__name__: raises(error) for error in (ValueError, SystemExit, MemoryError, GeneratorExit, StopIteration, asyncio.CancelledError, UserWarning, Exception)},
-    "recursion": recurses, "chained": chained, "in a pool": lambda: in_threads(raises(ValueError), range(4)), "exit in a pool": lambda: in_threads(raises(SystemExit), range(4)),
+    **{
+        error.__name__: raises(error)
+        for error in (
+            ValueError,
+            SystemExit,
+            MemoryError,
+            GeneratorExit,
+            StopIteration,
+            asyncio.CancelledError,
+            UserWarning,
+            Exception,
+        )
+    },
+    "recursion": recurses,
+    "chained": chained,
+    "in a pool": lambda: in_threads(raises(ValueError), range(4)),
+    "exit in a pool": lambda: in_threads(raises(SystemExit), range(4)),
     "group": lambda: (_ for _ in ()).throw(BaseExceptionGroup(SECRET, [SystemExit(1)])),
 }
 
-# ── who looks ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── who looks ─────────────────────────────────────────────────────────────────────────────────
 
 
 class Listener(logging.Handler):
@@ -162,23 +232,45 @@ def frames_of(error):
     found, trace = [], error.__traceback__
     while trace is not None:
         if "/discreet/" in trace.tb_frame.f_code.co_filename:
-            found.append((trace.tb_frame.f_code.co_name, sorted(map(repr, trace.tb_frame.f_locals.values()))))
+            found.append(
+                (trace.tb_frame.f_code.co_name, sorted(map(repr, trace.tb_frame.f_locals.values())))
+            )
         trace = trace.tb_next
     return found
 
 
 def everything_in_place():
     return (
-        warnings.filters, list(warnings.filters), type(warnings), sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__, sys.unraisablehook,
-        logging.Logger.handle, logging.Logger.isEnabledFor, logging.basicConfig, logging.root.handlers[:], logging.getLogRecordFactory())
+        warnings.filters,
+        list(warnings.filters),
+        type(warnings),
+        sys.stdout,
+        sys.stderr,
+        sys.__stdout__,
+        sys.__stderr__,
+        sys.unraisablehook,
+        logging.Logger.handle,
+        logging.Logger.isEnabledFor,
+        logging.basicConfig,
+        logging.root.handlers[:],
+        logging.getLogRecordFactory(),
+    )
 
 
 def same_objects(before, after):
-    return all(old is new or (isinstance(old, list) and old == new) for old, new in zip(before, after, strict=True)) and before[0] is after[0]
+    return (
+        all(
+            old is new or (isinstance(old, list) and old == new)
+            for old, new in zip(before, after, strict=True)
+        )
+        and before[0] is after[0]
+    )
 
 
 def seen_of(work, mode, *, flags="call"):
-    """All that a program sees of work(): what it returns or raises, and everything said meanwhile."""
+    """All that a program sees of work(): what it returns or raises, and everything said meanwhile.
+
+    """
     seen, listener, factory = [], Listener([]), logging.getLogRecordFactory()
     listener.seen = seen
     out, err, hook, level = io.StringIO(), io.StringIO(), sys.unraisablehook, logging.root.level
@@ -196,10 +288,14 @@ def seen_of(work, mode, *, flags="call"):
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
         real = sys.__stdout__, sys.__stderr__
-        stack.callback(lambda: (setattr(sys, "__stdout__", real[0]), setattr(sys, "__stderr__", real[1])))
+        stack.callback(
+            lambda: (setattr(sys, "__stdout__", real[0]), setattr(sys, "__stderr__", real[1]))
+        )
         sys.__stdout__, sys.__stderr__ = out, err
         stack.callback(setattr, sys, "unraisablehook", hook)
-        sys.unraisablehook = lambda unraisable: seen.append(("unraisable", str(unraisable.exc_value)))
+        sys.unraisablehook = lambda unraisable: seen.append(
+            ("unraisable", str(unraisable.exc_value))
+        )
         for logger in (logging.root, NAMED):
             logger.addHandler(listener)
             logger.addFilter(listener)
@@ -217,13 +313,22 @@ def seen_of(work, mode, *, flags="call"):
             outcome = ("returned", work())
         except BaseException as error:
             text = re.sub(r"key='[^']*'", "key", str(error))
-            outcome = ("raised", type(error), text, error.__cause__, error.__context__, frames_of(error))
+            outcome = (
+                "raised",
+                type(error),
+                text,
+                error.__cause__,
+                error.__context__,
+                frames_of(error),
+            )
         assert same_objects(before, everything_in_place())
     return outcome, seen, out.getvalue(), err.getvalue()
 
 
 def release_seen(data, method, mode, injected=None, *, flags="call", monkeypatch):
-    """What is seen of a release, with something injected into the engine's method (or into the draw)."""
+    """What is seen of a release, with something injected into the engine's method (or into the
+    draw).
+    """
     opened = seeded_session(data, dp.ApproxDP(100, 1e-3), 1)
     question, calls = question_for("sums" if method == "draw" else method, opened.public), []
 
@@ -240,7 +345,9 @@ def release_seen(data, method, mode, injected=None, *, flags="call", monkeypatch
     with monkeypatch.context() as patch:
         if method == "draw":
             samplers = importlib.import_module("discreet.noise.samplers").SAMPLERS
-            patch.setitem(samplers, type(question.mechanism), wrap(samplers[type(question.mechanism)]))
+            patch.setitem(
+                samplers, type(question.mechanism), wrap(samplers[type(question.mechanism)])
+            )
         else:
             patch.setattr(type(opened._engine), method, wrap(getattr(type(opened._engine), method)))
         found = seen_of(lambda: opened.release(question, key="once").integers, mode, flags=flags)
@@ -262,14 +369,29 @@ def test_what_is_said_changes_nothing_that_is_seen(engine, method, mode, data_se
     assert plain[1:] == ([], "", "")
     one_by_one = SAYS if engine == "memory" and method in ("sums", "estimating", "draw") else {}
     for name, injected in {**one_by_one, "all of it": say_everything}.items():
-        assert release_seen(data_sets[engine], method, mode, injected, monkeypatch=monkeypatch) == plain, name
+        assert (
+            release_seen(data_sets[engine], method, mode, injected, monkeypatch=monkeypatch)
+            == plain
+        ), name
 
 
 @pytest.mark.parametrize("flags", ["raise", "warn", "print", "ignore"])
 def test_no_state_of_numpy_lets_a_flag_out(flags, data_sets, monkeypatch):
-    plain = release_seen(data_sets["memory"], "sums", "error", flags="ignore", monkeypatch=monkeypatch)
+    plain = release_seen(
+        data_sets["memory"], "sums", "error", flags="ignore", monkeypatch=monkeypatch
+    )
     for name in ("overflow", "divide", "invalid", "underflow", "overflow in a pool"):
-        assert release_seen(data_sets["memory"], "sums", "error", SAYS[name], flags=flags, monkeypatch=monkeypatch) == plain
+        assert (
+            release_seen(
+                data_sets["memory"],
+                "sums",
+                "error",
+                SAYS[name],
+                flags=flags,
+                monkeypatch=monkeypatch,
+            )
+            == plain
+        )
 
 
 @pytest.mark.parametrize("method", [*METHODS, "draw"])
@@ -290,7 +412,9 @@ def test_every_failure_looks_the_same(engine, method, data_sets, monkeypatch):
 
 @pytest.mark.parametrize("method", [*METHODS, "draw"])
 def test_an_interrupt_is_raised_anew(method, data_sets, monkeypatch):
-    found = release_seen(data_sets["memory"], method, "default", raises(KeyboardInterrupt), monkeypatch=monkeypatch)
+    found = release_seen(
+        data_sets["memory"], method, "default", raises(KeyboardInterrupt), monkeypatch=monkeypatch
+    )
     assert found[0][:5] == ("raised", KeyboardInterrupt, "", None, None)
     assert found[0][5][-1][0] == "aside"
 
@@ -299,37 +423,65 @@ def test_no_frame_of_a_failure_holds_the_statistic(data_sets, monkeypatch):
     """`release` is left with a sealed, empty box."""
     opened = seeded_session(data_sets["memory"], dp.ApproxDP(100, 1e-3), 1)
     question = question_for("sums", opened.public)
-    monkeypatch.setitem(importlib.import_module("discreet.noise.samplers").SAMPLERS, type(question.mechanism), raises(ValueError))
+    monkeypatch.setitem(
+        importlib.import_module("discreet.noise.samplers").SAMPLERS,
+        type(question.mechanism),
+        raises(ValueError),
+    )
     with pytest.raises(dp.ReleaseFailed) as caught:
         opened.release(question)
-    boxes = [value for entry in caught.traceback for value in entry.frame.f_locals.values() if isinstance(value, Sealed)]
+    boxes = [
+        value
+        for entry in caught.traceback
+        for value in entry.frame.f_locals.values()
+        if isinstance(value, Sealed)
+    ]
     assert boxes
     assert all(box._content == [] for box in boxes)
     assert repr(boxes[0]) == "Sealed()"
 
 
-# ── points ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── points ────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_points_keep_every_product_finite():
-    """A scale at which |y| beyond some value overflows would tell of the largest y, whatever is done with the warning."""
+    """A scale at which |y| beyond some value overflows would tell of the largest y, whatever is
+    done with the warning.
+    """
     for eta_bits in (0, 24, 64):
         largest = 2.0**1000 / (2.0 ** (31 + eta_bits) + 2.0**52)
         for per_scale in (largest, 2.0**-1000, 1.0, GRID / 2.0**38):
             point = Point((1,), eta_bits, per_scale)
             for argument in (point.furthest, -point.furthest, 1.0, -1.0):
                 assert np.finfo(float).tiny <= abs(argument * point.per_scale) < np.inf
-        for per_scale in (largest * 1.01, 1e305, 2.0**-1001, 5e-324, 0.0, -1.0, np.inf, np.nan, 1, 10**400):
+        for per_scale in (
+            largest * 1.01,
+            1e305,
+            2.0**-1001,
+            5e-324,
+            0.0,
+            -1.0,
+            np.inf,
+            np.nan,
+            1,
+            10**400,
+        ):
             with pytest.raises(dp.InvalidParameter):
                 Point((1,), eta_bits, per_scale)
 
 
-# ── other threads, nested and crossing sections ────────────────────────────────────────────────────────────────────
+# ── other threads, nested and crossing sections ───────────────────────────────────────────────
 
 
 def test_other_threads_keep_all_they_have():
     def work():
-        return [injected() for name, injected in SAYS.items() if "pool" not in name and "flow" not in name and name not in ("divide", "invalid", "cast")] and None
+        return [
+            injected()
+            for name, injected in SAYS.items()
+            if "pool" not in name
+            and "flow" not in name
+            and name not in ("divide", "invalid", "cast")
+        ] and None
 
     def in_another_thread():
         thread = threading.Thread(target=work)
@@ -365,7 +517,9 @@ def test_the_caller_of_a_record_is_found_beside_a_section():
 
 
 def test_filters_that_another_thread_saves_and_restores_open_no_gap():
-    """catch_warnings of another thread, entered before a section and left inside it, puts back filters that know nothing of the section."""
+    """catch_warnings of another thread, entered before a section and left inside it, puts back
+    filters that know nothing of the section.
+    """
     seen, steps = [], threading.Barrier(2, timeout=30)
 
     def other():
@@ -444,7 +598,7 @@ def test_a_sealed_statistic_is_taken_once_and_not_copied():
         box.take()
 
 
-# ── mutants: each would be noticed ─────────────────────────────────────────────────────────────────────────────────
+# ── mutants: each would be noticed ────────────────────────────────────────────────────────────
 
 
 def only_ordinary_exceptions(work):
@@ -458,19 +612,37 @@ def only_ordinary_exceptions(work):
 def chained_failure(self, question, key):
     try:
         with Secluded():
-            return Sealed(question.query.assemble(session.carry_out(self._engine, question.query.plan())))
+            return Sealed(
+                question.query.assemble(session.carry_out(self._engine, question.query.plan()))
+            )
     except Exception as error:
         raise dp.ReleaseFailed(key) from error
 
 
 MUTANTS = {
-    "no floating-point state of their own in pool threads": ((model_kernels, "seclude_worker", lambda: None), "overflow in a pool"),
-    "no filter of warnings": ((seclusion, "_exchange_filters", lambda: lambda: None), "warns UserWarning"),
-    "no floating-point state": ((seclusion, "np", types.SimpleNamespace(errstate=lambda **options: contextlib.nullcontext())), "overflow"),
+    "no floating-point state of their own in pool threads": (
+        (model_kernels, "seclude_worker", lambda: None),
+        "overflow in a pool",
+    ),
+    "no filter of warnings": (
+        (seclusion, "_exchange_filters", lambda: lambda: None),
+        "warns UserWarning",
+    ),
+    "no floating-point state": (
+        (
+            seclusion,
+            "np",
+            types.SimpleNamespace(errstate=lambda **options: contextlib.nullcontext()),
+        ),
+        "overflow",
+    ),
     "streams as they are": ((seclusion, "_STREAMS", ()), "prints"),
     "logging as it is": ((seclusion, "_exchange_logging", list), "logs 50"),
     "the hook as it is": ((seclusion, "_exchange_hook", lambda: lambda: None), "drops what raises"),
-    "only ordinary exceptions are caught": ((session, "aside", only_ordinary_exceptions), "SystemExit"),
+    "only ordinary exceptions are caught": (
+        (session, "aside", only_ordinary_exceptions),
+        "SystemExit",
+    ),
     "the failure is chained": ((session.Session, "_aggregate", chained_failure), "ValueError"),
 }
 
@@ -485,9 +657,16 @@ def test_a_gap_would_be_noticed(mutant, data_sets, monkeypatch):
             with contextlib.suppress(AssertionError):
                 if kind in SAYS:
                     plain = release_seen(data_sets["memory"], "sums", mode, monkeypatch=monkeypatch)
-                    assert release_seen(data_sets["memory"], "sums", mode, SAYS[kind], monkeypatch=monkeypatch) == plain
+                    assert (
+                        release_seen(
+                            data_sets["memory"], "sums", mode, SAYS[kind], monkeypatch=monkeypatch
+                        )
+                        == plain
+                    )
                 else:
-                    found = release_seen(data_sets["memory"], "sums", mode, RAISES[kind], monkeypatch=monkeypatch)
+                    found = release_seen(
+                        data_sets["memory"], "sums", mode, RAISES[kind], monkeypatch=monkeypatch
+                    )
                     assert found[0][1:5] == (dp.ReleaseFailed, found[0][2], None, None)
                 continue
             noticed += 1

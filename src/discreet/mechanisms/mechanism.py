@@ -35,5 +35,5 @@ class OfSomeSizes(Protocol):
 
 
 def fits_in_size(mechanism: Mechanism, size: int) -> bool:
-    """Whether a mechanism reads a statistic of so many numbers; one that does not say reads any number of them."""
+    """Whether a mechanism reads a statistic of so many numbers; one that does not say reads any."""
     return not isinstance(mechanism, OfSomeSizes) or mechanism.fits(size)

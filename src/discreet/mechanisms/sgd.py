@@ -83,7 +83,7 @@ class NoisySGD:
         return float(self.spread**2 + Fraction(1, 12))
 
     def fits(self, size: int) -> bool:
-        """Whether it descends in as many coordinates as a row has columns: a longer start would be read beyond the row."""
+        """Whether it descends in as many coordinates as a row has columns: no more are there."""
         return len(self.start) == size
 
     def to_dict(self) -> dict[str, Any]:

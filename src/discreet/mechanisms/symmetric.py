@@ -61,7 +61,7 @@ class SymmetricGaussianNoise:
         return float(self.off_spread**2 + self.step**2 / 12)
 
     def fits(self, size: int) -> bool:
-        """Whether a statistic of so many numbers holds the upper triangle; what follows it are further numbers."""
+        """Whether so many numbers hold the upper triangle; what follows it are further numbers."""
         return size >= self.order * (self.order + 1) // 2
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,8 +1,11 @@
-"""The fast path compiled by numba: `kernels.in_numpy` word by word. Imported only when a draw is long enough to pay for it.
+"""The fast path compiled by numba: `kernels.in_numpy` word by word.
+
+Imported only when a draw is long enough to pay for it.
 
 Theorem.  The compiled loop reads and writes inside its arrays, whatever the words.
-Proof.    `out` is as long as `words`, and the table has all ROWS rows (checked before the call). 63 bits T round to a float of at most 2**63, whose
-          exponent and leading bits give the row ROWS − 1 at most (tables.py); rows below 0 are cut to 0.
+Proof.    `out` is as long as `words`, and the table has all ROWS rows (checked before the call).
+          63 bits T round to a float of at most 2**63, whose exponent and leading bits give the
+          row ROWS − 1 at most (tables.py); rows below 0 are cut to 0.
 Checked.  tests/claims/test_compiled_bounds.py
 """
 
@@ -14,7 +17,18 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.kernels import CENTRE, LARGEST_DECIDED, LOCAL_BITS, LOCAL_MASK, ONE, ROW_SHIFT, TAIL_MASK, UNDECIDED, Kernel, Steps
+from discreet.noise.kernels import (
+    CENTRE,
+    LARGEST_DECIDED,
+    LOCAL_BITS,
+    LOCAL_MASK,
+    ONE,
+    ROW_SHIFT,
+    TAIL_MASK,
+    UNDECIDED,
+    Kernel,
+    Steps,
+)
 from discreet.noise.source import Words
 from discreet.noise.tables import MARGIN, ROWS
 
@@ -55,8 +69,12 @@ def _compile() -> Any:
 _loop = cast(Kernel, _compile())
 
 
-def kernel(words: Words, table: NDArray[np.float64], steps: float, offset: float, slack: float, out: Steps) -> int:
+def kernel(
+    words: Words, table: NDArray[np.float64], steps: float, offset: float, slack: float, out: Steps
+) -> int:
     """The compiled loop, called only with arrays that fit it."""
-    if words.dtype != np.uint64 or words.ndim != 1 or out.dtype != np.int64 or out.shape != words.shape or table.dtype != np.float64 or table.shape != (ROWS, MARGIN + 1):
+    types = words.dtype == np.uint64 and out.dtype == np.int64 and table.dtype == np.float64
+    sizes = words.ndim == 1 and out.shape == words.shape and table.shape == (ROWS, MARGIN + 1)
+    if not (types and sizes):
         raise IndexError("the sizes of a compiled draw do not fit together")
     return _loop(words, table, steps, offset, slack, out)
