@@ -33,6 +33,7 @@ from discreet.estimators.open_keys import open_table_question
 from discreet.estimators.part_tests import subsample_question
 from discreet.estimators.quantiles import median_question
 from discreet.model_kernels import in_threads
+from discreet.noise.selection import ThresholdRun
 from discreet.queries import Factor, GramMatrix
 from discreet.queries.families import GRID
 from discreet.queries.model import Point, WeightedGram, metric_of
@@ -417,6 +418,38 @@ def test_an_interrupt_is_raised_anew(method, data_sets, monkeypatch):
     )
     assert found[0][:5] == ("raised", KeyboardInterrupt, "", None, None)
     assert found[0][5][-1][0] == "aside"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_open_watch_says_nothing_but_its_answers(mode, data_sets, monkeypatch):
+    """Its counts are aggregated, and its noise is drawn, outside of `Session.release`."""
+
+    def asked(place, injected):
+        opened = seeded_session(data_sets["memory"], dp.ApproxDP(100, 1e-3), 1)
+        watch = dp.watch(opened, 10, spend=dp.GDP(1))
+        owner, name = (
+            (type(opened._engine), "sums") if place == "engine" else (ThresholdRun, "above")
+        )
+        plain = getattr(owner, name)
+
+        def wrapped(*args):
+            injected()
+            return plain(*args)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, wrapped)
+            return seen_of(lambda: watch.above({"g": "a"}), mode)
+
+    for place in ("engine", "draw"):
+        quiet = asked(place, lambda: None)
+        assert quiet[0][0] == "returned"
+        assert quiet[1:] == ([], "", "")
+        assert asked(place, say_everything) == quiet
+        failures = [asked(place, injected) for injected in RAISES.values()]
+        assert all(found[1:] == ([], "", "") for found in failures)
+        assert {found[0][1:5] for found in failures} == {failures[0][0][1:5]}
+        assert failures[0][0][1] is dp.LedgerRefused
+        assert SECRET not in repr(failures)
 
 
 def test_no_frame_of_a_failure_holds_the_statistic(data_sets, monkeypatch):
