@@ -173,24 +173,53 @@ def _compiled(loop: Callable[..., None]) -> Callable[..., None] | None:
 
 @functools.cache
 def numba_scatter() -> Scatter | None:
-    """The same sums as a compiled loop over int64."""
-    return _compiled(_scatter_rows)
+    """The same sums as a compiled loop over int64, or None where numba is not installed.
+
+    Theorem.  It writes inside `running` and reads inside `cells` and `part`, whatever they hold.
+    Proof.    Both are as long as the loop runs (checked before); a cell outside `running` is none.
+    Checked.  tests/claims/test_compiled_bounds.py::test_cells_outside_are_no_cells
+    """
+    compiled = _compiled(_scatter_rows)
+    if compiled is None:
+        return None
+
+    def call(running: npt.NDArray[np.int64], cells: Integers, part: npt.NDArray[np.int64]) -> None:
+        given = (running, cells, part)
+        if any(one.dtype != np.int64 or one.ndim != 1 for one in given) or len(cells) != len(part):
+            raise IndexError("the sizes of a compiled sum do not fit together")
+        compiled(running, cells, part)
+
+    return call
 
 
 def _scatter_rows(running: Any, cells: Any, part: Any) -> None:
     for row in range(cells.size):
-        if cells[row] >= 0:
+        if 0 <= cells[row] < running.size:
             running[cells[row]] += part[row]
 
 
-@functools.cache
-def numba_encode() -> Callable[..., None] | None:
-    """loop(values, limits, out) sets out[i] to the code of values[i], with limits = (low, high, missing, center, per_unit, lowest code, highest code).
+Encode = Callable[[Floats, tuple[float, ...], Integers], None]
 
-    Each step is one rounded operation, as in numpy.
+
+@functools.cache
+def numba_encode() -> Encode | None:
+    """loop(values, limits, out) sets out[i] to the code of values[i], or None where numba is not installed.
+
+    limits = (low, high, missing, center, per_unit, lowest code, highest code). Each step is one rounded operation, as in numpy.
+    It reads and writes inside its arrays: both are as long as the loop runs (checked before).
     Checked.  tests/claims/test_exact_sums.py::test_codes_are_the_same_compiled_and_not
     """
-    return _compiled(_encode_rows)
+    compiled = _compiled(_encode_rows)
+    if compiled is None:
+        return None
+
+    def call(values: Floats, limits: tuple[float, ...], out: Integers) -> None:
+        fits = values.dtype == np.float64 and values.ndim == out.ndim == 1 and len(values) == len(out)
+        if not fits or len(limits) != 7 or any(type(limit) is not float for limit in limits):
+            raise IndexError("the sizes of a compiled encoding do not fit together")
+        compiled(values, limits, out)
+
+    return call
 
 
 def _encode_rows(values: Any, limits: Any, out: Any) -> None:

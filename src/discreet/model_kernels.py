@@ -22,6 +22,7 @@ from discreet.model_loops import Loop, gradient_loop, norm_loop, place_loop, sca
 from discreet.queries.families import PSI_BITS, Family, clipped_rest, psi_bound, slope_bound
 from discreet.queries.model import LEAN_BITS, WEIGHT_BITS, EstimatingPlan, Metric, Point
 from discreet.queries.pieces import UNIT_BITS
+from discreet.seclusion import Secluded, seclude_worker
 
 GRADIENT_ROWS = 1 << 14  # multipliers of at most 19 bits times 14-bit columns: sums below 2**47
 LOOP_ROWS = 1 << 16  # of a block of the compiled loop: sums below 2**49
@@ -170,10 +171,15 @@ def worth(loop: Callable[[], Loop | None], rows: int) -> Loop | None:
 
 
 def in_threads(work: Callable[[int], Any], starts: range) -> list[Any]:
-    """work(start) for every start, on several threads where there are several; results in the order of the starts."""
+    """work(start) for every start, on several threads where there are several, in that order.
+
+    Each of the threads is secluded for itself: the floating-point state and the seclusion of the
+    thread that asks do not reach another.
+    """
     if len(starts) < 2:
         return [work(start) for start in starts]
-    with ThreadPoolExecutor(max(1, min(MOST_THREADS, os.cpu_count() or 1))) as pool:
+    threads = max(1, min(MOST_THREADS, len(starts), os.cpu_count() or 1))
+    with Secluded(), ThreadPoolExecutor(threads, initializer=seclude_worker) as pool:
         return list(pool.map(work, starts))
 
 
@@ -247,10 +253,11 @@ def compiled_gradient(loop: Loop, data: ModelData, weights: npt.NDArray[np.int32
         return sums, squares
 
     totals, squares = Totals((len(beta),)), 0
-    with ThreadPoolExecutor(max(1, min(4, os.cpu_count() or 1))) as pool:
-        for start, (sums, part) in zip(range(0, len(data.matrix), LOOP_ROWS), pool.map(block, range(0, len(data.matrix), LOOP_ROWS)), strict=True):
-            totals.reserve(min(LOOP_ROWS, len(data.matrix) - start) << (UNIT_BITS + WEIGHT_BITS + 4))[...] += sums.astype(np.int64)
-            squares += int(part)
+    starts = range(0, len(data.matrix), LOOP_ROWS)
+    for start, (sums, part) in zip(starts, in_threads(block, starts), strict=True):
+        rows = min(LOOP_ROWS, len(data.matrix) - start)
+        totals.reserve(rows << (UNIT_BITS + WEIGHT_BITS + 4))[...] += sums.astype(np.int64)
+        squares += int(part)
     return totals.total(), squares
 
 

@@ -23,6 +23,7 @@ from discreet.mechanisms.selection import AboveThreshold
 from discreet.noise.selection import ThresholdRun
 from discreet.queries import CandidateScores
 from discreet.release import Question
+from discreet.seclusion import Failed, Sealed, aside
 from discreet.session import ReleaseFailed, Session
 
 
@@ -64,13 +65,20 @@ class NoisyThreshold:
         with self._lock:
             if not self._run.left:
                 raise LedgerRefused("a question to a watch", "it has given all the positive answers that were paid for", "each further answer would cost more privacy", "open another one with dp.watch, or ask for more positives= from the start")
-            return self._run.above(self._count(query))
+            count = self._count(query)
+            above = aside(lambda: self._run.above(count.take()))
+        if isinstance(above, Failed):
+            raise LedgerRefused(
+                "a question to a watch", "the draw failed",
+                "nothing was answered, and nothing more was charged",
+                "open another watch with dp.watch")
+        return above
 
-    def _count(self, query: CandidateScores) -> int:
+    def _count(self, query: CandidateScores) -> Sealed:
         """The exact count; a failure of the engine says nothing about the data and uses up nothing, for no noise was drawn."""
         try:
-            scores: list[int] = self._session._aggregate(replace(self._question, query=query), self._key)
-            return scores[0]
+            scores = self._session._aggregate(replace(self._question, query=query), self._key)
+            return Sealed(scores.take()[0])
         except ReleaseFailed:
             pass
         raise LedgerRefused("a question to a watch", "the engine failed", "nothing was answered, and nothing more was charged", "look at the data source (is the file still there?), then ask again")

@@ -20,20 +20,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-
 from discreet.accounting import Guarantee, Price, guarantee_of, price_of, price_of_spend, within_spend
 from discreet.engines import Engine, carry_out
 from discreet.errors import DiscreetError, InvalidParameter, LedgerRefused, SourceChanged
 from discreet.exact import fraction_text
 from discreet.ledger import Ledger, Reservation
-from discreet.mechanisms import PROVEN_MECHANISMS, mechanism_from_dict
+from discreet.mechanisms import PROVEN_MECHANISMS, fits_in_size, mechanism_from_dict
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.noise import Source, apply, secure_source
 from discreet.queries import PROVEN_QUERIES, may_leave_out, query_from_dict
 from discreet.queries.parts import PartRejections
 from discreet.release import Question, Release
 from discreet.schema import Schema
+from discreet.seclusion import Failed, Sealed, aside
 
 
 class ReleaseFailed(DiscreetError):
@@ -154,6 +153,8 @@ class Session:
             query = replace(query, test=question.query.test)  # a function cannot be written; the theorem is about any
         if mechanism.reads != query.gives:
             raise _mismatch(f"its mechanism reads a {mechanism.reads}, and its query gives a {query.gives}")
+        if not fits_in_size(mechanism, query.size):
+            raise _mismatch("its mechanism reads a statistic of another size than its query gives")
         if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
             raise _mismatch("its query says that every row counts, and its keys can leave rows out")
         proven = query.sensitivity(self.public.neighbors)
@@ -169,20 +170,18 @@ class Session:
             "spend": question.spend.to_dict(), "delta": fraction_text(question.delta), "neighbors": self.public.neighbors.to_dict(), "data": self._engine.data_id(),
         }
 
-    def _aggregate(self, question: Question, key: str) -> Any:
-        try:
-            with np.errstate(all="ignore"):  # no flag that a value raises may be seen
-                return question.query.assemble(carry_out(self._engine, question.query.plan()))
-        except Exception:
-            pass  # raised below: the engine's own error may quote a cell, so it is not even chained
-        raise ReleaseFailed(key)
+    def _aggregate(self, question: Question, key: str) -> Sealed:
+        """The exact statistic, sealed; nothing that the engine says or raises beside it is seen."""
+        query = question.query
+        statistic = aside(lambda: Sealed(query.assemble(carry_out(self._engine, query.plan()))))
+        if isinstance(statistic, Failed):
+            raise ReleaseFailed(key)
+        return statistic
 
-    def _draw(self, question: Question, statistic: Any) -> str:
+    def _draw(self, question: Question, statistic: Sealed) -> str:
         """The mechanism's answer, as the JSON text that the ledger keeps; a draw that fails is an answer too, so that it is not drawn again for nothing."""
-        try:
-            with np.errstate(all="ignore"):
-                answer = apply(question.mechanism, statistic, self._source)
-        except Exception:
+        answer = aside(lambda: apply(question.mechanism, statistic.take(), self._source))
+        if isinstance(answer, Failed):
             return json.dumps({"failed": True, "secure": self._source.secure})
         return json.dumps({"integers": [str(value) for value in answer.integers], "found": list(answer.found), "secure": self._source.secure})
 

@@ -9,20 +9,32 @@ Bounds, classes and the neighbour relation are parameters: nothing about them is
 bound. Each `fit(X, y)` is a new release at the full spend: cross-validation and grid searches spend once a fit. Give `ledger=` (a file) and `budget=`
 to keep one account over all of them; without, every fit opens an account of its own in memory. There is no random state: noise is secret.
 `score` reads data too, so it is refused until `score_spend=` says what it may cost.
+
+A row's cells are read for themselves, by the total rules of `discreet.values`, and its predictor
+is added up column by column: what one row becomes cannot depend on another (docs/theory/rows.md).
+An array or a frame has a public type a column. A list of rows has none: every cell is read by its
+own type, rows that are shorter than the table have missing cells, and cells beyond it are ignored.
+How many columns a list has is what `bounds` declares; where one pair is given for all of them, it
+is the length that most rows have (of two such lengths the smaller), so no single row decides it.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 import discreet as dp
 from discreet.errors import InvalidParameter, MissingExtra
+from discreet.seclusion import Secluded
+from discreet.values import number_of
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -34,6 +46,19 @@ except ImportError:
 __all__ = ["PrivateHuberRegressor", "PrivateLinearRegression", "PrivateLogisticRegression"]
 
 TARGET = "target"
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """X as columns: lists of cells, arrays or series, all of one length."""
+
+    columns: list[Any]
+    rows: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.rows, len(self.columns)
 
 
 class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
@@ -52,7 +77,7 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
         if isinstance(X, dp.Session):
             return self._fitted(X, y)
         table = self._table(X, reset=True)
-        columns, schema = self._declared(table, _vector(y, len(table)))
+        columns, schema = self._declared(table, _vector(y, table.rows))
         names = [name for name in columns if name != TARGET]
         formula = f"{TARGET} ~ " + " + ".join(names) + ("" if self.fit_intercept else " - 1")
         return self._fitted(self._opened(columns, schema, self.spend), formula)
@@ -68,7 +93,7 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
     def _regression(self, session: dp.Session, formula: str) -> Any:
         raise NotImplementedError
 
-    def _declared(self, table: Any, target: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _declared(self, table: _Table, target: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Columns and their declaration, from parameters and shapes alone."""
         width = table.shape[1]
         if width < 1:
@@ -77,10 +102,10 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
             raise dp.NeighborsMissing()
         if self.neighbors.unit is not None:
             raise InvalidParameter("neighbors=", "it protects units of several rows", "an array has no column that says whose a row is", "declare the data with dp.from_frame and pass fit(session, formula)")
-        if self.neighbors.row_count_is_public and len(table) == 0:
+        if self.neighbors.row_count_is_public and table.rows == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is required.")
         ends = _ends(self.bounds, "bounds=", width, getattr(self, "feature_names_in_", None))
-        columns: dict[str, Any] = {f"x{place}": table[:, place] for place in range(width)}
+        columns: dict[str, Any] = {f"x{place}": one for place, one in enumerate(table.columns)}
         schema: dict[str, Any] = {f"x{place}": dp.Real(*pair) for place, pair in enumerate(ends)}
         column, declared = self._target(target)
         return columns | {TARGET: column}, schema | {TARGET: declared}
@@ -96,25 +121,35 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
             return data.open(budget=spend if self.budget is None else self.budget)
         return data.open(ledger=self.ledger, budget=None if Path(self.ledger).exists() else self.budget)
 
-    def _table(self, X: Any, *, reset: bool) -> Any:  # noqa: N803
-        """X as a two-dimensional array, refused for its shape or type alone, whatever its cells hold."""
+    def _table(self, X: Any, *, reset: bool) -> _Table:  # noqa: N803
+        """X as columns, refused for its shape or type alone, whatever its cells hold."""
         if hasattr(X, "toarray"):
             raise TypeError("Sparse data was passed, but dense data is required: use X.toarray().")
-        table = np.asarray(X)
-        if np.iscomplexobj(table):
-            raise ValueError("Complex data not supported.")
-        if table.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {table.ndim}D array instead. Reshape your data using array.reshape(-1, 1) or array.reshape(1, -1).")
-        validate_data(self, X, skip_check_array=True, reset=reset)  # names and number of columns
-        return table
+        columns, rows = _columns_of(X, _declared_width(self.bounds))
+        shown = np.empty((0, len(columns))) if _is_list(X) else X  # not a list's first row
+        validate_data(self, shown, skip_check_array=True, reset=reset)  # names, number of columns
+        return _Table(columns, rows)
 
-    def _numbers(self, X: Any) -> np.ndarray[Any, Any]:  # noqa: N803
-        check_is_fitted(self, "coef_")
-        return np.asarray(self._table(X, reset=False).astype(np.float64))
-
-    def _predictor(self, X: Any) -> np.ndarray[Any, Any]:  # noqa: N803
+    def _predictor(self, X: Any) -> Floats:  # noqa: N803
         """The linear predictor; X has one column for each coefficient but the intercept."""
-        return np.asarray(self._numbers(X) @ self.coef_ + self.intercept_)
+        check_is_fitted(self, "coef_")
+        return self._sum([_numbers(column) for column in self._table(X, reset=False).columns])
+
+    def _sum(self, columns: Sequence[Floats]) -> Floats:
+        """Σ coefficient·column, then the intercept, in the order of the columns.
+
+        Theorem.  Equal rows have the same predictor, bit for bit, in every table.
+        Proof.    Each step is one correctly rounded operation an element, so an element of the
+                  result is a function of its own row. A matrix product is not: its last bits
+                  depend on the place of a row in a block.
+        Checked.  tests/claims/test_rows_alone.py::test_equal_rows_have_one_predictor_wherever_they_stand
+        """
+        with np.errstate(all="ignore"):
+            total = np.zeros(len(columns[0]) if columns else 0)
+            for coefficient, column in zip(self.coef_, columns, strict=True):
+                total += column * coefficient
+            total += self.intercept_
+        return total
 
     def _scoring(self) -> Any:
         if self.score_spend is None:
@@ -149,10 +184,14 @@ class _PrivateRegressor(RegressorMixin, _PrivateRegression):  # type: ignore[mis
         if sample_weight is not None:
             raise InvalidParameter("sample_weight=", "weights were given", "a private score has one bound for every row", "leave it out")
         low, high = _ends(self.target_bounds, "target_bounds=", 1, None)[0]
+        check_is_fitted(self, "coef_")
         table = self._table(X, reset=False)
-        target = _vector(y, len(table))
+        target = _vector(y, table.rows)
         columns, schema = self._declared(table, target)
-        errors = np.clip(_clamped(target, low, high) - np.clip(self._predictor(_bounded(table, schema)), low, high), low - high, high - low) ** 2
+        with Secluded():
+            predicted = np.clip(self._sum(_bounded(table, schema)), low, high)
+            errors = _clamped(target, low, high) - predicted
+            errors = np.square(np.clip(errors, low - high, high - low))
         session = self._opened({"error": errors, TARGET: columns[TARGET]}, {"error": dp.Real(0, (high - low) ** 2), TARGET: schema[TARGET]}, spend)
         half = _half(spend)
         self.score_results_ = (dp.mean(session, "error", spend=half), dp.variance(session, TARGET, spend=half))
@@ -214,7 +253,7 @@ class PrivateLogisticRegression(ClassifierMixin, _PrivateRegression):  # type: i
         return labels
 
     def _target(self, target: Any) -> tuple[Any, Any]:
-        return np.asarray(target == self._classes()[1], dtype=bool) if target.dtype != object else np.array([value == self._classes()[1] for value in target], dtype=bool), dp.Boolean()
+        return _equal(target, self._classes()[1]), dp.Boolean()
 
     def decision_function(self, X: Any) -> np.ndarray[Any, Any]:  # noqa: N803
         """The log odds of the second class."""
@@ -235,9 +274,11 @@ class PrivateLogisticRegression(ClassifierMixin, _PrivateRegression):  # type: i
         spend = self._scoring()
         if sample_weight is not None:
             raise InvalidParameter("sample_weight=", "weights were given", "a private score has one bound for every row", "leave it out")
+        check_is_fitted(self, "coef_")
         table = self._table(X, reset=False)
-        columns, schema = self._declared(table, _vector(y, len(table)))
-        right = (self._predictor(_bounded(table, schema)) > 0) == columns[TARGET]
+        columns, schema = self._declared(table, _vector(y, table.rows))
+        with Secluded():
+            right = (self._sum(_bounded(table, schema)) > 0) == columns[TARGET]
         session = self._opened({"right": right}, {"right": dp.Boolean()}, spend)
         self.score_results_ = (dp.proportion(session, "right", spend=spend),)
         return float(min(max(self.score_results_[0].estimate, 0.0), 1.0))
@@ -267,39 +308,228 @@ def _ends(bounds: Any, name: str, width: int, names: Any) -> list[tuple[float, f
     return ends
 
 
+def _declared_width(bounds: Any) -> int | None:
+    """How many columns the bounds declare; None where they do not (one pair for all, or names)."""
+    if isinstance(bounds, Mapping):
+        return None
+    try:
+        low, high = bounds
+        shape = np.broadcast_shapes(np.shape(low), np.shape(high))
+    except (TypeError, ValueError):
+        return None
+    return shape[0] if len(shape) == 1 else None
+
+
+def _is_list(table: Any) -> bool:
+    """Whether X or y is a list of rows or cells, which has no type and no shape of its own."""
+    return (
+        isinstance(table, Sequence)
+        and not isinstance(table, (str, bytes, bytearray))
+        and not hasattr(table, "__array__")
+    )
+
+
+def _columns_of(X: Any, declared: int | None) -> tuple[list[Any], int]:  # noqa: N803
+    """The columns of X and its number of rows."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return [column.to_native() for column in frame.iter_columns()], len(frame)
+    if _is_list(X):
+        with Secluded():
+            rows = [_row(row) for row in X]
+        return _columns_of_rows(rows, declared), len(rows)
+    table = _array(X)
+    if table.ndim != 2:
+        raise _not_two_dimensional(table.ndim)
+    return [table[:, place] for place in range(table.shape[1])], len(table)
+
+
+def _columns_of_rows(rows: Sequence[Sequence[Any]], declared: int | None) -> list[Any]:
+    """Rows as columns of cells: None where a row is short; what is beyond the width is left out."""
+    lengths = Counter(map(len, rows))
+    usual = min(
+        (length for length, count in lengths.items() if count == max(lengths.values())), default=0
+    )
+    if usual == 0:
+        raise _not_two_dimensional(1)
+    width = usual if declared is None else declared
+    return [[row[place] if place < len(row) else None for row in rows] for place in range(width)]
+
+
+def _row(row: Any) -> Sequence[Any]:
+    """The cells of one row; none where it is no row. It fails for nothing that a row can be."""
+    try:
+        if isinstance(row, np.ndarray):
+            return tuple(row.tolist()) if row.ndim == 1 else ()
+        if isinstance(row, (str, bytes, bytearray, Mapping, Set)) or not hasattr(
+            type(row), "__len__"
+        ):
+            return ()
+        return tuple(row)
+    except Exception:
+        return ()
+
+
+def _array(values: Any) -> Any:
+    """An array (or what can be one) as it is, dtype and mask kept; refused by its type alone."""
+    if not (hasattr(values, "__array__") or isinstance(values, (np.generic, memoryview))):
+        raise ValueError(f"Expected 2D array, got a {type(values).__name__} instead.")
+    array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if np.iscomplexobj(array):
+        raise ValueError("Complex data not supported.")
+    return array
+
+
+def _not_two_dimensional(dimensions: int) -> ValueError:
+    return ValueError(
+        f"Expected 2D array, got {dimensions}D array instead. Reshape your data using "
+        "array.reshape(-1, 1) or array.reshape(1, -1)."
+    )
+
+
 def _vector(y: Any, rows: int) -> Any:
-    """y as one column, refused for its shape or type alone."""
+    """y as one column (a list, an array or a series), refused for its shape or type alone."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None.")
-    target = np.asarray(y)
-    if np.iscomplexobj(target):
-        raise ValueError("Complex data not supported.")
-    if target.ndim == 2 and target.shape[1] == 1:
-        warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
-        target = target.ravel()
-    if target.ndim != 1:
-        raise ValueError(f"y should be a 1d array, got an array of shape {target.shape} instead.")
-    if len(target) != rows:
-        raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, len(target)]}")
+    target: Any = nw.from_native(y, eager_only=True, allow_series=True, pass_through=True)
+    if isinstance(target, nw.DataFrame):
+        target = list(target.iter_columns())
+        if len(target) != 1:
+            raise ValueError(
+                f"y should be a 1d array, got an array of shape {(rows, len(target))} instead."
+            )
+        _warn_of_a_column()
+        target = target[0]
+    if isinstance(target, nw.Series):
+        length, target = len(target), target.to_native()
+    elif _is_list(target):
+        target = [_only(cell) for cell in target]
+        length = len(target)
+    else:
+        target = _array(target)
+        if target.ndim == 2 and target.shape[1] == 1:
+            _warn_of_a_column()
+            target = target[:, 0]
+        if target.ndim != 1:
+            raise ValueError(
+                f"y should be a 1d array, got an array of shape {target.shape} instead."
+            )
+        length = len(target)
+    if length != rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: {[rows, length]}"
+        )
     return target
 
 
-def _clamped(values: Any, low: float, high: float) -> np.ndarray[Any, Any]:
+def _warn_of_a_column() -> None:
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected.",
+        DataConversionWarning,
+        stacklevel=4,
+    )
+
+
+def _only(cell: Any) -> Any:
+    """The one cell of a row of one, as lists of columns have them; any other cell as it is."""
+    one = (
+        len(cell) == 1
+        if type(cell) in (list, tuple)
+        else type(cell) is np.ndarray and cell.shape == (1,)
+    )
+    return cell[0] if one else cell
+
+
+def _numbers(column: Any) -> Floats:
+    """Every cell of a column as a float, NaN where it is no number: the rule of a fit.
+
+    Checked.  tests/claims/test_rows_alone.py::test_lists_are_read_as_the_fit_reads_them
+    """
+    if isinstance(column, list):
+        return np.fromiter(map(number_of, column), dtype=np.float64, count=len(column))
+    if isinstance(column, np.ndarray):
+        return _array_numbers(column)
+    series = nw.from_native(column, series_only=True)
+    kind = series.dtype
+    plain = kind.is_integer() or kind.is_float() or kind == nw.Boolean
+    if not plain or kind in (nw.Int128, nw.UInt128):
+        return _numbers(_cells_of(series))
+    gone = np.asarray(series.is_null().to_numpy(), dtype=bool)
+    filled = series.fill_null(False if series.dtype == nw.Boolean else 0) if gone.any() else series
+    return np.where(gone, math.nan, _array_numbers(filled.to_numpy()))
+
+
+def _array_numbers(column: np.ndarray[Any, Any]) -> Floats:
+    if column.dtype.kind in "OUT":
+        return _numbers(column.tolist())
+    if column.dtype.kind not in "iufb":
+        return np.full(len(column), math.nan)
+    with np.errstate(all="ignore"):
+        numbers = np.array(column.astype(np.float64))
+    numbers[np.ma.getmaskarray(column)] = math.nan
+    return numbers
+
+
+def _cells_of(series: nw.Series[Any]) -> list[Any]:
+    """The cells of a series as Python objects; one that cannot be read is missing, alone."""
+    try:
+        return list(series.to_list())
+    except Exception:
+        return [_cell(scalar) for scalar in series.to_native()]
+
+
+def _cell(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except Exception:
+        return None
+
+
+def _equal(column: Any, label: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which cells equal a label, each compared for itself.
+
+    What cannot be compared, or gives no single answer, is not equal.
+    """
+    wanted = label.item() if isinstance(label, np.generic) else label
+    kinds = "U" if isinstance(wanted, str) else "iufb" if isinstance(wanted, (int, float)) else ""
+    if isinstance(column, np.ndarray) and column.dtype.kind in kinds:
+        with np.errstate(all="ignore"):
+            same = (np.ma.getdata(column) == wanted) & ~np.ma.getmaskarray(column)
+        return np.asarray(same, dtype=np.bool_)
+    with Secluded():
+        cells = _objects(column)
+        return np.fromiter((_is(cell, wanted) for cell in cells), dtype=np.bool_, count=len(cells))
+
+
+def _objects(column: Any) -> list[Any]:
+    """The cells of a column as Python objects."""
+    if isinstance(column, np.ndarray):
+        return list(column.tolist())
+    return (
+        column if isinstance(column, list) else _cells_of(nw.from_native(column, series_only=True))
+    )
+
+
+def _is(cell: Any, label: Any) -> bool:
+    try:
+        same = cell == label
+    except Exception:
+        return False
+    return type(same) in (bool, np.bool_) and bool(same)
+
+
+def _clamped(column: Any, low: float, high: float) -> Floats:
     """Numbers within their bounds; what is no number is the middle."""
-    numbers = np.array([_number(value) for value in values.tolist()]) if values.dtype == object else values.astype(np.float64) if values.dtype.kind in "iufb" else np.full(len(values), np.nan)
+    numbers = _numbers(column)
     return np.asarray(np.clip(np.where(np.isnan(numbers), (low + high) / 2, numbers), low, high))
 
 
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
-def _bounded(table: Any, schema: dict[str, Any]) -> np.ndarray[Any, Any]:
-    """X within its bounds, as the fit read it."""
-    return np.stack([_clamped(table[:, place], schema[f"x{place}"].low, schema[f"x{place}"].high) for place in range(table.shape[1])], axis=1)
+def _bounded(table: _Table, schema: dict[str, Any]) -> list[Floats]:
+    """The columns of X within their bounds, as the fit read them."""
+    return [
+        _clamped(column, schema[f"x{place}"].low, schema[f"x{place}"].high)
+        for place, column in enumerate(table.columns)
+    ]
 
 
 def _half(spend: Any) -> Any:

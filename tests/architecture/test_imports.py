@@ -14,7 +14,7 @@ import discreet
 SOURCE = Path(discreet.__file__).parent
 
 VOCABULARY = {"errors", "exact", "neighbors", "schema", "sensitivity", "tally", "tails", "ranges", "values"}
-TRUSTED = {"balls", "mechanisms", "noise", "accounting", "queries", "design", "kernels", "model_kernels", "model_loops", "engines", "ledger"}  # layers 1–3
+TRUSTED = {"balls", "seclusion", "mechanisms", "noise", "accounting", "queries", "design", "kernels", "model_kernels", "model_loops", "engines", "ledger"}  # layers 1–3
 READERS = {"release", "inference", "plots", "distribution_plots", "regression_plots", "accounting_plots"}  # post-processing
 ANYTHING = VOCABULARY | TRUSTED | READERS | {"session", "noisy_threshold", "datasets", "estimators", "models", "demo", "ledger_view", "account_view", "cli", "testing", "client", "local", ""}
 
@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tails": set(),  # arithmetic of released counts, which searches and their readers share
     "ranges": {"tails"},
     "balls": set(),  # the one lock on the precision of ball arithmetic, which noise and accounting share
+    "seclusion": set(),  # sections of a thread out of which nothing is seen
     "mechanisms": VOCABULARY,
     "noise": {"mechanisms", "balls"} | VOCABULARY,
     "accounting": {"mechanisms", "balls"} | VOCABULARY,
@@ -37,14 +38,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "design": {"queries"} | VOCABULARY,
     "kernels": {"queries"} | VOCABULARY,
     "model_loops": {"queries"},
-    "model_kernels": {"queries", "kernels", "model_loops"} | VOCABULARY,
-    "engines": {"queries", "kernels", "model_kernels", "model_loops"} | VOCABULARY,
+    "model_kernels": {"queries", "kernels", "model_loops", "seclusion"} | VOCABULARY,
+    "engines": {"queries", "kernels", "model_kernels", "model_loops", "seclusion"} | VOCABULARY,
     "ledger": {"accounting", "mechanisms"} | VOCABULARY,
     "release": {"accounting", "mechanisms", "queries"} | VOCABULARY,
     "session": {"release"} | (TRUSTED - {"balls"}) | VOCABULARY,
     "datasets": {"session", "engines"} | VOCABULARY,
     "client_gradients": {"mechanisms", "noise"} | VOCABULARY,  # what one device does: no data set, no ledger, no engine
-    "noisy_threshold": {"session", "release", "noise", "mechanisms", "queries"} | VOCABULARY,  # the session's second door: an open noisy threshold
+    "noisy_threshold": {"session", "seclusion", "release", "noise", "mechanisms", "queries"} | VOCABULARY,  # the session's second door: an open noisy threshold
     "inference": {"release", "errors", "exact", "tails", "ranges", "plots", "distribution_plots", "regression_plots"},  # plots: Result.plot alone, and plots is held to the same line
     "plots": {"release", "inference", "errors", "exact"},
     "regression_plots": {"plots", "release", "inference", "errors", "exact"},
@@ -55,7 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "client": {"client_gradients", "noise", "mechanisms"} | VOCABULARY,  # ships in apps: specs, exact draws, and nothing else
     "local": {"mechanisms", "accounting", "inference", "plots"} | VOCABULARY,  # reads reports; no data, no noise
     "reading": {"inference", "local"},  # an edge: results of every kind from their JSON
-    "sklearn": {"", "errors"},  # an edge: the public functions as scikit-learn estimators
+    "sklearn": {"", "errors", "values", "seclusion"},  # an edge: the public functions as scikit-learn estimators
     "": ANYTHING, "__main__": ANYTHING, "cli": ANYTHING, "demo": ANYTHING, "ledger_view": ANYTHING, "account_view": {"accounting", "accounting_plots"} | VOCABULARY, "testing": ANYTHING,
 }
 
@@ -63,7 +64,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 FRAMES = {"pandas", "polars", "pyarrow"}
 MAY_IMPORT_OUTSIDE: dict[str, set[str]] = {
     **{package: set() for package in (*VOCABULARY, "mechanisms", "ledger", "release", "noisy_threshold", "datasets")},
-    "session": {"numpy"},
+    "session": set(),
+    "seclusion": {"numpy"},
     "tally": {"numpy"},
     "values": {"numpy"},
     "client": {"numpy"},

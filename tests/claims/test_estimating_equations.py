@@ -175,6 +175,7 @@ def test_sums_are_exact_and_do_not_depend_on_order_or_blocks(family):
         assert query_from_dict(query.to_dict()) == query
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("family", FAMILIES, ids=named)
 def test_the_compiled_pass_is_bit_identical(family):
     """The compiled loop and numpy give the same integers, extreme rows and predictors included."""

@@ -79,6 +79,7 @@ def cell_sums(cells, size, terms, scatter):
     return sums.total()
 
 
+@pytest.mark.compiled
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 47), st.integers(1, 9), st.lists(st.tuples(st.integers(-1, 8), st.integers(-1, 1), st.integers(0, 3)), max_size=60))
 def test_the_two_kernels_and_python_agree(bits, size, rows):
@@ -90,6 +91,23 @@ def test_the_two_kernels_and_python_agree(bits, size, rows):
         answer = cell_sums(cells, size, [((), 1), ((terms,), bits)], scatter)
         assert answer[:, 1].tolist() == expected
         assert answer[:, 0].tolist() == [int((cells == wanted).sum()) for wanted in range(size)]
+
+
+@pytest.mark.compiled
+def test_codes_are_the_same_compiled_and_not():
+    """Every kind of float, at the edges of steps, on grids of 16 and 32 bits."""
+    rng = np.random.default_rng(4)
+    for column in (Real(-3, 7), Real(0, 1e-3, bits=32, missing=0.0), Integer(18, 90), Integer(-(2**30), 2**30 - 1), Real(-1e60, 1e60)):
+        for bits in (None, 16):
+            grid = column.encoding(bits)
+            edges = grid.center + (rng.integers(grid.low, grid.high + 1, 2000) + 0.5) / grid.per_unit
+            odd = [np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e308, -1e308, float(column.low), float(column.high)]
+            values = np.concatenate([odd, edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf), rng.normal(size=2000) * 10.0 ** rng.integers(-9, 9, 2000)])
+            out = np.empty(len(values), dtype=kernels.code_dtype(grid))
+            loop = kernels.numba_encode()
+            assert loop is not None
+            loop(values, (float(column.low), float(column.high), float(column.missing), float(grid.center), float(grid.per_unit), float(grid.low), float(grid.high)), out)
+            assert np.array_equal(out, kernels.encode(kernels.clamp(values, column), grid))
 
 
 def test_totals_leave_int64_before_they_overflow(monkeypatch):

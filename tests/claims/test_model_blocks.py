@@ -33,6 +33,7 @@ def setting(family, rows=ROWS, width=WIDTH):
     return kernels.ModelData(matrix, response), model, metric, point_at(rng.normal(size=width) * 0.2, 0.3, family)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("family", [Huber(1.345), Logistic(), Poisson(20.0)], ids=repr)
 @pytest.mark.parametrize("part", ["metric", "curvature", "scores", "gradient"])
 def test_blocks_and_threads_do_not_matter(family, part, monkeypatch):
@@ -54,6 +55,7 @@ def test_blocks_and_threads_do_not_matter(family, part, monkeypatch):
     assert ([again[0].tolist(), again[1]] if part == "gradient" else again.tolist()) == answers[0][1]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("rows", "width"), [(0, 3), (1, 1), (2, 60), (700, 70), (300, LARGEST_COLUMNS)])
 @pytest.mark.parametrize("compiled_from", [10**9, 0])
 def test_second_moments_and_weights_are_their_definitions(rows, width, compiled_from, monkeypatch):
@@ -98,6 +100,7 @@ def test_rows_that_are_surely_inside_need_no_product(monkeypatch):
     assert spared > 4000
 
 
+@pytest.mark.compiled
 def test_weights_at_the_edge_of_a_step_are_alike_compiled_and_not():
     """Quotients R²/‖z‖² a rounding away from a step of the weights: a compiler that moved the division past a product would give the next one."""
     rng, edges = np.random.default_rng(9), 0
@@ -145,6 +148,7 @@ def columns_of(kind):
     return table
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(unit="id", max_rows=2)], ids=["rows", "units"])
 @pytest.mark.parametrize("kind", ["strided", "read-only", "masked"])
 @pytest.mark.parametrize("where", [None, {"d": ["a", "b"]}], ids=["all", "filtered"])

@@ -94,6 +94,7 @@ def _digits():
         yield
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("kind", "steps"), LAWS)
 def test_no_word_is_decided_wrongly(kind, steps):
     law, words = law_of(mechanism(kind, steps)), words_of(kind, steps)
@@ -108,6 +109,7 @@ def test_no_word_is_decided_wrongly(kind, steps):
         assert len(decided["numpy"]) > len(words) // 4
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("margin", ["none", "relative only"])
 @pytest.mark.parametrize("kind", ["gaussian", "laplace"])
@@ -122,6 +124,7 @@ def test_a_margin_that_is_too_small_is_caught(kind, margin, name):
     assert wrong > 0
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("kind", "steps"), [("gaussian", 2.0**10), ("gaussian", 7.7e11), ("laplace", 1234.56789), ("laplace", 2.0**47), ("geometric", 7.5), ("geometric", 0.3), ("geometric", 2.0**40)])
 def test_the_exact_path_agrees_with_the_fast_path(kind, steps):
     law = law_of(mechanism(kind, steps))

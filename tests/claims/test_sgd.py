@@ -97,6 +97,7 @@ def test_a_batch_gradient_never_moves_further_than_stated(family):
     assert largest >= 0.8 * added.squared, "the bound should be nearly attained"
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda one: one.kind)
 def test_batch_sums_are_those_of_full_gradients_on_the_same_rows(family):
     rng = np.random.default_rng(6)

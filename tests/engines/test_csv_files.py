@@ -70,7 +70,7 @@ def answers(engine):
     return [engine.sums(plan).tolist() for plan in PLANS], list(counts.names), counts.counts.tolist(), engine.public_count()
 
 
-@pytest.mark.parametrize("cell", [b'""\xc3\xa9', b'"a"\xc3\xa9', b"\r\xc3\xa9", b'"', b'""', b'"\xff', b"\xef\xbb\xbf", b'"x""', b"\x00", b'"a" b', b"z" * 3_000_000])
+@pytest.mark.parametrize("cell", [b'""\xc3\xa9', b'"a"\xc3\xa9', b"\r\xc3\xa9", b'"', b'""', b'"\xff', b"\xef\xbb\xbf", b'"x""', b"\x00", b'"a" b', b"z" * 20_000])
 def test_no_cell_makes_a_question_fail_and_the_reading_is_the_one_in_memory(cell, tmp_path):
     """The first three made DuckDB's reader fail."""
     path = tmp_path / "data.csv"

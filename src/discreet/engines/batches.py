@@ -27,7 +27,12 @@ class RowGradients:
         self._tables: Any = (tables.psi, tables.slope, tables.slope, np.zeros(1, dtype=np.int64)) if family.residual else (tables.slope, tables.mean, tables.shift, tables.gain)
 
     def gradient(self, chosen: npt.NDArray[np.int64], beta: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """Exact whole numbers, whatever the order of `chosen`; `beta` holds whole numbers."""
+        """Exact whole numbers in any order of `chosen`; `beta` holds whole numbers, one a column.
+
+        Rows beyond the last one are refused where they are taken, by numpy.
+        """
+        if beta.shape != self._data.matrix.shape[1:] or (len(chosen) and chosen.min() < 0):
+            raise IndexError("coefficients or rows that the model does not have")
         if self._loop is None:
             return self._in_numpy(chosen, beta)
         total = np.zeros(len(beta), dtype=np.int64)

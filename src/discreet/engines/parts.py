@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import itertools
 import math
 import secrets
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.queries.parts import PartsPlan
+from discreet.seclusion import Failed, aside
 
 
 def balanced_parts(rows: int, parts: int) -> npt.NDArray[np.int64]:
@@ -46,10 +44,5 @@ def rejections(plan: PartsPlan, columns: Sequence[npt.NDArray[Any]], assigned: n
 
 
 def _rejects(plan: PartsPlan, columns: list[npt.NDArray[Any]]) -> bool:
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            warnings.simplefilter("ignore")
-            p = float(plan.test(*columns))
-    except (Exception, SystemExit):
-        return False
-    return math.isfinite(p) and p <= plan.level
+    p = aside(lambda: float(plan.test(*columns)))
+    return not isinstance(p, Failed) and math.isfinite(p) and p <= plan.level

@@ -6,7 +6,7 @@ Additive noise is loaded at once, all else (`discreet.mechanisms.proven`) on fir
 from typing import TYPE_CHECKING, Any
 
 from discreet.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
-from discreet.mechanisms.mechanism import Mechanism
+from discreet.mechanisms.mechanism import Mechanism, fits_in_size
 
 if TYPE_CHECKING:
     from discreet.mechanisms.cut_tulap import CutTulapNoise
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROVEN_MECHANISMS", "AdditiveNoise", "CutTulapNoise", "GaussianNoise", "GeometricNoise", "LaplaceNoise", "Mechanism", "SymmetricGaussianNoise", "ThresholdedCounts", "TulapNoise",
-    "mechanism_from_dict",
+    "fits_in_size", "mechanism_from_dict",
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from discreet.sensitivity import Sensitivity
 
@@ -23,3 +23,17 @@ class Mechanism(Protocol):
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self: ...
+
+
+@runtime_checkable
+class OfSomeSizes(Protocol):
+    """A mechanism that cannot read statistics of every size, and says which it reads."""
+
+    def fits(self, size: int) -> bool:
+        """Whether it reads a statistic of so many numbers (so many columns, for rows)."""
+        ...
+
+
+def fits_in_size(mechanism: Mechanism, size: int) -> bool:
+    """Whether a mechanism reads a statistic of so many numbers; one that does not say reads any."""
+    return not isinstance(mechanism, OfSomeSizes) or mechanism.fits(size)

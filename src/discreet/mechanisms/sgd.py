@@ -82,6 +82,10 @@ class NoisySGD:
         """Variance of the noise of a coordinate of a sum."""
         return float(self.spread**2 + Fraction(1, 12))
 
+    def fits(self, size: int) -> bool:
+        """Whether it descends in as many coordinates as a row has columns: no more are there."""
+        return len(self.start) == size
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "spread": fraction_text(self.spread), "gap": None if self.gap is None else fraction_text(self.gap),

@@ -60,6 +60,10 @@ class SymmetricGaussianNoise:
         """Variance of the noise of an entry off the diagonal."""
         return float(self.off_spread**2 + self.step**2 / 12)
 
+    def fits(self, size: int) -> bool:
+        """Whether so many numbers hold the upper triangle; what follows it are further numbers."""
+        return size >= self.order * (self.order + 1) // 2
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "spread": fraction_text(self.spread),

@@ -1,4 +1,13 @@
-"""The fast path compiled by numba: `kernels.in_numpy` word by word. Imported only when a draw is long enough to pay for it."""
+"""The fast path compiled by numba: `kernels.in_numpy` word by word.
+
+Imported only when a draw is long enough to pay for it.
+
+Theorem.  The compiled loop reads and writes inside its arrays, whatever the words.
+Proof.    `out` is as long as `words`, and the table has all ROWS rows (checked before the call).
+          63 bits T round to a float of at most 2**63, whose exponent and leading bits give the
+          row ROWS − 1 at most (tables.py); rows below 0 are cut to 0.
+Checked.  tests/claims/test_compiled_bounds.py
+"""
 
 from __future__ import annotations
 
@@ -6,8 +15,22 @@ from typing import Any, cast
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.noise.kernels import CENTRE, LARGEST_DECIDED, LOCAL_BITS, LOCAL_MASK, ONE, ROW_SHIFT, TAIL_MASK, UNDECIDED, Kernel
+from discreet.noise.kernels import (
+    CENTRE,
+    LARGEST_DECIDED,
+    LOCAL_BITS,
+    LOCAL_MASK,
+    ONE,
+    ROW_SHIFT,
+    TAIL_MASK,
+    UNDECIDED,
+    Kernel,
+    Steps,
+)
+from discreet.noise.source import Words
+from discreet.noise.tables import MARGIN, ROWS
 
 
 def _each_word(words: Any, table: Any, steps: float, offset: float, slack: float, out: Any) -> int:
@@ -43,4 +66,15 @@ def _compile() -> Any:
         return numba.njit(**options)(_each_word)
 
 
-kernel = cast(Kernel, _compile())
+_loop = cast(Kernel, _compile())
+
+
+def kernel(
+    words: Words, table: NDArray[np.float64], steps: float, offset: float, slack: float, out: Steps
+) -> int:
+    """The compiled loop, called only with arrays that fit it."""
+    types = words.dtype == np.uint64 and out.dtype == np.int64 and table.dtype == np.float64
+    sizes = words.ndim == 1 and out.shape == words.shape and table.shape == (ROWS, MARGIN + 1)
+    if not (types and sizes):
+        raise IndexError("the sizes of a compiled draw do not fit together")
+    return _loop(words, table, steps, offset, slack, out)

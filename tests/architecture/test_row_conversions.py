@@ -1,0 +1,338 @@
+"""Where rows are converted, multiplied or sorted: every place is on a reviewed list.
+
+Each has the reason why a row's value cannot depend on another row; docs/theory/rows.md has the
+rule. A new place fails here until it is reviewed, and so does an entry whose place is gone; the
+failure prints the entries to add and to take away.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+SOURCE = Path(discreet.__file__).parent
+TRUSTED = (
+    "engines",
+    "kernels.py",
+    "model_kernels.py",
+    "model_loops.py",
+    "values.py",
+    "sklearn.py",
+    "client.py",
+    "client_gradients.py",
+)
+OPERATIONS = {
+    "array",
+    "asarray",
+    "asanyarray",
+    "ascontiguousarray",
+    "asfortranarray",
+    "astype",
+    "fromiter",
+    "frombuffer",
+    "stack",
+    "column_stack",
+    "vstack",
+    "hstack",
+    "concatenate",
+    "dot",
+    "vdot",
+    "inner",
+    "outer",
+    "einsum",
+    "tensordot",
+    "matmul",
+    "vecdot",
+    "matvec",
+    "sort",
+    "argsort",
+    "lexsort",
+    "partition",
+    "argpartition",
+    "unique",
+    "factorize",
+    "DataFrame",
+    "Series",
+    "from_native",
+    "to_native",
+    "to_numpy",
+    "to_list",
+    "to_pylist",
+    "to_pandas",
+    "to_polars",
+    "to_arrow",
+    "from_arrow",
+    "from_pandas",
+    "from_dict",
+    "from_records",
+    "fetchnumpy",
+    "fetch_arrow_table",
+    "df",
+    "arrow",
+    "dictionary_encode",
+    "convert_dtypes",
+    "infer_objects",
+    "to_numeric",
+    "cast",
+}
+
+
+def operations_of(text: str) -> set[tuple[str, str]]:
+    """(function, operation) of every conversion, product and sort in a module's text.
+
+    A method is named with its class. Type annotations and the types that `isinstance` asks about
+    are no operations. A name that is imported, or looked up by its text, is one where that
+    happens, so that another name for it hides nothing.
+    """
+    found: set[tuple[str, str]] = set()
+
+    def walk(node: ast.AST, where: str) -> None:
+        for field, value in ast.iter_fields(node):
+            if field in ("annotation", "returns"):
+                continue
+            children = value if isinstance(value, list) else [value]
+            if (
+                field == "args"
+                and isinstance(node, ast.Call)
+                and getattr(node.func, "id", "") == "isinstance"
+            ):
+                children = children[:1]
+            for child in children:
+                if isinstance(child, ast.AST):
+                    look(child, where)
+
+    def look(node: ast.AST, where: str) -> None:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            walk(node, f"{where}.{node.name}".lstrip("."))
+            return
+        if isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.MatMult):
+            found.add((where, "@"))
+        if isinstance(node, ast.Attribute) and node.attr in OPERATIONS:
+            found.add((where, node.attr))
+        if isinstance(node, ast.ImportFrom):
+            found.update(
+                (where, f"import {alias.name}") for alias in node.names if alias.name in OPERATIONS
+            )
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
+            "getattr",
+            "methodcaller",
+        ):
+            found.update(
+                (where, argument.value)
+                for argument in node.args
+                if isinstance(argument, ast.Constant) and argument.value in OPERATIONS
+            )
+        walk(node, where)
+
+    walk(ast.parse(text), "")
+    return found
+
+
+def places() -> set[tuple[str, str, str]]:
+    """(module, function, operation) in all trusted modules that touch cells."""
+    files = [
+        path
+        for name in TRUSTED
+        for path in sorted(
+            (SOURCE / name).rglob("*.py") if (SOURCE / name).is_dir() else [SOURCE / name]
+        )
+    ]
+    return {
+        (str(path.relative_to(SOURCE)), where, operation)
+        for path in files
+        for where, operation in operations_of(path.read_text())
+    }
+
+
+DTYPE = "element by element, from one public dtype to another"
+TYPED = "the column has a dtype of its own, which is public"
+ONE_BY_ONE = "each cell is read for itself by a total rule, then put in an array of a fixed dtype"
+OBJECTS = "cells as Python objects, each by itself"
+EXACT = "sums of whole numbers below 2**52 (or in int64): exact in any order, by the block theorem of kernels.py"
+PUBLIC = "public numbers; no row is in them"
+ORDER = "which rows are equal, or their order: values stay what they are"
+LABELS = "labels of equal values; the label's number is used for nothing but equality"
+RESULT = "a result that was released, or sums over rows"
+VIEW = "an array as it is"
+
+# (module, function): {operation: reason}
+REVIEWED: dict[tuple[str, str], dict[str, str]] = {
+    ("client.py", "report"): {"array": ONE_BY_ONE},
+    ("engines/batches.py", "RowGradients._in_numpy"): {"astype": RESULT},
+    ("engines/batches.py", "RowGradients.gradient"): {"astype": RESULT},
+    ("engines/bounding.py", "_rank"): {"argsort": ORDER, "lexsort": ORDER},
+    ("engines/bounding.py", "kept_rows"): {"array": ONE_BY_ONE},
+    ("engines/cells.py", "Texts.labelled"): {
+        "astype": DTYPE,
+        "dictionary_encode": LABELS,
+        "to_arrow": TYPED,
+        "to_numpy": LABELS,
+        "to_pylist": OBJECTS,
+    },
+    ("engines/cells.py", "_label_objects"): {"fromiter": LABELS},
+    ("engines/cells.py", "_mask"): {"asarray": VIEW},
+    ("engines/cells.py", "_open_numbers"): {"astype": DTYPE, "unique": LABELS},
+    ("engines/cells.py", "_open_objects"): {"fromiter": LABELS},
+    ("engines/cells.py", "_python_cells"): {"to_list": OBJECTS, "to_native": OBJECTS},
+    ("engines/cells.py", "boolean_codes"): {"astype": DTYPE, "fromiter": ONE_BY_ONE},
+    ("engines/cells.py", "category_codes"): {"astype": DTYPE, "fromiter": ONE_BY_ONE},
+    ("engines/cells.py", "cells_from_array"): {"asarray": VIEW},
+    ("engines/cells.py", "cells_from_series"): {"asarray": TYPED, "to_numpy": TYPED},
+    ("engines/cells.py", "numbers"): {"astype": DTYPE, "fromiter": ONE_BY_ONE},
+    ("engines/cells.py", "open_labels"): {"astype": DTYPE},
+    ("engines/cells.py", "unit_labels"): {"unique": LABELS},
+    ("engines/files.py", "FileEngine._model_codes.work"): {
+        "concatenate": "blocks of one column that the query gave one type",
+        "to_numpy": TYPED,
+    },
+    ("engines/files.py", "FileEngine.gram.work"): {"to_numpy": TYPED},
+    ("engines/files.py", "FileEngine.keys.work"): {"array": RESULT},
+    ("engines/files.py", "FileEngine.tally.work"): {"asarray": RESULT, "fetchnumpy": RESULT},
+    ("engines/memory.py", "MemoryEngine._all_level_codes"): {"astype": DTYPE},
+    ("engines/memory.py", "MemoryEngine._all_values"): {"astype": DTYPE},
+    ("engines/memory.py", "MemoryEngine._cell_index"): {"astype": DTYPE},
+    ("engines/memory.py", "MemoryEngine._content"): {"array": ONE_BY_ONE, "astype": DTYPE},
+    ("engines/memory.py", "MemoryEngine._given"): {"array": PUBLIC, "asarray": VIEW},
+    ("engines/memory.py", "MemoryEngine._key"): {"array": PUBLIC, "astype": DTYPE},
+    ("engines/memory.py", "MemoryEngine._piece_codes"): {"asarray": VIEW},
+    ("engines/memory.py", "MemoryEngine.tally"): {"astype": RESULT, "unique": ORDER},
+    ("engines/memory.py", "_array_reader"): {"from_native": TYPED},
+    ("engines/memory.py", "memory_engine_from_frame"): {"from_native": TYPED},
+    ("engines/models.py", "Unread.numbers"): {"array": VIEW},
+    ("engines/models.py", "_response"): {"astype": DTYPE},
+    ("engines/parts.py", "_words"): {"frombuffer": PUBLIC},
+    ("engines/parts.py", "balanced_parts"): {"argsort": PUBLIC},
+    ("engines/parts.py", "independent_parts"): {"asarray": PUBLIC},
+    ("engines/parts.py", "rejections"): {"argsort": ORDER},
+    ("kernels.py", "Totals.total"): {"astype": RESULT},
+    ("kernels.py", "_blas_product"): {"@": EXACT, "astype": DTYPE},
+    ("kernels.py", "_one_term"): {"astype": DTYPE},
+    ("kernels.py", "_product"): {"astype": DTYPE},
+    ("kernels.py", "bin_index"): {"asarray": PUBLIC, "astype": DTYPE},
+    ("kernels.py", "blas_is_exact"): {"astype": PUBLIC, "stack": PUBLIC},
+    ("kernels.py", "gram"): {"stack": "codes of integer dtypes; a wider one holds them all"},
+    ("kernels.py", "grouped"): {"astype": DTYPE, "unique": LABELS},
+    ("kernels.py", "integer_product"): {"@": EXACT, "asarray": VIEW, "astype": DTYPE},
+    ("kernels.py", "places"): {"astype": DTYPE},
+    ("kernels.py", "scatter_numpy"): {"astype": RESULT},
+    ("model_kernels.py", "_multiplier"): {"asarray": VIEW},
+    ("model_kernels.py", "_places"): {
+        "@": EXACT,
+        "array": PUBLIC,
+        "asarray": VIEW,
+        "astype": DTYPE,
+    },
+    ("model_kernels.py", "_psi"): {"asarray": VIEW, "astype": DTYPE},
+    ("model_kernels.py", "_sure_length"): {"@": PUBLIC},
+    ("model_kernels.py", "compiled_gradient"): {"array": PUBLIC, "astype": RESULT},
+    ("model_kernels.py", "gram_sums.gram"): {"astype": RESULT, "matmul": EXACT},
+    ("model_kernels.py", "numpy_gradient.chunk"): {"astype": RESULT, "matmul": EXACT},
+    ("model_kernels.py", "psi_and_slope"): {"astype": DTYPE},
+    ("model_kernels.py", "residual_counts"): {"@": EXACT, "array": PUBLIC, "astype": DTYPE},
+    ("model_kernels.py", "row_weights"): {"array": PUBLIC, "ascontiguousarray": PUBLIC},
+    ("model_kernels.py", "row_weights.weigh"): {"matmul": EXACT, "vecdot": EXACT},
+    ("model_kernels.py", "weights_of"): {"vecdot": EXACT},
+    ("sklearn.py", "PrivateLogisticRegression._classes"): {"asarray": PUBLIC},
+    ("sklearn.py", "PrivateLogisticRegression.predict"): {"asarray": VIEW, "astype": DTYPE},
+    ("sklearn.py", "PrivateLogisticRegression.predict_proba"): {
+        "stack": "two float columns beside each other"
+    },
+    ("sklearn.py", "_PrivateRegression._fitted"): {"array": RESULT},
+    ("sklearn.py", "_array"): {"asarray": TYPED},
+    ("sklearn.py", "_array_numbers"): {"array": VIEW, "astype": DTYPE},
+    ("sklearn.py", "_cells_of"): {"to_list": OBJECTS, "to_native": OBJECTS},
+    ("sklearn.py", "_clamped"): {"asarray": VIEW},
+    ("sklearn.py", "_columns_of"): {"from_native": TYPED, "to_native": TYPED},
+    ("sklearn.py", "_equal"): {"asarray": VIEW, "fromiter": ONE_BY_ONE},
+    ("sklearn.py", "_numbers"): {
+        "asarray": TYPED,
+        "from_native": TYPED,
+        "fromiter": ONE_BY_ONE,
+        "to_numpy": TYPED,
+    },
+    ("sklearn.py", "_objects"): {"from_native": TYPED},
+    ("sklearn.py", "_vector"): {"from_native": TYPED, "to_native": TYPED},
+    ("values.py", "Levels.of_booleans"): {"astype": DTYPE},
+    ("values.py", "Levels.of_numbers"): {"array": PUBLIC},
+    ("values.py", "_floats"): {"astype": DTYPE},
+    ("values.py", "_grid_codes"): {"astype": DTYPE},
+    ("values.py", "_whole_places"): {"astype": DTYPE},
+    ("values.py", "booleans_of"): {"astype": DTYPE},
+    ("values.py", "code_of"): {"array": ONE_BY_ONE},
+    ("values.py", "codes_of"): {"fromiter": ONE_BY_ONE},
+    ("values.py", "place_of"): {"array": ONE_BY_ONE},
+    ("values.py", "places_of"): {"astype": DTYPE, "fromiter": ONE_BY_ONE},
+}
+
+
+def differences(found: set[tuple[str, str, str]]) -> str:
+    """What to change in REVIEWED, as lines to copy; empty where nothing is."""
+    known = {
+        (module, function, operation)
+        for (module, function), reasons in REVIEWED.items()
+        for operation in reasons
+    }
+    new = [
+        f'    review and add:  ("{module}", "{function}"): {{"{operation}": …}}'
+        for module, function, operation in sorted(found - known)
+    ]
+    gone = [
+        f'    take away:       ("{module}", "{function}"): {{"{operation}"}}'
+        for module, function, operation in sorted(known - found)
+    ]
+    return "\n".join([*new, *gone])
+
+
+def test_every_place_where_rows_are_converted_is_reviewed() -> None:
+    assert not differences(places()), "\n" + differences(places())
+
+
+def test_every_entry_has_a_reason() -> None:
+    assert all(len(reason) > 10 for reasons in REVIEWED.values() for reason in reasons.values())
+
+
+MUTANTS = {
+    "a table through asarray": ("def _table(X):\n    return np.asarray(X)", "asarray"),
+    "a predictor by BLAS": ("def _predictor(X, coef):\n    return X @ coef", "@"),
+    "a product in place": ("def f(X, coef):\n    X @= coef", "@"),
+    "a product by einsum": ("def f(X, coef):\n    return np.einsum('ij,j->i', X, coef)", "einsum"),
+    "a method of the array": (
+        "class A:\n    def f(self, X):\n        return X.dot(self.coef)",
+        "dot",
+    ),
+    "types inferred by a frame": ("def f(cells):\n    return pandas.Series(cells)", "Series"),
+    "another name": (
+        "from numpy import asarray as quick\n\ndef f(X):\n    return quick(X)",
+        "import asarray",
+    ),
+    "passed on as a function": ("def f(rows):\n    return list(map(np.asarray, rows))", "asarray"),
+    "looked up by its text": ("def f(X):\n    return getattr(np, 'asarray')(X)", "asarray"),
+    "inside a lambda": ("f = lambda X: X.astype(float)", "astype"),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_new_place_would_be_noticed(mutant: str) -> None:
+    text, operation = MUTANTS[mutant]
+    found = operations_of(text)
+    assert operation in {name for _, name in found}
+    assert "review and add" in differences(
+        places() | {("kernels.py", function, name) for function, name in found}
+    )
+
+
+def test_an_entry_whose_place_is_gone_would_be_noticed() -> None:
+    assert "take away" in differences(places() - {("kernels.py", "_blas_product", "@")})
+
+
+def test_annotations_and_questions_of_type_are_no_places() -> None:
+    assert (
+        operations_of(
+            "def f(series: nw.Series, n: int = 1) -> nw.Series:\n    other: pd.DataFrame = series\n    return isinstance(series, pd.Series)"
+        )
+        == set()
+    )
