@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet import plain
 from discreet.accounting.gaussian import gdp_epsilon, mu_for_approx, mu_for_pure
 from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP, spend_mu_squared
 from discreet.accounting.losses import Loss, loss_of
@@ -22,6 +23,7 @@ from discreet.mechanisms import Mechanism
 _SPLIT_WHY = "the box is fixed when the ledger is opened and never re-split: moving budget after seeing answers breaks the guarantee"
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Price:
     """An exact amount in the coordinates of a box; only a zCDP box has ρ, and it has neither ε nor μ²."""
