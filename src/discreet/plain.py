@@ -235,7 +235,7 @@ def _other(given: Any, place: _Place) -> Any:
         held = numpy.generic.item(given)
         return held if type(held) is kind else _value(held, place.below())
     if is_ours(kind):
-        return rebuilt(given) if place.anew and kind in _KEPT else given
+        return rebuilt(given) if kind in _KEPT and (place.anew or not is_plain(given)) else given
     if any(is_ours(base) for base in _MRO_OF.__get__(kind)[1:]):
         raise not_exact(given, place.name)
     if not _honest(given):
@@ -335,7 +335,7 @@ def kept(*, functions: tuple[str, ...] = ()) -> Callable[[type[Kind]], type[Kind
 
         @functools.wraps(initialise)
         def with_plain_values(self: Any, *args: Any, **kwargs: Any) -> None:
-            place = _Place(asked, anew=False)  # a specification in it was checked when it was made, and is again at the door
+            place = _Place(asked, anew=False)  # a specification in it that is intact is shared; the door makes all anew
             positional = [_settled(_value(argument, place)) for argument in args]
             named = {text(name, asked): _settled(_value(argument, place)) for name, argument in kwargs.items()}
             initialise(self, *positional, **named)
@@ -366,16 +366,19 @@ def _settled(given: Any) -> Any:
 
 
 def _require_plain(held: Any, field: _Field, asked: str) -> None:
-    if field.is_function and (held is None or callable(held)):
-        return
-    if field.types is None:
-        right = is_plain(held)
-    elif field.of_members:
-        right = type(held) is tuple and all(among(type(member), field.types) for member in held)
-    else:
-        right = among(type(held), field.types)
-    if not right:
+    if not _is_right(held, field):
         raise _refused(asked, f"its {field.name} is a {kind_name(held)}", "use text, numbers, lists of them, and specifications of this package")
+
+
+def _is_right(held: Any, field: _Field) -> bool:
+    """Whether a field holds a plain value of a type that its annotation admits."""
+    if field.is_function and (held is None or callable(held)):
+        return True
+    if field.types is None:
+        return is_plain(held)
+    if field.of_members:
+        return type(held) is tuple and all(among(type(member), field.types) for member in held)
+    return among(type(held), field.types)
 
 
 def is_plain(held: Any) -> bool:
@@ -383,7 +386,14 @@ def is_plain(held: Any) -> bool:
     kind = type(held)
     if kind is tuple:
         return all(is_plain(member) for member in held)
-    return held is None or among(kind, (str, int, float, bool, Fraction)) or is_ours(kind)
+    if held is None or among(kind, (str, int, float, bool, Fraction)):
+        return True
+    if not is_ours(kind):
+        return False
+    try:
+        return all(_is_right(object.__getattribute__(held, field.name), field) for field in _KEPT.get(kind, ()))
+    except AttributeError:
+        return False
 
 
 def rebuilt(given: Spec) -> Spec:

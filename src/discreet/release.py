@@ -63,7 +63,7 @@ class Question:
 def plain_question(question: Question) -> Question:
     """A new question of exact parts: nothing of the caller's objects is in it but a test of parts, which is a function.
 
-    Each field is read once, from the slots of an exact Question, and query and mechanism are written as JSON and read again.
+    Each field is read once, from the slots of an exact Question, and query and mechanism are rebuilt, written as JSON and read again.
     """
     if type(question) is not Question:
         raise mismatched(f"a {plain.kind_name(question)} is not exactly a Question")
@@ -71,9 +71,9 @@ def plain_question(question: Question) -> Question:
     if not plain.among(type(query), PROVEN_QUERIES) or not plain.among(type(mechanism), PROVEN_MECHANISMS):
         raise mismatched("its query or its mechanism is of a type without a theorem")
     try:
-        own_query = query_from_dict(json.loads(json.dumps(query.to_dict())))
-        own_mechanism = mechanism_from_dict(json.loads(json.dumps(mechanism.to_dict())))
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError, RecursionError):
+        own_query = query_from_dict(json.loads(json.dumps(plain.value(query).to_dict())))
+        own_mechanism = mechanism_from_dict(json.loads(json.dumps(plain.value(mechanism).to_dict())))
+    except Exception:  # whatever was smuggled into it failed
         raise mismatched("its query or its mechanism cannot be written down and read again") from None
     if isinstance(own_query, PartRejections) and isinstance(query, PartRejections):
         own_query = replace(own_query, test=query.test)  # a function cannot be written; the theorem is about any

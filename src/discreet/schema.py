@@ -246,8 +246,8 @@ class Schema(Mapping[str, Column]):
 
     def __init__(self, columns: Mapping[str, Column]) -> None:
         columns = columns._columns if type(columns) is Schema else columns
-        columns = plain.value(columns, "schema=") if isinstance(columns, Mapping) else {}
-        if not columns:
+        columns = plain.value(columns, "schema=")
+        if type(columns) is not dict or not columns:
             raise InvalidParameter("schema=", "not a mapping from column names to declarations", _BOUNDS_WHY, "pass for example {'age': dp.Integer(18, 90)}")
         for name, column in columns.items():
             if not isinstance(name, str) or not name:

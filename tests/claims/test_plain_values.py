@@ -282,7 +282,6 @@ def test_a_request_that_shows_different_items_is_bound_once():
 
 # -- devices, watches, grids, lengths -------------------------------------------------------------------------------
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_local_account_answers_nothing():
     device, (read, write) = LocalGradients(1.0, 3), os.pipe()
     child = os.fork()

@@ -74,6 +74,7 @@ def mu_for_bounded_range(epsilon: Fraction) -> float:
     return mu_for_pure(epsilon / 2)
 
 
+@plain.door
 def price_of(mechanisms: Iterable[Mechanism], *, box: Price) -> Price:
     """The exact price of releasing all of them, in a given box.
 
@@ -119,6 +120,7 @@ def loss_fits(loss: Loss, box: Price) -> bool:
     return price.epsilon <= box.epsilon and price.mu_squared <= box.mu_squared and price.rho <= box.rho and price.delta <= box.delta
 
 
+@plain.door
 def price_of_spend(spend: Guarantee, *, box: Price, delta: Fraction = Fraction(0)) -> Price:
     """What may be set aside for a procedure that will spend `spend` in all, in a given box."""
     asked = spend_box(spend, delta)
@@ -129,6 +131,7 @@ def price_of_spend(spend: Guarantee, *, box: Price, delta: Fraction = Fraction(0
     return Price(mu_squared=asked.mu_squared or spend_mu_squared(spend), delta=delta)
 
 
+@plain.door
 def open_box(budget: Guarantee, *, pure: float | None = None, delta0: float | None = None) -> Price:
     """The fixed box of a budget.
 
