@@ -207,7 +207,7 @@ def _hashable(key: Any) -> bool:
     kind = type(key)
     if kind is tuple:
         return all(_hashable(part) for part in key)
-    return key is None or among(kind, (str, int, float, bool, bytes, Fraction, Decimal))
+    return key is None or among(kind, (str, int, float, bool, bytes, Fraction, Decimal, type))
 
 
 def _set_of(given: Any, place: _Place, kind: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import os
 import pickle
 from fractions import Fraction
@@ -347,9 +348,7 @@ def test_columns_of_different_lengths_are_named_without_their_lengths(neighbors)
 
 
 def test_friendly_subclasses_go_on_working():
-    import enum
-
-    class Region(str, enum.Enum):
+    class Region(enum.StrEnum):
         A = "a"
 
     session, again = (seeded_session(data(), dp.GDP(10.0), 1) for _ in range(2))

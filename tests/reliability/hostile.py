@@ -31,7 +31,7 @@ from discreet.mechanisms import local as local_specs
 from discreet.mechanisms.gradient_requests import GradientRequest
 from discreet.queries import Between, Bins, Factor, GridCounts, Levels, Moments, Split, Subset, Sum
 from discreet.queries.moments import DESIGNS
-from discreet.release import Asked, Question
+from discreet.release import Asked
 from discreet.schema import Encoding, Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
 from discreet.testing import seeded_session
@@ -191,7 +191,7 @@ def _with_key(value: dict[Any, Any], key: Any, other: Any) -> dict[Any, Any]:
 
 def _hostile_specification(value: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
     kind = type(value)
-    lying = {
+    lying: dict[str, dict[str, Any]] = {
         "a subclass": {},
         "a subclass that equals everything": {"__eq__": lambda self, other: True, "__hash__": lambda self: 0},
         "a subclass whose hash changes": {"__hash__": lambda self: turn()},
@@ -199,12 +199,25 @@ def _hostile_specification(value: Any) -> Iterator[tuple[str, Callable[[], Any]]
         "a subclass whose attributes change": {"__getattribute__": lambda self, name: turn() if turn() % 3 == 0 else object.__getattribute__(self, name)},
         "a subclass whose class is another": {"__class__": property(lambda self: kind)},
     }
+    for reads in (2, 7, 12, 25):
+        lying[f"a subclass that changes its mind after {reads} reads"] = {"__getattribute__": _changing_its_mind(value, reads)}
     for name, members in lying.items():
         made = type(kind.__name__, (kind,), {"__slots__": (), **members})
         yield name, lambda made=made: _instance(made, value)  # type: ignore[misc]
     for one in dataclasses.fields(value):
         for name, make in hostile(getattr(value, one.name), deep=False):
             yield f"{one.name} smuggled in: {name}", lambda make=make, one=one: _smuggled(value, one.name, make())  # type: ignore[misc]
+
+
+def _changing_its_mind(value: Any, reads: int) -> Callable[[Any, str], Any]:
+    """Fields are right for a while, and something else from then on."""
+    names, seen = {one.name for one in dataclasses.fields(value)}, [0]
+
+    def read(self: Any, name: str) -> Any:
+        seen[0] += name in names
+        return turn() if name in names and seen[0] > reads else object.__getattribute__(self, name)
+
+    return read
 
 
 def _smuggled(value: Any, name: str, other: Any) -> Any:
@@ -381,11 +394,15 @@ def specifications() -> list[Any]:
     ]
 
 
+def _making(kind: type) -> Callable[[Any, dict[str, Any]], Any]:
+    return lambda session, given: kind(**given)
+
+
 def specification_calls() -> list[Call]:
     calls = []
     for value in specifications():
         arguments = {one.name: getattr(value, one.name) for one in dataclasses.fields(value) if one.init}
-        calls.append(Call(type(value).__name__, lambda session, given, kind=type(value): kind(**given), arguments))  # type: ignore[misc]
+        calls.append(Call(type(value).__name__, _making(type(value)), arguments))
     calls.append(Call("Schema", lambda session, given: Schema(given["columns"]).to_dict(), {"columns": {"x": dp.Real(0, 1), "c": dp.Category(["N"])}}))
     calls.append(Call("price_of_spend", lambda session, given: accounting.price_of_spend(given["spend"], box=given["box"]), {"spend": GAUSSIAN, "box": Price(mu_squared=Fraction(1))}))
     return calls
@@ -524,7 +541,3 @@ def some(calls: list[Call], stride: int) -> Iterator[Trial]:
 
 def quick_calls() -> list[Call]:
     return [*estimator_calls(), *ledger_calls(), *other_calls(), *specification_calls()]
-
-
-def all_calls() -> list[Call]:
-    return [*quick_calls(), *slow_calls()]
