@@ -34,6 +34,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from discreet.errors import InvalidParameter
@@ -56,7 +57,7 @@ _DENOMINATOR: Any = Fraction.__dict__["_denominator"]
 _REAL: Any = complex.__dict__["real"]
 _IMAGINARY: Any = complex.__dict__["imag"]
 
-_KEPT: dict[type, tuple[_Field, ...]] = {}
+_KEPT: dict[int, tuple[_Field, ...]] = {}  # by the id of the class, which no metaclass can override; classes here live forever
 
 
 def derives(kind: type, base: type) -> bool:
@@ -66,7 +67,10 @@ def derives(kind: type, base: type) -> bool:
 
 def among(kind: type, kinds: Iterable[type]) -> bool:
     """Whether `kind` is one of `kinds`, by identity: ``in`` would ask the metaclass of `kind` what it equals."""
-    return any(kind is one for one in kinds)
+    for one in kinds:  # noqa: SIM110 (it is called for every value, and a loop is twice as fast as any)
+        if kind is one:
+            return True
+    return False
 
 
 def kind_name(given: object) -> str:
@@ -164,6 +168,8 @@ def _value(given: Any, place: _Place) -> Any:
     kind = type(given)
     if kind is str or kind is int or kind is float or kind is bool or given is None:
         return given
+    if id(kind) in _KEPT:
+        return rebuilt(given) if place.anew or not is_plain(given) else given
     read = _reader(kind)
     return _other(given, place) if read is None else read(given, place)
 
@@ -174,26 +180,28 @@ def members(given: Iterable[Any], name: str) -> list[Any]:
 
 
 def _members(given: Iterable[Any], place: _Place) -> list[Any]:
-    found: list[Any] = []
+    inner = place.below()
+    return [_value(member, inner) for member in _read_through(given, place)]
+
+
+def _read_through(given: Iterable[Any], place: _Place) -> list[Any]:
+    """The members as they are, gone through once."""
     try:
-        for member in given:
-            found.append(member)
-            if len(found) > MOST_MEMBERS:
-                break
+        found = list(islice(given, MOST_MEMBERS + 1))
     except Exception:
         raise _refused(place.name, "going through it failed", "pass a list") from None
     if len(found) > MOST_MEMBERS:
         raise _refused(place.name, f"it has more than {MOST_MEMBERS} members", "pass a shorter list")
-    inner = place.below()
-    return [_value(member, inner) for member in found]
+    return found
 
 
 def _mapping(pairs: Iterable[tuple[Any, Any]], place: _Place) -> dict[Any, Any]:
     read: dict[Any, Any] = {}
-    for pair in _members(pairs, place):
+    inner = place.below()
+    for pair in _read_through(pairs, place):
         if type(pair) is not tuple or len(pair) != 2:
             raise _refused(place.name, "its items are not pairs", "pass a dict")
-        key, held = pair
+        key, held = _value(pair[0], inner), _value(pair[1], inner)
         if not _hashable(key):
             raise _refused(place.name, f"a {kind_name(key)} is one of its names", "use text as names")
         if key in read:
@@ -235,7 +243,7 @@ def _other(given: Any, place: _Place) -> Any:
         held = numpy.generic.item(given)
         return held if type(held) is kind else _value(held, place.below())
     if is_ours(kind):
-        return rebuilt(given) if kind in _KEPT and (place.anew or not is_plain(given)) else given
+        return given
     if any(is_ours(base) for base in _MRO_OF.__get__(kind)[1:]):
         raise not_exact(given, place.name)
     if not _honest(given):
@@ -283,8 +291,14 @@ _READERS: tuple[tuple[type, _Reader], ...] = (
 )
 
 
+_EXACT: dict[int, _Reader] = {id(known): read for known, read in _READERS}
+
+
 def _reader(kind: type) -> _Reader | None:
     """How a type is read that really is one of the built-in types, or inherits from one."""
+    exact = _EXACT.get(id(kind))
+    if exact is not None:
+        return exact
     for known, read in _READERS:
         if kind is known or type.__subclasscheck__(known, kind):
             return read
@@ -336,14 +350,14 @@ def kept(*, functions: tuple[str, ...] = ()) -> Callable[[type[Kind]], type[Kind
         @functools.wraps(initialise)
         def with_plain_values(self: Any, *args: Any, **kwargs: Any) -> None:
             place = _Place(asked, anew=False)  # a specification in it that is intact is shared; the door makes all anew
-            positional = [_settled(_value(argument, place)) for argument in args]
-            named = {text(name, asked): _settled(_value(argument, place)) for name, argument in kwargs.items()}
+            positional = [_for_field(argument, place) for argument in args]
+            named = {text(name, asked): _for_field(argument, place) for name, argument in kwargs.items()}
             initialise(self, *positional, **named)
             for field in fields:
                 _require_plain(object.__getattribute__(self, field.name), field, asked)
 
         kind.__init__ = with_plain_values  # type: ignore[method-assign]
-        _KEPT[kind] = fields
+        _KEPT[id(kind)] = fields
         return kind
 
     return decorated
@@ -356,6 +370,10 @@ def _field(one: dataclasses.Field[Any], functions: tuple[str, ...]) -> _Field:
     parts = [_ATOMS.get(part) for part in inner.split(" | ")]
     types = None if any(part is None for part in parts) else tuple(kind for part in parts if part for kind in part)
     return _Field(one.name, types, of_members, one.name in functions)
+
+
+def _for_field(given: Any, place: _Place) -> Any:
+    return given if is_plain(given) else _settled(_value(given, place))
 
 
 def _settled(given: Any) -> Any:
@@ -377,29 +395,43 @@ def _is_right(held: Any, field: _Field) -> bool:
     if field.types is None:
         return is_plain(held)
     if field.of_members:
-        return type(held) is tuple and all(among(type(member), field.types) for member in held)
+        if type(held) is not tuple:
+            return False
+        for member in held:  # noqa: SIM110 (as in `among`)
+            if not among(type(member), field.types):
+                return False
+        return True
     return among(type(held), field.types)
 
 
 def is_plain(held: Any) -> bool:
     """Whether a value is exact text, an exact number, a specification of this package, or a tuple of these."""
     kind = type(held)
-    if kind is tuple:
-        return all(is_plain(member) for member in held)
-    if held is None or among(kind, (str, int, float, bool, Fraction)):
+    if kind is str or kind is int or kind is float or kind is bool or held is None:
         return True
-    if not is_ours(kind):
-        return False
+    if kind is tuple:
+        for member in held:  # noqa: SIM110 (as in `among`)
+            if not is_plain(member):
+                return False
+        return True
+    fields = _KEPT.get(id(kind))
     try:
-        return all(_is_right(object.__getattribute__(held, field.name), field) for field in _KEPT.get(kind, ()))
+        if kind is Fraction:
+            return type(_NUMERATOR.__get__(held)) is int and type(_DENOMINATOR.__get__(held)) is int
+        if fields is None:
+            return is_ours(kind)
+        for field in fields:
+            if not _is_right(object.__getattribute__(held, field.name), field):
+                return False
     except AttributeError:
         return False
+    return True
 
 
 def rebuilt(given: Spec) -> Spec:
     """A specification made anew from its fields, so that all its checks run again; refused unless it is exactly one of ours."""
     kind = type(given)
-    fields = _KEPT.get(kind) if is_ours(kind) else None
+    fields = _KEPT.get(id(kind))
     if fields is None:
         raise not_exact(given, "a specification")
     try:
@@ -407,6 +439,17 @@ def rebuilt(given: Spec) -> Spec:
     except AttributeError:
         raise _refused(kind.__name__, "a field of it has no value", "make it with its constructor") from None
     return kind(**held)
+
+
+def is_whole(held: Any) -> bool:
+    """Whether everything inside a plain value is a built-in value or a specification that is kept, so that `rebuilt` reaches all of it."""
+    kind = type(held)
+    if kind is tuple:
+        return all(is_whole(member) for member in held)
+    if among(kind, (str, int, float, bool, Fraction, type(None))):
+        return True
+    fields = _KEPT.get(id(kind))
+    return fields is not None and all(field.is_function or is_whole(object.__getattribute__(held, field.name)) for field in fields if field.types is None)
 
 
 def exactly(given: object, kind: type[Kind], name: str) -> Kind:

@@ -7,7 +7,7 @@ a function of it alone.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -19,7 +19,6 @@ from discreet.exact import fraction_text, rational
 from discreet.mechanisms import PROVEN_MECHANISMS, Mechanism, mechanism_from_dict
 from discreet.neighbors import Neighbors, neighbors_from_dict
 from discreet.queries import PROVEN_QUERIES, Query, query_from_dict
-from discreet.queries.parts import PartRejections
 
 FORMAT = "discreet-release"
 VERSION = 1
@@ -63,7 +62,8 @@ class Question:
 def plain_question(question: Question) -> Question:
     """A new question of exact parts: nothing of the caller's objects is in it but a test of parts, which is a function.
 
-    Each field is read once, from the slots of an exact Question, and query and mechanism are rebuilt, written as JSON and read again.
+    Each field is read once, from the slots of an exact Question, and query and mechanism are rebuilt; one with parts that are
+    no specifications of their own is written as JSON and read again.
     """
     if type(question) is not Question:
         raise mismatched(f"a {plain.kind_name(question)} is not exactly a Question")
@@ -71,12 +71,13 @@ def plain_question(question: Question) -> Question:
     if not plain.among(type(query), PROVEN_QUERIES) or not plain.among(type(mechanism), PROVEN_MECHANISMS):
         raise mismatched("its query or its mechanism is of a type without a theorem")
     try:
-        own_query = query_from_dict(json.loads(json.dumps(plain.value(query).to_dict())))
-        own_mechanism = mechanism_from_dict(json.loads(json.dumps(plain.value(mechanism).to_dict())))
+        own_query, own_mechanism = plain.value(query), plain.value(mechanism)
+        if not plain.is_whole(own_query):
+            own_query = query_from_dict(json.loads(json.dumps(own_query.to_dict())))
+        if not plain.is_whole(own_mechanism):
+            own_mechanism = mechanism_from_dict(json.loads(json.dumps(own_mechanism.to_dict())))
     except Exception:  # whatever was smuggled into it failed
         raise mismatched("its query or its mechanism cannot be written down and read again") from None
-    if isinstance(own_query, PartRejections) and isinstance(query, PartRejections):
-        own_query = replace(own_query, test=query.test)  # a function cannot be written; the theorem is about any
     return Question(plain.exactly(asked, Asked, "a question"), own_query, own_mechanism, plain_spend(spend), rational(delta, "a question's delta"))
 
 

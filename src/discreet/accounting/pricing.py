@@ -74,7 +74,6 @@ def mu_for_bounded_range(epsilon: Fraction) -> float:
     return mu_for_pure(epsilon / 2)
 
 
-@plain.door
 def price_of(mechanisms: Iterable[Mechanism], *, box: Price) -> Price:
     """The exact price of releasing all of them, in a given box.
 

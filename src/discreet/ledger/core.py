@@ -14,7 +14,6 @@ retry gets the stored answer, or finishes the unfinished one, and is never charg
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import secrets
@@ -31,7 +30,7 @@ from discreet.accounting.guarantees import EPSILON_FLOOR
 from discreet.errors import InsecureNoise, InvalidParameter
 from discreet.exact import decimal_text, float_up, rational
 from discreet.ledger import opening, refusals
-from discreet.ledger.entries import Entry, checked_answer, checked_key, draft, request_text
+from discreet.ledger.entries import Entry, bound_request, checked_answer, checked_key, draft
 from discreet.ledger.replay import Accountant, Replay, epsilon_at, replayed
 from discreet.ledger.requests import Debit, Reservation
 from discreet.ledger.stores import Balance, Holding, Store, Transaction, View
@@ -193,7 +192,7 @@ class Ledger:
         """
         key, secure = checked_key(key), plain.truth(secure, "secure=")
         reservation = None if reservation is None else checked_key(reservation, "reservation")
-        body, amounts = request_text(request, secure=secure), charge(price)
+        (record, body), amounts = bound_request(request, secure=secure), charge(price)
         if not secure and self._store.persistent:
             raise InsecureNoise("a debit for seeded noise", "this ledger is a file", "a persistent ledger promises real privacy, and seeded noise can be subtracted", "use a ledger in memory (path=None) for tests")
         with self._changing() as transaction:
@@ -203,7 +202,7 @@ class Ledger:
                     raise refusals.other_request(key)
                 answer = transaction.find("answer", key)
                 return Debit(key=key, number=known.number, hash=known.hash, amounts=known.amounts, answer=answer.body if answer else None, fresh=False)
-            _same_promise(transaction.first("debit"), json.loads(body))
+            _same_promise(transaction.first("debit"), record)
             balance, holding = transaction.balance(), None
             if reservation is None:
                 if not amounts.fits(balance.free):

@@ -80,16 +80,18 @@ def canonical(record: object) -> str:
     return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def request_text(request: object, *, secure: bool) -> str:
-    """The canonical text of a request, marked where its noise is not secure."""
+def bound_request(request: object, *, secure: bool) -> tuple[dict[str, Any], str]:
+    """A request as plain values and as canonical text, marked where its noise is not secure."""
     why = "the key is bound to the request, so that a retry cannot ask something else"
     record = plain.value(request, "request=") if issubclass(type(request), Mapping) else None
     if record is None:
         raise InvalidParameter("request=", f"a {plain.kind_name(request)} is not a dict", why, "describe the query, mechanisms, spend, neighbors and data id in a dict")
     if "secure" in record:
         raise InvalidParameter("request=", "it has an entry 'secure'", "the ledger writes it where noise is seeded", "leave it out, and pass secure=False")
+    if not secure:
+        record["secure"] = False
     try:
-        return canonical(record if secure else {**record, "secure": False})
+        return record, canonical(record)
     except (TypeError, ValueError, RecursionError):
         raise InvalidParameter("request=", "it cannot be written as JSON", why, "use text, whole numbers, finite floats, lists and dicts with text keys") from None
 
