@@ -1,9 +1,10 @@
-"""Hostile objects in every parameter of the public functions, the ledger, the devices and the specifications.
+"""Hostile objects in every parameter of public functions, ledgers, devices and specifications.
 
-Every trial of `tests/reliability/hostile.py` is run: an object that holds a right value and behaves otherwise is handed to one
-parameter, and the call must be refused with an error of this library, or end exactly as with the plain value. The last line counts
-the trials, the private values or unpaid answers that got out (leaks), errors of other kinds, second answers under one key, and
-ledgers that spent something else than the price. The run fails unless all of these are 0.
+The trials of `tests/reliability/hostile.py`: an object that holds a right value and behaves
+otherwise is handed to one parameter, and the call must be refused with an error of this library, or
+end exactly as with the plain value. The last line counts the trials, the private values or unpaid
+answers that got out (leaks), errors of other kinds, second answers under one key, and ledgers that
+spent something else than the price. The run fails unless all but the first of these are 0.
 
     python benchmarks/hostile.py [--stride 1]
 """
@@ -38,7 +39,10 @@ def main() -> int:
         print(f"{call.name:28} {counts.objects - before:6} objects", flush=True)
     for note in counts.notes:
         print(note)
-    print(f"{counts.refused} were refused, {counts.objects - counts.refused} went on as the plain value, in {time.perf_counter() - start:.0f} s")
+    print(
+        f"{counts.refused} were refused, {counts.objects - counts.refused} went on as the plain "
+        f"value, in {time.perf_counter() - start:.0f} s"
+    )
     print(counts.line())
     return 0 if counts.sound and (stride > 1 or counts.objects >= FEWEST) else 1
 

@@ -1,27 +1,30 @@
-"""Only plain values pass the door: what is kept, compared, hashed or bound is of an exact built-in type.
+"""Only plain values pass the door: what is kept, compared or hashed is of an exact built-in type.
 
-A subclass of `str` may hash differently each time, one of `dict` may give other items to the check than to the
-computation, one of a specification may change its mind between the proof and the draw. So whatever a caller hands
-in is rebuilt once, from what the built-in type itself stores, and only the rebuilt value is used.
+A subclass of `str` may hash differently each time, one of `dict` may give other items to the check
+than to the computation, one of a specification may change its mind between the proof and the draw.
+So whatever a caller hands in is rebuilt once, from what the built-in type itself stores, and only
+the rebuilt value is used.
 
-    value      anything: text, numbers, lists, mappings, arrays and specifications, rebuilt all the way down
+    value      anything: text, numbers, lists, mappings, arrays, specifications, all the way down
     text …     one value of one kind, or a refusal
     door       a public function whose arguments pass through `value`
     kept       a specification (a frozen dataclass) that holds nothing but plain values
-    rebuilt    a specification made anew from its fields, with all its checks; subclasses are refused
+    rebuilt    a specification made anew, with all its checks; subclasses are refused
 
-Theorem.  `value` returns a tree of exact `str, int, float, bool, None, bytes, complex, Fraction, Decimal, list, tuple,
-          dict, set, frozenset, ndarray` and specifications of this package, or passes on an object of a type that is
-          none of these nor a subclass of one, and whose class is what it says it is.
-Proof.    Types are read by `type(x)` and compared by identity or by `type.__subclasscheck__`, which no class can
-          override; contents are read by unbound methods of the built-in types (`str.__str__`, `int.__index__`,
-          `float.__float__`, `dict.items`, `list.__iter__`, …), once. Sequences and mappings of other types are read
-          once, into a list or a dict.
+Theorem.  `value` returns a tree of exact `str, int, float, bool, None, bytes, complex, Fraction,
+          Decimal, list, tuple, dict, set, frozenset, ndarray`, iterators over lists of these, and
+          specifications of this package; or passes on an object of a type that is none of these
+          nor a subclass of one, and whose class is what it says it is.
+Proof.    Types are read by `type(x)` and compared by identity or by `type.__subclasscheck__`,
+          which no class can override; contents are read by unbound methods of the built-in types
+          (`str.__str__`, `int.__index__`, `float.__float__`, `dict.items`, `list.__iter__`, …),
+          once. Sequences and mappings of other types are read once, into a list or a dict.
 Checked.  tests/reliability/test_hostile_objects.py
 
-Exceptions, by design: functions of the caller's own (`dp.subsample_test(test=…)`, `dp.m_estimate(psi=…, mean=…)`,
-`ledger.replay(accountant=…)`, `ledger.store(key, make_answer)`) stay functions: what they return is read as plain.
-Cells of data are not parameters: they are read by the total rules of `discreet.schema`.
+Exceptions, by design: functions of the caller's own (`dp.subsample_test(test=…)`,
+`dp.m_estimate(psi=…, mean=…)`, `ledger.replay(accountant=…)`, `ledger.store(key, make_answer)`) stay
+functions: what they return is read as plain. Cells of data are not parameters: they are read by the
+total rules of `discreet.schema`.
 """
 
 from __future__ import annotations
@@ -41,7 +44,10 @@ from discreet.errors import InvalidParameter
 
 DEEPEST = 32  # levels of lists in lists
 MOST_MEMBERS = 1 << 23  # of one list or mapping
-_WHY = "what is checked, paid for and kept must be one value, and an object of another type can change in between"
+_WHY = (
+    "what is checked, paid for and kept must be one value, "
+    "and an object of another type can change in between"
+)
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -57,7 +63,9 @@ _DENOMINATOR: Any = Fraction.__dict__["_denominator"]
 _REAL: Any = complex.__dict__["real"]
 _IMAGINARY: Any = complex.__dict__["imag"]
 
-_KEPT: dict[int, tuple[_Field, ...]] = {}  # by the id of the class, which no metaclass can override; classes here live forever
+_KEPT: dict[
+    int, tuple[_Field, ...]
+] = {}  # by the id of the class, which no metaclass can override; classes here live forever
 
 
 def derives(kind: type, base: type) -> bool:
@@ -66,8 +74,8 @@ def derives(kind: type, base: type) -> bool:
 
 
 def among(kind: type, kinds: Iterable[type]) -> bool:
-    """Whether `kind` is one of `kinds`, by identity: ``in`` would ask the metaclass of `kind` what it equals."""
-    for one in kinds:  # noqa: SIM110 (it is called for every value, and a loop is twice as fast as any)
+    """Whether `kind` is one of `kinds`, by identity: ``in`` would ask the metaclass of `kind`."""
+    for one in kinds:  # noqa: SIM110 (called for every value; a loop is twice as fast as any)
         if kind is one:
             return True
     return False
@@ -78,7 +86,8 @@ def kind_name(given: object) -> str:
     return str.__str__(_NAME_OF.__get__(type(given)))
 
 
-# -- one value of one kind ------------------------------------------------------------------------------------------
+# -- one value of one kind ----------------------------------------
+
 
 def text(given: object, name: str, *, longest: int | None = None) -> str:
     """The text as an exact `str`; anything else is refused."""
@@ -86,7 +95,11 @@ def text(given: object, name: str, *, longest: int | None = None) -> str:
         raise _refused(name, f"a {kind_name(given)} is not text", "pass text")
     read = str.__str__(given)
     if longest is not None and not 1 <= len(read) <= longest:
-        raise _refused(name, f"not a text of 1 to {longest} characters", "pass a shorter text, and not an empty one")
+        raise _refused(
+            name,
+            f"not a text of 1 to {longest} characters",
+            "pass a shorter text, and not an empty one",
+        )
     return read
 
 
@@ -106,14 +119,20 @@ def number(given: object, name: str) -> float:
             return float(read)
         except OverflowError:
             pass
-    raise _refused(name, f"a {kind_name(given)} is not a number that a float can hold", "pass a number of ordinary size")
+    raise _refused(
+        name,
+        f"a {kind_name(given)} is not a number that a float can hold",
+        "pass a number of ordinary size",
+    )
 
 
 def truth(given: object, name: str) -> bool:
     """Exactly True or False."""
     read = value(given, name)
     if type(read) is not bool:
-        raise _refused(name, f"a {kind_name(given)} is neither True nor False", "pass True or False")
+        raise _refused(
+            name, f"a {kind_name(given)} is neither True nor False", "pass True or False"
+        )
     return read
 
 
@@ -140,14 +159,17 @@ def path(given: object, name: str) -> str:
         try:
             given = os.fspath(given)  # type: ignore[call-overload]
         except Exception:
-            raise _refused(name, f"a {kind_name(given)} is not a path", "pass text or a pathlib.Path") from None
+            raise _refused(
+                name, f"a {kind_name(given)} is not a path", "pass text or a pathlib.Path"
+            ) from None
     return text(given, name)
 
 
-# -- anything -------------------------------------------------------------------------------------------------------
+# -- anything ----------------------------------------
+
 
 class _Place(NamedTuple):
-    """Where in an argument a value stands: its name, how deep, and whether specifications inside it are made anew."""
+    """Where a value stands: its parameter, how deep, and whether specifications are made anew."""
 
     name: str
     depth: int = 0
@@ -155,7 +177,9 @@ class _Place(NamedTuple):
 
     def below(self) -> _Place:
         if self.depth >= DEEPEST:
-            raise _refused(self.name, f"it is nested more than {DEEPEST} levels deep", "pass a flat list")
+            raise _refused(
+                self.name, f"it is nested more than {DEEPEST} levels deep", "pass a flat list"
+            )
         return _Place(self.name, self.depth + 1, self.anew)
 
 
@@ -191,7 +215,9 @@ def _read_through(given: Iterable[Any], place: _Place) -> list[Any]:
     except Exception:
         raise _refused(place.name, "going through it failed", "pass a list") from None
     if len(found) > MOST_MEMBERS:
-        raise _refused(place.name, f"it has more than {MOST_MEMBERS} members", "pass a shorter list")
+        raise _refused(
+            place.name, f"it has more than {MOST_MEMBERS} members", "pass a shorter list"
+        )
     return found
 
 
@@ -203,7 +229,9 @@ def _mapping(pairs: Iterable[tuple[Any, Any]], place: _Place) -> dict[Any, Any]:
             raise _refused(place.name, "its items are not pairs", "pass a dict")
         key, held = _value(pair[0], inner), _value(pair[1], inner)
         if not _hashable(key):
-            raise _refused(place.name, f"a {kind_name(key)} is one of its names", "use text as names")
+            raise _refused(
+                place.name, f"a {kind_name(key)} is one of its names", "use text as names"
+            )
         if key in read:
             raise _refused(place.name, "one name stands in it twice", "name each entry once")
         read[key] = held
@@ -235,7 +263,7 @@ def _array(given: Any, place: _Place, numpy: Any) -> Any:
 
 
 def _other(given: Any, place: _Place) -> Any:
-    """What is of no built-in type: numpy's, ours, mappings and sequences of other libraries, or something else."""
+    """What is of no built-in type: numpy's, ours, collections of other libraries, anything else."""
     kind, numpy = type(given), sys.modules.get("numpy")
     if numpy is not None and derives(kind, numpy.ndarray):
         return _array(given, place, numpy)
@@ -247,7 +275,11 @@ def _other(given: Any, place: _Place) -> Any:
     if any(is_ours(base) for base in _MRO_OF.__get__(kind)[1:]):
         raise not_exact(given, place.name)
     if not _honest(given):
-        raise _refused(place.name, f"a {kind_name(given)} says that it is of another class", "pass the value itself")
+        raise _refused(
+            place.name,
+            f"a {kind_name(given)} says that it is of another class",
+            "pass the value itself",
+        )
     if issubclass(kind, Mapping):
         return _mapping(_items(given, place), place)
     if issubclass(kind, Iterator):
@@ -305,7 +337,8 @@ def _reader(kind: type) -> _Reader | None:
     return None
 
 
-# -- functions ------------------------------------------------------------------------------------------------------
+# -- functions ----------------------------------------
+
 
 def door(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """A public function whose arguments, and their names, are plain values before it sees them."""
@@ -313,17 +346,21 @@ def door(function: Callable[Parameters, Returned]) -> Callable[Parameters, Retur
     @functools.wraps(function)
     def asked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         positional = [value(argument) for argument in args]
-        named = {text(name, "a parameter's name"): value(argument, f"{name}=") for name, argument in kwargs.items()}
+        named = {
+            text(name, "a parameter's name"): value(argument, f"{name}=")
+            for name, argument in kwargs.items()
+        }
         return function(*positional, **named)
 
     return asked
 
 
-# -- specifications -------------------------------------------------------------------------------------------------
+# -- specifications ----------------------------------------
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Field:
-    """A field of a specification: the exact types that its annotation admits, of it or of its members; None for any."""
+    """A field of a specification: the exact types that its annotation admits; None for any plain one."""
 
     name: str
     types: tuple[type, ...] | None
@@ -332,26 +369,36 @@ class _Field:
 
 
 _ATOMS: dict[str, tuple[type, ...]] = {
-    "str": (str,), "int": (int,), "bool": (bool,), "None": (type(None),), "float": (float, int), "Fraction": (Fraction, int, float),
+    "str": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "None": (type(None),),
+    "float": (float, int),
+    "Fraction": (Fraction, int, float),
 }
 
 
 def kept(*, functions: tuple[str, ...] = ()) -> Callable[[type[Kind]], type[Kind]]:
-    """Class decorator, above ``@dataclass``: fields are rebuilt before the class checks them, and are plain afterwards.
+    """Class decorator, above ``@dataclass``: fields are rebuilt before they are checked, and stay plain.
 
     `functions` names the fields that hold a function of the caller's own.
     """
 
     def decorated(kind: type[Kind]) -> type[Kind]:
-        fields = tuple(_field(one, functions) for one in dataclasses.fields(kind))  # type: ignore[arg-type]
+        declared = dataclasses.fields(kind)  # type: ignore[arg-type]
+        fields = tuple(_field(one, functions) for one in declared)
         initialise: Callable[..., None] = kind.__dict__["__init__"]
         asked = kind.__name__
 
         @functools.wraps(initialise)
         def with_plain_values(self: Any, *args: Any, **kwargs: Any) -> None:
-            place = _Place(asked, anew=False)  # a specification in it that is intact is shared; the door makes all anew
+            place = _Place(
+                asked, anew=False
+            )  # a specification in it that is intact is shared; the door makes all anew
             positional = [_for_field(argument, place) for argument in args]
-            named = {text(name, asked): _for_field(argument, place) for name, argument in kwargs.items()}
+            named = {
+                text(name, asked): _for_field(argument, place) for name, argument in kwargs.items()
+            }
             initialise(self, *positional, **named)
             for field in fields:
                 _require_plain(object.__getattribute__(self, field.name), field, asked)
@@ -368,7 +415,11 @@ def _field(one: dataclasses.Field[Any], functions: tuple[str, ...]) -> _Field:
     of_members = annotation.startswith("tuple[") and annotation.endswith(", ...]")
     inner = annotation[len("tuple[") : -len(", ...]")] if of_members else annotation
     parts = [_ATOMS.get(part) for part in inner.split(" | ")]
-    types = None if any(part is None for part in parts) else tuple(kind for part in parts if part for kind in part)
+    types = (
+        None
+        if any(part is None for part in parts)
+        else tuple(kind for part in parts if part for kind in part)
+    )
     return _Field(one.name, types, of_members, one.name in functions)
 
 
@@ -385,7 +436,11 @@ def _settled(given: Any) -> Any:
 
 def _require_plain(held: Any, field: _Field, asked: str) -> None:
     if not _is_right(held, field):
-        raise _refused(asked, f"its {field.name} is a {kind_name(held)}", "use text, numbers, lists of them, and specifications of this package")
+        raise _refused(
+            asked,
+            f"its {field.name} is a {kind_name(held)}",
+            "use text, numbers, lists of them, and specifications of this package",
+        )
 
 
 def _is_right(held: Any, field: _Field) -> bool:
@@ -405,7 +460,7 @@ def _is_right(held: Any, field: _Field) -> bool:
 
 
 def is_plain(held: Any) -> bool:
-    """Whether a value is exact text, an exact number, a specification of this package, or a tuple of these."""
+    """Whether a value is exact text, an exact number, a specification, or a tuple of these."""
     kind = type(held)
     if kind is str or kind is int or kind is float or kind is bool or held is None:
         return True
@@ -429,38 +484,49 @@ def is_plain(held: Any) -> bool:
 
 
 def rebuilt(given: Spec) -> Spec:
-    """A specification made anew from its fields, so that all its checks run again; refused unless it is exactly one of ours."""
+    """A specification made anew, so that all its checks run; refused unless it is exactly ours."""
     kind = type(given)
     fields = _KEPT.get(id(kind))
     if fields is None:
         raise not_exact(given, "a specification")
     try:
-        held = {field.name: value(object.__getattribute__(given, field.name), kind.__name__) for field in fields}
+        held = {
+            field.name: value(object.__getattribute__(given, field.name), kind.__name__)
+            for field in fields
+        }
     except AttributeError:
-        raise _refused(kind.__name__, "a field of it has no value", "make it with its constructor") from None
+        raise _refused(
+            kind.__name__, "a field of it has no value", "make it with its constructor"
+        ) from None
     return kind(**held)
 
 
 def is_whole(held: Any) -> bool:
-    """Whether everything inside a plain value is a built-in value or a specification that is kept, so that `rebuilt` reaches all of it."""
+    """Whether all parts of a plain value are built-in or kept, so that `rebuilt` reaches them."""
     kind = type(held)
     if kind is tuple:
         return all(is_whole(member) for member in held)
     if among(kind, (str, int, float, bool, Fraction, type(None))):
         return True
     fields = _KEPT.get(id(kind))
-    return fields is not None and all(field.is_function or is_whole(object.__getattribute__(held, field.name)) for field in fields if field.types is None)
+    return fields is not None and all(
+        field.is_function or is_whole(object.__getattribute__(held, field.name))
+        for field in fields
+        if field.types is None
+    )
 
 
 def exactly(given: object, kind: type[Kind], name: str) -> Kind:
     """A new specification of exactly this kind."""
     if type(given) is not kind:
-        raise _refused(name, f"a {kind_name(given)} is not a {kind.__name__}", f"pass a {kind.__name__}")
+        raise _refused(
+            name, f"a {kind_name(given)} is not a {kind.__name__}", f"pass a {kind.__name__}"
+        )
     return rebuilt(given)
 
 
 def is_ours(kind: type) -> bool:
-    """Whether a class is one that a module of this package declares, and not one derived from it."""
+    """Whether a module of this package declares this class; one derived from it is not ours."""
     module = _DICT_OF.__get__(kind).get("__module__")
     if type(module) is not str or not (module == "discreet" or module.startswith("discreet.")):
         return False
@@ -469,7 +535,11 @@ def is_ours(kind: type) -> bool:
 
 def not_exact(given: object, name: str) -> InvalidParameter:
     """The refusal of an object whose class is derived from one of ours."""
-    return _refused(name, f"a {kind_name(given)} is none of this package's own kinds", "use the class itself, not one derived from it")
+    return _refused(
+        name,
+        f"a {kind_name(given)} is none of this package's own kinds",
+        "use the class itself, not one derived from it",
+    )
 
 
 def _refused(asked: str, found: str, remedy: str) -> InvalidParameter:

@@ -1,4 +1,7 @@
-"""Claim: only plain values pass the door. Each test is a hole that was open once: an object with behaviour of its own got past a check."""
+"""Claim: only plain values pass the door.
+
+Each test is a hole that was open once: an object with behaviour of its own got past a check.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ COLUMNS = {"x": [1.5, 60.25, 99.0], "g": ["a", "b", "a"]}
 
 
 def data(neighbors: object = None) -> dp.Dataset:
-    return dp.from_arrays(COLUMNS, schema=SCHEMA, neighbors=dp.Replace() if neighbors is None else neighbors)
+    return dp.from_arrays(
+        COLUMNS, schema=SCHEMA, neighbors=dp.Replace() if neighbors is None else neighbors
+    )
 
 
 class Restless(str):
@@ -56,7 +61,8 @@ class Restless(str):
         return f"other-{Restless.turns}"
 
 
-# -- keys -----------------------------------------------------------------------------------------------------------
+# -- keys ----------------------------------------
+
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_a_key_of_a_subclass_of_text_is_one_key(persistent, tmp_path):
@@ -77,19 +83,31 @@ def test_a_reservation_named_by_a_subclass_of_text_is_closed_once(persistent, tm
     for turn in range(5):
         ledger.reserve(Price(mu_squared=Fraction(1, 100)), key="r")
         ledger.close_reservation(Restless("r"))
-        for debit in (lambda: ledger.debit(key=Restless("d"), request={"q": 1}, price=Price(mu_squared=Fraction(1, 100))),
-                      lambda turn=turn: ledger.debit(key=f"other {turn}", request={"q": 1}, price=Price(mu_squared=Fraction(1, 100)), reservation=Restless("r"))):
+        for debit in (
+            lambda: ledger.debit(
+                key=Restless("d"), request={"q": 1}, price=Price(mu_squared=Fraction(1, 100))
+            ),
+            lambda turn=turn: ledger.debit(
+                key=f"other {turn}",
+                request={"q": 1},
+                price=Price(mu_squared=Fraction(1, 100)),
+                reservation=Restless("r"),
+            ),
+        ):
             try:
                 debit()
             except DiscreetError:
                 continue
     assert ledger.spent().exact().mu_squared <= Fraction(1, 100)
     assert not ledger.reserved()
-    assert all(type(entry.key) is str and type(entry.reservation) is str for entry in ledger.entries())
+    assert all(
+        type(entry.key) is str and type(entry.reservation) is str for entry in ledger.entries()
+    )
     assert ledger.verify()
 
 
-# -- questions ------------------------------------------------------------------------------------------------------
+# -- questions ----------------------------------------
+
 
 class Swapped(Question):
     """A question that shows one mechanism to the check and another to the draw."""
@@ -165,14 +183,22 @@ def test_a_guarantee_that_changes_is_read_once():
     assert type(release.spend.mu) is float
 
 
-# -- what cannot be assigned ----------------------------------------------------------------------------------------
+# -- what cannot be assigned ----------------------------------------
+
 
 def test_what_a_promise_depends_on_cannot_be_assigned():
     declared = data()
     session = declared.open(budget=dp.GDP(1.0))
     other = Ledger.open(dp.GDP(1000))
-    for thing, name, value in ((session, "ledger", other), (session, "public", None), (session, "extra", 1), (declared, "schema", Schema(SCHEMA)),
-                               (declared, "neighbors", dp.AddRemove()), (declared.schema, "_columns", {}), (LocalGradients(1.0, 2), "mechanism", None)):
+    for thing, name, value in (
+        (session, "ledger", other),
+        (session, "public", None),
+        (session, "extra", 1),
+        (declared, "schema", Schema(SCHEMA)),
+        (declared, "neighbors", dp.AddRemove()),
+        (declared.schema, "_columns", {}),
+        (LocalGradients(1.0, 2), "mechanism", None),
+    ):
         with pytest.raises(AttributeError):
             setattr(thing, name, value)
     with pytest.raises(TypeError):
@@ -207,7 +233,8 @@ def test_a_schema_is_rebuilt_and_a_subclass_of_a_column_is_refused():
     assert pickle.loads(pickle.dumps(schema)) == schema
 
 
-# -- ledgers, sources, paths ----------------------------------------------------------------------------------------
+# -- ledgers, sources, paths ----------------------------------------
+
 
 def test_a_ledger_holds_debits_for_one_kind_of_noise():
     ledger = Ledger.open(dp.GDP(1.0))
@@ -233,7 +260,11 @@ def test_a_source_is_secure_by_its_type_and_not_by_its_word():
     for source in (Derived(), Claims(1)):
         session = Session(engine, Schema(SCHEMA), dp.Replace(), Ledger.open(dp.GDP(1.0)), source)
         assert not dp.mean(session, "x", spend=dp.GDP(0.1)).release.secure
-    assert dp.mean(Session(engine, Schema(SCHEMA), dp.Replace(), Ledger.open(dp.GDP(1.0)), secure_source()), "x", spend=dp.GDP(0.1)).release.secure
+    assert dp.mean(
+        Session(engine, Schema(SCHEMA), dp.Replace(), Ledger.open(dp.GDP(1.0)), secure_source()),
+        "x",
+        spend=dp.GDP(0.1),
+    ).release.secure
 
 
 def test_ledgers_and_paths_of_other_classes(tmp_path):
@@ -278,10 +309,15 @@ def test_a_request_that_shows_different_items_is_bound_once():
     with pytest.raises(InvalidParameter):
         ledger.debit(key="other", request={"q": 1}, price=cheap)
     with pytest.raises(InvalidParameter):
-        ledger.debit(key="other", request={"q": 1}, price=type("Gift", (Price,), {})(mu_squared=Fraction(1, 100)))
+        ledger.debit(
+            key="other",
+            request={"q": 1},
+            price=type("Gift", (Price,), {})(mu_squared=Fraction(1, 100)),
+        )
 
 
-# -- devices, watches, grids, lengths -------------------------------------------------------------------------------
+# -- devices, watches, grids, lengths ----------------------------------------
+
 
 def test_a_forked_local_account_answers_nothing():
     device, (read, write) = LocalGradients(1.0, 3), os.pipe()
@@ -332,14 +368,27 @@ def test_a_watch_hands_out_a_copy_of_what_was_paid_for():
     noisy.above(CandidateScores((Scored(()),)))
 
 
-@pytest.mark.parametrize("wrong", [{"low": -4.5}, {"high": 5.0}, {"high": True}, {"center": "0"}, {"per_unit": None}, {"low": "-5"}], ids=str)
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"low": -4.5},
+        {"high": 5.0},
+        {"high": True},
+        {"center": "0"},
+        {"per_unit": None},
+        {"low": "-5"},
+    ],
+    ids=str,
+)
 def test_the_bounds_of_a_grid_are_whole_numbers(wrong):
     with pytest.raises(InvalidParameter):
         Encoding(**{"center": 0.0, "per_unit": 1.0, "low": -5, "high": 5} | wrong)
     assert type(Encoding(0, np.float64(1.0), np.int64(-5), 5).center) is float
 
 
-@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(), dp.AddRemove(unit="g", max_rows=2)], ids=str)
+@pytest.mark.parametrize(
+    "neighbors", [dp.Replace(), dp.AddRemove(), dp.AddRemove(unit="g", max_rows=2)], ids=str
+)
 def test_columns_of_different_lengths_are_named_without_their_lengths(neighbors):
     with pytest.raises(dp.DataShapeRefused, match="different lengths") as caught:
         dp.from_arrays({"x": [0.5] * 7315, "g": ["a"] * 4417}, schema=SCHEMA, neighbors=neighbors)
@@ -352,15 +401,28 @@ def test_friendly_subclasses_go_on_working():
         A = "a"
 
     session, again = (seeded_session(data(), dp.GDP(10.0), 1) for _ in range(2))
-    for one, two in ((dp.histogram(session, np.str_("x"), bins=np.int64(4), spend=dp.GDP(np.float64(0.5))), dp.histogram(again, "x", bins=4, spend=dp.GDP(0.5))),
-                     (dp.count(session, where={"g": Region.A}, spend=dp.GDP(0.5)), dp.count(again, where={"g": "a"}, spend=dp.GDP(0.5))),
-                     (dp.histogram(session, "x", bins=np.array([0.0, 10, 100]), spend=dp.GDP(0.5)), dp.histogram(again, "x", bins=[0.0, 10.0, 100.0], spend=dp.GDP(0.5)))):
+    for one, two in (
+        (
+            dp.histogram(session, np.str_("x"), bins=np.int64(4), spend=dp.GDP(np.float64(0.5))),
+            dp.histogram(again, "x", bins=4, spend=dp.GDP(0.5)),
+        ),
+        (
+            dp.count(session, where={"g": Region.A}, spend=dp.GDP(0.5)),
+            dp.count(again, where={"g": "a"}, spend=dp.GDP(0.5)),
+        ),
+        (
+            dp.histogram(session, "x", bins=np.array([0.0, 10, 100]), spend=dp.GDP(0.5)),
+            dp.histogram(again, "x", bins=[0.0, 10.0, 100.0], spend=dp.GDP(0.5)),
+        ),
+    ):
         assert one.release.integers == two.release.integers
         assert one.release.asked == two.release.asked
 
 
 def test_mechanisms_hold_plain_numbers():
-    honest = questions.sum_question(data().open(budget=dp.GDP(1.0)).public, "x", spend=dp.GDP(0.1)).mechanism
+    honest = questions.sum_question(
+        data().open(budget=dp.GDP(1.0)).public, "x", spend=dp.GDP(0.1)
+    ).mechanism
     assert isinstance(honest, GaussianNoise)
 
     class Half(Fraction):

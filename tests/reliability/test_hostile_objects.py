@@ -1,4 +1,4 @@
-"""Case 40a: hostile subclasses of text, numbers, mappings, arrays and specifications, in every parameter; see `hostile`."""
+"""Case 40a: hostile subclasses of text, numbers, mappings, specifications, in every parameter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ from discreet.session import Session
 from hostile import Counts, Trial
 
 STRIDE = 9
-DATA_FUNCTIONS = {"from_arrays", "from_frame", "read_csv", "read_parquet", "from_json"}  # data and texts are read by rules of their own
+DATA_FUNCTIONS = {
+    "from_arrays",
+    "from_frame",
+    "read_csv",
+    "read_parquet",
+    "from_json",
+}  # data and texts are read by rules of their own
 NOT_KEPT = {"NoisySGD"}  # rebuilt from its JSON by the session
 
 
@@ -34,16 +40,29 @@ def test_no_hostile_object_changes_an_answer_its_price_or_what_is_kept() -> None
     counts = judged(list(hostile.some(hostile.quick_calls(), STRIDE)))
     assert counts.sound, "\n".join(counts.notes[:20])
     assert counts.objects > 900
-    assert counts.refused < counts.objects / 2  # most are right values in odd clothes, and go on working
+    assert (
+        counts.refused < counts.objects / 2
+    )  # most are right values in odd clothes, and go on working
 
 
 def test_every_public_function_is_a_door() -> None:
-    functions = {name: getattr(dp, name) for name in dp.__all__ if inspect.isfunction(getattr(dp, name))}
-    assert not [name for name, function in functions.items() if not hasattr(function, "__wrapped__") and name not in DATA_FUNCTIONS]
+    functions = {
+        name: getattr(dp, name) for name in dp.__all__ if inspect.isfunction(getattr(dp, name))
+    }
+    assert not [
+        name
+        for name, function in functions.items()
+        if not hasattr(function, "__wrapped__") and name not in DATA_FUNCTIONS
+    ]
 
 
 def test_every_specification_is_kept() -> None:
-    kinds = [*PROVEN_MECHANISMS, *PROVEN_QUERIES, *LOCAL, *(type(one) for one in hostile.specifications())]
+    kinds = [
+        *PROVEN_MECHANISMS,
+        *PROVEN_QUERIES,
+        *LOCAL,
+        *(type(one) for one in hostile.specifications()),
+    ]
     assert {kind.__name__ for kind in kinds if id(kind) not in plain._KEPT} <= NOT_KEPT
 
 
@@ -75,7 +94,8 @@ def test_what_holds_itself_or_has_no_end_is_refused() -> None:
             plain.value(value)
 
 
-# -- the checker catches what it is for -----------------------------------------------------------------------------
+# -- the checker catches what it is for ----------------------------------------
+
 
 def trials_of(names: set[str], parameters: set[str]) -> list[Trial]:
     calls = [call for call in hostile.quick_calls() if call.name in names]
@@ -87,21 +107,36 @@ def trials_of(names: set[str], parameters: set[str]) -> list[Trial]:
 def test_a_door_that_passes_values_on_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     trials = trials_of({"mean", "Levels", "Ledger.debit"}, {"column", "where", "request"})
     assert judged(trials).sound
-    monkeypatch.setattr(plain, "_value", lambda given, place: dict(given) if type(given) is MappingProxyType else given)
+    monkeypatch.setattr(
+        plain,
+        "_value",
+        lambda given, place: dict(given) if type(given) is MappingProxyType else given,
+    )
     counts = judged(trials)
     assert counts.leaks
     assert counts.raw_errors
 
 
-def test_a_session_that_keeps_the_class_of_a_question_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_that_keeps_the_class_of_a_question_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     checked = Session._checked
 
     def keeps_the_class(self: Session, question: Question) -> Question:
-        exact = Question(*(object.__getattribute__(question, field.name) for field in dataclasses.fields(Question)))
+        exact = Question(
+            *(
+                object.__getattribute__(question, field.name)
+                for field in dataclasses.fields(Question)
+            )
+        )
         checked(self, exact)
         return dataclasses.replace(question)
 
-    trials = [trial for trial in trials_of({"Session.release"}, {"question"}) if trial.behaviour.startswith("a subclass")]
+    trials = [
+        trial
+        for trial in trials_of({"Session.release"}, {"question"})
+        if trial.behaviour.startswith("a subclass")
+    ]
     assert judged(trials).sound
     monkeypatch.setattr(Session, "_checked", keeps_the_class)
     counts = judged(trials)
