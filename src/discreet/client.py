@@ -26,7 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet import plain
 from discreet.client_gradients import LocalGradients
+from discreet.errors import InvalidParameter
 from discreet.mechanisms.gradient_requests import GradientRequest
 from discreet.mechanisms.local import (
     GaussianResponse,
@@ -62,7 +64,8 @@ def report(spec: LocalSpec, value: Any) -> str:
     Proof.    The value is read into one code by a total rule; `randomize` draws; nothing else of the value is used.
     Checked.  tests/local/test_local_client.py, tests/claims/test_local_reports.py
     """
-    code = code_of(spec.column, value) if isinstance(checked_spec(spec), _MEASURED) else place_of(spec.column, value)
+    spec = checked_spec(spec)
+    code = code_of(spec.column, value) if isinstance(spec, _MEASURED) else place_of(spec.column, value)
     (answer,) = randomize(spec, np.array([code], dtype=np.int64), secure_source())
     body = answer.tobytes().hex() if isinstance(spec, UnaryResponse) else int(answer)
     return json.dumps({"discreet": REPORT_FORMAT, "spec": spec.id, "answer": body}, separators=(",", ":"))
@@ -78,11 +81,15 @@ def reports(spec: LocalSpec, values: Iterable[Any]) -> NDArray[Any]:
 
 def read_spec(text: str) -> Any:
     """The spec from the JSON text of its ``to_dict()``, as a server sends it to devices."""
-    return spec_from_dict(json.loads(text))
+    try:
+        return spec_from_dict(json.loads(plain.text(text, "a spec")))
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError, RecursionError):
+        raise InvalidParameter("a spec", "this is not the JSON text of a local mechanism", "a device answers only what has a theorem", "send json.dumps(spec.to_dict())") from None
 
 
 def _randomized(spec: LocalSpec, values: Iterable[Any], source: Source) -> NDArray[Any]:
-    read = codes_of if isinstance(checked_spec(spec), _MEASURED) else places_of
+    spec = checked_spec(spec)
+    read = codes_of if isinstance(spec, _MEASURED) else places_of
     if not isinstance(values, np.ndarray) or values.ndim != 1 or len(values) <= _PART:
         return randomize(spec, read(spec.column, values), source)
     first = randomize(spec, read(spec.column, values[:_PART]), source)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from discreet import plain
 from discreet.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.schema import Column, Schema
@@ -39,6 +40,13 @@ def from_arrays(arrays: Mapping[str, Any], *, schema: Mapping[str, Column], neig
     return Dataset(memory_engine_from_arrays(arrays, declared, relation), declared, relation)
 
 
+def _paths(path: Paths) -> str | list[str]:
+    """One path or several as plain text, each asked for once."""
+    if plain.derives(type(path), str) or not hasattr(type(path), "__iter__"):
+        return plain.path(path, "path")
+    return [plain.path(one, "path") for one in plain.members(path, "path")]  # type: ignore[arg-type]
+
+
 def _read(path: Paths, kind: str, schema: Mapping[str, Column], neighbors: Neighbors | None) -> Dataset:
     declared, relation = Schema(schema), require_neighbors(neighbors)
-    return Dataset(FileEngine(path, kind, declared, relation), declared, relation)
+    return Dataset(FileEngine(_paths(path), kind, declared, relation), declared, relation)

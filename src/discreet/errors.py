@@ -31,7 +31,7 @@ def _rebuild(kind: type[DiscreetError], asked: str, found: str, why: str, remedy
 def shown(value: object, most: int = 80) -> str:
     """A caller's own value for an error text: cut where it is long, its type where it cannot be written."""
     try:
-        text = repr(value)
+        text = str.__str__(repr(value))
     except Exception:  # a whole number of 5000 digits, say
         text = f"a {type(value).__name__}"
     return text if len(text) <= most else text[: most - 1] + "…"

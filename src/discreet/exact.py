@@ -10,7 +10,9 @@ import numbers
 import sys
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 
 LARGEST_BITS = 1 << 13  # of a numerator or denominator; no computation of the library comes near it
@@ -18,19 +20,23 @@ _LARGEST_EXPONENT = 1000
 type_error_why = "privacy parameters are exact numbers; anything else could be read in more than one way"
 
 
-def rational(value: object, name: str) -> Fraction:
-    """The exact rational number a person meant by `value`; refuses bool, text, None, NaN, infinity and what no float can hold."""
+def rational(given: object, name: str) -> Fraction:
+    """The exact rational number a person meant by `given`; refuses bool, text, None, NaN, infinity and what no float can hold."""
+    value: Any = plain.value(given, name)
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
-        raise InvalidParameter(name, f"a {type(value).__name__} is not a number", type_error_why, "pass an int, a float or a Fraction")
-    if isinstance(value, numbers.Rational):
-        return _of_ordinary_size(Fraction(int(value.numerator), int(value.denominator)), name)
+        raise InvalidParameter(name, f"a {plain.kind_name(value)} is not a number", type_error_why, "pass an int, a float or a Fraction")
+    if isinstance(value, (int, Fraction)):
+        return _of_ordinary_size(Fraction(value), name)
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise InvalidParameter(name, "it is not finite", type_error_why, "pass a finite number")
         if value and abs(value.adjusted()) > _LARGEST_EXPONENT:  # as a Fraction it could fill the memory
             raise _out_of_size(name)
         return _of_ordinary_size(Fraction(value) if value else Fraction(0), name)
-    number = float(value)
+    try:
+        number = float(value)
+    except Exception:  # a number of another library
+        raise InvalidParameter(name, f"a {plain.kind_name(value)} cannot be read as a float", type_error_why, "pass an int, a float or a Fraction") from None
     if not math.isfinite(number):
         raise InvalidParameter(name, "it is not finite", type_error_why, "pass a finite number")
     return Fraction(repr(number))

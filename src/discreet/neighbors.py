@@ -17,11 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter, NeighborsMissing
 
 LARGEST_MAX_ROWS = 1 << 20
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
     """Common part of the two relations; use `Replace` or `AddRemove`."""
@@ -68,6 +70,7 @@ class Relation:
         return f"{type(self).__name__}({inner})"
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replace(Relation):
     """One row, or one unit's rows, exchanged for another."""
@@ -83,6 +86,7 @@ class Replace(Relation):
         return True
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddRemove(Relation):
     """One row, or one unit with all its rows, added or taken away."""
@@ -94,9 +98,9 @@ Neighbors = Replace | AddRemove
 
 
 def require_neighbors(value: object) -> Neighbors:
-    """`value` if it is a neighbour relation, else the error that says how to give one."""
+    """A new relation like `value` if it is one, else the error that says how to give one."""
     if type(value) is Replace or type(value) is AddRemove:  # a subclass could change what the proofs read
-        return value
+        return plain.rebuilt(value)
     raise NeighborsMissing()
 
 

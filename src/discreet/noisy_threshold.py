@@ -18,6 +18,7 @@ import uuid
 from dataclasses import replace
 from typing import Any, NoReturn
 
+from discreet import plain
 from discreet.errors import InvalidParameter, LedgerRefused
 from discreet.mechanisms.selection import AboveThreshold
 from discreet.noise.selection import ThresholdRun
@@ -34,19 +35,20 @@ class NoisyThreshold:
 
     def __init__(self, session: Session, question: Question) -> None:
         """Debits the question's price; reads no data."""
+        question = session._checked(question)
         if type(question.mechanism) is not AboveThreshold:
             raise InvalidParameter("a watch", "its mechanism is not AboveThreshold", "its price is that mechanism's", "open it with dp.watch")
-        question = session._checked(question)
-        assert isinstance(question.mechanism, AboveThreshold)
         self._key = uuid.uuid4().hex  # never a caller's: the same key again would be a second run at the price of one
         self._session, self._question, self._process, self._lock = session, question, os.getpid(), threading.Lock()
-        session.ledger.debit(key=self._key, request=session._request(question), price=session.price(question), secure=session._source.secure)
+        session.ledger.debit(key=self._key, request=session._request(question), price=session.price(question), secure=session._secure)
         self._run = ThresholdRun(question.mechanism, session._source)
 
     @property
     def question(self) -> Question:
-        """What was paid for."""
-        return self._question
+        """What was paid for: a copy, which is not what runs."""
+        own = self._question
+        asked, mechanism, spend = plain.rebuilt(own.asked), plain.rebuilt(own.mechanism), plain.rebuilt(own.spend)
+        return replace(own, asked=asked, query=plain.rebuilt(own.query), mechanism=mechanism, spend=spend)
 
     @property
     def left(self) -> int:
@@ -58,7 +60,7 @@ class NoisyThreshold:
         if type(query) is not CandidateScores:
             raise InvalidParameter("a watch", "this is not one count of rows", "its noise is calibrated to counts", "ask watch.above(where)")
         query = CandidateScores.from_dict(json.loads(json.dumps(query.to_dict())))  # a copy of its own: what is checked is what runs
-        if query.size != 1 or not query.counts or query.sensitivity(self._session.public.neighbors) != self._question.mechanism.sensitivity:
+        if query.size != 1 or not query.counts or query.sensitivity(self._session._neighbors) != self._question.mechanism.sensitivity:
             raise InvalidParameter("a watch", "this is not one count of rows", "its noise is calibrated to counts", "ask watch.above(where)")
         if self._process != os.getpid():
             raise LedgerRefused("a question to a watch", "this process is a fork of the one that opened it", "both would answer with the same noisy threshold, paid for once", "open a watch in this process")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from discreet import plain
+
 
 def from_json(text: str) -> Any:
     """The result that `to_json` of a result wrote; a text that no result wrote is refused. Tests are made again from the result in the text."""
@@ -12,6 +14,7 @@ def from_json(text: str) -> Any:
     from discreet.inference.results import result_from_json
 
     try:
+        text = plain.text(text, "from_json")
         record = json.loads(text)
     except (TypeError, ValueError, RecursionError):
         record = None

@@ -9,20 +9,22 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
+from discreet import plain
 from discreet.accounting import Guarantee as Guarantee
 from discreet.accounting import guarantee_from_dict as guarantee_from_dict  # results of several releases read their spend with it
 from discreet.errors import InvalidParameter
-from discreet.exact import fraction_text
-from discreet.mechanisms import Mechanism, mechanism_from_dict
+from discreet.exact import fraction_text, rational
+from discreet.mechanisms import PROVEN_MECHANISMS, Mechanism, mechanism_from_dict
 from discreet.neighbors import Neighbors, neighbors_from_dict
-from discreet.queries import Query, query_from_dict
+from discreet.queries import PROVEN_QUERIES, Query, query_from_dict
 
 FORMAT = "discreet-release"
 VERSION = 1
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The question in public words: which estimator, of what, in which cells."""
@@ -55,6 +57,48 @@ class Question:
     mechanism: Mechanism
     spend: Guarantee
     delta: Fraction = Fraction(0)
+
+
+def plain_question(question: Question) -> Question:
+    """A new question of exact parts: nothing of the caller's objects is in it but a test of parts, which is a function.
+
+    Each field is read once, from the slots of an exact Question, and query and mechanism are rebuilt; one with parts that are
+    no specifications of their own is written as JSON and read again.
+    """
+    if type(question) is not Question:
+        raise mismatched(f"a {plain.kind_name(question)} is not exactly a Question")
+    asked, query, mechanism, spend, delta = (_field(question, name) for name in ("asked", "query", "mechanism", "spend", "delta"))
+    if not plain.among(type(query), PROVEN_QUERIES) or not plain.among(type(mechanism), PROVEN_MECHANISMS):
+        raise mismatched("its query or its mechanism is of a type without a theorem")
+    try:
+        own_query, own_mechanism = plain.value(query), plain.value(mechanism)
+        if not plain.is_whole(own_query):
+            own_query = query_from_dict(json.loads(json.dumps(own_query.to_dict())))
+        if not plain.is_whole(own_mechanism):
+            own_mechanism = mechanism_from_dict(json.loads(json.dumps(own_mechanism.to_dict())))
+    except Exception:  # whatever was smuggled into it failed
+        raise mismatched("its query or its mechanism cannot be written down and read again") from None
+    return Question(plain.exactly(asked, Asked, "a question"), own_query, own_mechanism, plain_spend(spend), rational(delta, "a question's delta"))
+
+
+def _field(question: Question, name: str) -> Any:
+    try:
+        return object.__getattribute__(question, name)
+    except AttributeError:
+        raise mismatched(f"it has no {name}") from None
+
+
+def plain_spend(spend: object) -> Guarantee:
+    """A new guarantee of exactly one of the kinds that can be spent."""
+    if not plain.among(type(spend), get_args(Guarantee)):
+        raise InvalidParameter("spend=", f"a {plain.kind_name(spend)} is not a guarantee that can be spent", "the price of an answer is read from it", "pass for example dp.GDP(0.1), dp.PureDP(0.5) or dp.ApproxDP(1, 1e-6)")
+    own: Guarantee = plain.rebuilt(spend)  # type: ignore[assignment]
+    return own
+
+
+def mismatched(found: str) -> InvalidParameter:
+    """The refusal of a question whose statistic, noise and price do not belong together."""
+    return InvalidParameter("a question", found, "the guarantee holds for this statistic with this noise at this price, and for nothing else", "ask through dp.count, dp.mean, …, which build all three together")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +141,7 @@ class Release:
 def release_from_json(text: str) -> Release:
     """The release that `Release.to_json` wrote."""
     try:
-        record = json.loads(text)
+        record = json.loads(plain.text(text, "from_json"))
         if isinstance(record, dict) and record.get("format") == FORMAT and record.get("version") == VERSION:
             return _release_from_dict(record)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError):

@@ -25,8 +25,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, NoReturn
 
+from discreet import plain
 from discreet.errors import InvalidParameter, UndeclaredColumn, shown
 from discreet.exact import fraction_text, rational
 
@@ -43,6 +45,7 @@ _UNDECLARED: Any = None
 _BOUNDS_WHY = "bounds set the noise and are never read from the data"
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """The fixed-point grid of a number column: value = center + code / per_unit, low ≤ code ≤ high (low = −high)."""
@@ -53,6 +56,10 @@ class Encoding:
     high: int
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "center", plain.number(self.center, "an encoding"))
+        object.__setattr__(self, "per_unit", plain.number(self.per_unit, "an encoding"))
+        if type(self.low) is not int or type(self.high) is not int:
+            raise InvalidParameter("an encoding", "its bounds are no whole numbers", "codes are counted, and sensitivities are exact", "take it from a declared column")
         if not (math.isfinite(self.center) and 0 < self.per_unit < math.inf and self.low < self.high and max(-self.low, self.high) <= _codes(32)):
             raise InvalidParameter("an encoding", "it is no finite grid of 32-bit codes", "a code outside its bounds would break the sensitivity", "take it from a declared column")
 
@@ -70,6 +77,7 @@ class Encoding:
         return Fraction(self.center) + code * self.step
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Real:
     """A real column on the declared range [low, high], encoded with 16 bits (or 32 where asked)."""
@@ -101,6 +109,7 @@ class Real:
         return {"kind": self.kind, "low": self.low, "high": self.high, "missing": self.missing, "bits": self.bits}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Integer:
     """A whole-number column on the declared range [low, high]; exact, every whole number is a grid point."""
@@ -131,6 +140,7 @@ class Integer:
         return {"kind": self.kind, "low": self.low, "high": self.high, "missing": self.missing}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Boolean:
     """A yes/no column; True counts as 1. A value that is neither becomes `missing`."""
@@ -149,6 +159,7 @@ class Boolean:
         return {"kind": self.kind, "missing": self.missing}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Category:
     """A column of declared levels (text, whole numbers or booleans).
@@ -164,7 +175,7 @@ class Category:
     def __post_init__(self) -> None:
         if isinstance(self.levels, str) or not hasattr(self.levels, "__iter__"):
             raise _bad_levels("they are not a list")
-        levels = tuple(self.levels)
+        levels = tuple(plain.members(self.levels, "Category levels"))
         if not 1 <= len(levels) <= LARGEST_LEVELS:
             raise _bad_levels(f"there must be 1 to {LARGEST_LEVELS} of them")
         if not all(isinstance(level, (str, int)) for level in levels):
@@ -179,13 +190,14 @@ class Category:
 
     def index(self, level: object) -> int:
         """The code of a declared level."""
+        level = plain.value(level, "level")
         for code, known in enumerate(self.levels if self._has(level) else ()):
             if level_text(known) == level_text(level):  # type: ignore[arg-type]
                 return code
         raise InvalidParameter(f"level {shown(level)}", f"not declared ({len(self.levels)} levels are)", "only declared levels have cells", "add it to the column's levels")
 
     def _has(self, level: object) -> bool:
-        if not isinstance(level, (str, int)) or (isinstance(level, int) and level.bit_length() > LARGEST_LEVEL_BITS):
+        if not isinstance(level, (str, int)) or (isinstance(level, int) and int.bit_length(level) > LARGEST_LEVEL_BITS):
             return False
         return level_text(level) in {level_text(known) for known in self.levels}
 
@@ -197,6 +209,7 @@ class Category:
         return {"kind": self.kind, "levels": list(self.levels), "missing": self.missing}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Open:
     """A column whose values nobody lists: a table can be grouped by it (``by=``), at a price in δ, and nothing else.
@@ -226,22 +239,36 @@ _KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (Real, Integer, B
 
 
 class Schema(Mapping[str, Column]):
-    """The declared columns by name; immutable."""
+    """The declared columns by name; immutable: names and columns are rebuilt, and nothing can be assigned."""
+
+    __slots__ = ("_columns",)
+    _columns: Mapping[str, Column]
 
     def __init__(self, columns: Mapping[str, Column]) -> None:
-        if not isinstance(columns, Mapping) or not columns:
+        columns = columns._columns if type(columns) is Schema else columns
+        columns = plain.value(columns, "schema=")
+        if type(columns) is not dict or not columns:
             raise InvalidParameter("schema=", "not a mapping from column names to declarations", _BOUNDS_WHY, "pass for example {'age': dp.Integer(18, 90)}")
         for name, column in columns.items():
             if not isinstance(name, str) or not name:
                 raise InvalidParameter("schema=", "a column name is not text", "columns are found by name", "use the column names of the data")
-            if not isinstance(column, (Real, Integer, Boolean, Category, Open)):
-                raise InvalidParameter(f"schema[{name!r}]", f"a {type(column).__name__} is not a declaration", _BOUNDS_WHY, "use dp.Real(low, high), dp.Integer(low, high), dp.Category(levels), dp.Boolean() or, for keys that nobody lists, dp.Open()")
-        self._columns = dict(columns)
+            if not plain.among(type(column), _KINDS.values()):
+                raise InvalidParameter(f"schema[{name!r}]", f"a {plain.kind_name(column)} is not a declaration", _BOUNDS_WHY, "use dp.Real(low, high), dp.Integer(low, high), dp.Category(levels), dp.Boolean() or, for keys that nobody lists, dp.Open()")
+        object.__setattr__(self, "_columns", MappingProxyType(columns))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a schema is declared once")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError("a schema is declared once")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Schema, (dict(self._columns),)
 
     def __getitem__(self, name: str) -> Column:
-        if name not in self:
+        if not plain.derives(type(name), str) or str.__str__(name) not in self._columns:
             raise UndeclaredColumn(name, self._columns)
-        return self._columns[name]
+        return self._columns[str.__str__(name)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -250,10 +277,10 @@ class Schema(Mapping[str, Column]):
         return len(self._columns)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and name in self._columns
+        return plain.derives(type(name), str) and str.__str__(name) in self._columns
 
     def __repr__(self) -> str:
-        return f"Schema({self._columns!r})"
+        return f"Schema({dict(self._columns)!r})"
 
     def to_dict(self) -> dict[str, Any]:
         return {name: column.to_dict() for name, column in self._columns.items()}

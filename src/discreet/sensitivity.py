@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import fraction_text, sqrt_up
 from discreet.neighbors import Neighbors, Replace
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class L1:
     """ℓ₁ sensitivity, in integer units of the statistic."""
@@ -29,6 +31,7 @@ class L1:
         return {"norm": "l1", "value": fraction_text(self.value)}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class L2:
     """ℓ₂ sensitivity, kept as its exact square, in squared integer units of the statistic."""
@@ -47,6 +50,7 @@ class L2:
         return {"norm": "l2", "squared": fraction_text(self.squared)}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Frobenius:
     """Sensitivity of a symmetric matrix of the given `order` (its upper triangle, row by row) and the numbers that follow it.
@@ -66,6 +70,7 @@ class Frobenius:
         return {"norm": "frobenius", "order": self.order, "squared": fraction_text(self.squared)}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class LInf:
     """The largest change of one coordinate; `one_way` says that all coordinates of a neighbour move in the same direction."""
@@ -88,6 +93,7 @@ class LInf:
 CHANGES = ("replaced", "added or removed", "changed")
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Rows:
     """How the values of neighbouring data sets differ, for mechanisms that read a tally of values.
@@ -118,6 +124,7 @@ class Rows:
         return {"norm": "rows", "rows": self.rows, "change": self.change}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class OneRow:
     """What one row adds to a sum of vectors, for mechanisms that read a secret sample of the rows: ℓ₂ norm at most √squared.

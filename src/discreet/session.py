@@ -15,22 +15,23 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
 
+from discreet import plain
 from discreet.accounting import Guarantee, Price, guarantee_of, price_of, price_of_spend, within_spend
 from discreet.engines import Engine, carry_out
-from discreet.errors import DiscreetError, InvalidParameter, LedgerRefused, SourceChanged
-from discreet.exact import fraction_text
+from discreet.errors import DataShapeRefused, DiscreetError, InvalidParameter, LedgerRefused, SourceChanged
+from discreet.exact import fraction_text, rational
 from discreet.ledger import Ledger, Reservation
-from discreet.mechanisms import PROVEN_MECHANISMS, fits_in_size, mechanism_from_dict
+from discreet.mechanisms import fits_in_size
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.noise import Source, apply, secure_source
-from discreet.queries import PROVEN_QUERIES, may_leave_out, query_from_dict
-from discreet.queries.parts import PartRejections
-from discreet.release import Question, Release
+from discreet.noise.source import SecureSource
+from discreet.queries import may_leave_out
+from discreet.release import Question, Release, mismatched, plain_question, plain_spend
 from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
 
@@ -59,8 +60,20 @@ class PublicFacts:
 class Dataset:
     """Declared data that nobody can look at: open a session on it to ask questions."""
 
+    __slots__ = ("__weakref__", "_engine", "_neighbors", "_schema")
+
     def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors) -> None:
-        self._engine, self.schema, self.neighbors = engine, schema, neighbors
+        self._engine, self._schema, self._neighbors = engine, Schema(schema), require_neighbors(neighbors)
+
+    @property
+    def schema(self) -> Schema:
+        """The declared columns."""
+        return self._schema
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """What is protected."""
+        return self._neighbors
 
     def open(self, *, budget: Guarantee | None = None, ledger: Ledger | str | Path | None = None, pure: float | None = None, delta0: float | None = None, expected_head: str | None = None) -> Session:
         """A session that can spend `budget`.
@@ -68,15 +81,16 @@ class Dataset:
         `ledger` is a file that keeps the account across sessions and processes (made if new), a Ledger, or None for
         an account in memory that ends with this process. `pure` and `delta0` split an (ε, δ) budget (accounting.open_box).
         """
-        if isinstance(ledger, Ledger):
+        if plain.derives(type(ledger), Ledger):
             if budget is not None or pure is not None or delta0 is not None or expected_head is not None:
                 raise InvalidParameter("budget=", "given beside an open ledger", "a ledger has its budget already", "pass one or the other")
-            account = ledger
+            account: Ledger = ledger  # type: ignore[assignment]
         else:
+            ledger = None if ledger is None else plain.path(ledger, "ledger=")
             if budget is None and (ledger is None or not Path(ledger).exists()):
                 raise InvalidParameter("budget=", "no budget was given", "a session stops when its budget is spent", "pass for example budget=dp.ApproxDP(epsilon=1, delta=1e-6)")
             account = Ledger.open(budget, path=ledger, pure=pure, delta0=delta0, expected_head=expected_head)
-        return Session(self._engine, self.schema, self.neighbors, account, secure_source())
+        return Session(self._engine, self._schema, self._neighbors, account, secure_source())
 
     def __reduce__(self) -> NoReturn:
         raise _not_copied("data set")
@@ -86,13 +100,30 @@ class Dataset:
 
 
 class Session:
-    """An open account on a data set. Made by `Dataset.open`; public functions take it first."""
+    """An open account on a data set. Made by `Dataset.open`; public functions take it first.
+
+    Nothing that its promise depends on can be assigned. `public` is a copy for callers to read: what is checked before
+    a debit is the session's own (`_schema`, `_neighbors`), which equals what the engine reads rows by.
+    """
+
+    __slots__ = ("__weakref__", "_count", "_engine", "_ledger", "_neighbors", "_public", "_schema", "_secure", "_source")
 
     def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors, ledger: Ledger, source: Source) -> None:
-        if engine.schema != schema or engine.neighbors != require_neighbors(neighbors):
+        schema, neighbors = Schema(schema), require_neighbors(neighbors)
+        if engine.schema != schema or engine.neighbors != neighbors:
             raise InvalidParameter("a session", "its engine has another schema or neighbour relation", "noise is set by the one and rows are read by the other", "declare the data set again, with dp.read_parquet, dp.from_frame, …")
-        self._engine, self._source, self.ledger = engine, source, ledger
-        self._public = PublicFacts(schema, neighbors, engine.public_count())
+        if type(ledger) is not Ledger:
+            raise plain.not_exact(ledger, "ledger=")
+        self._engine, self._source, self._ledger = engine, source, ledger
+        self._secure = type(source) is SecureSource  # whatever another source says of itself
+        self._schema, self._neighbors = schema, neighbors
+        self._count = _public_count(engine)
+        self._public = PublicFacts(Schema(schema), require_neighbors(neighbors), self._count)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account that every answer is paid from."""
+        return self._ledger
 
     @property
     def public(self) -> PublicFacts:
@@ -106,11 +137,12 @@ class Session:
         answered (a crash) is finished without a second debit; another question under the same key is refused.
         """
         question = self._checked(question)
-        price, guarantee = self.price(question), guarantee_of(question.mechanism)
+        price, guarantee = self._price(question), guarantee_of(question.mechanism)
         name = uuid.uuid4().hex if key is None else _checked_key(key)
         if not self._engine.unchanged() and not self.ledger.holds(name):  # what was paid for can still be read, or finished
             raise SourceChanged()
-        debit = self.ledger.debit(key=name, request=self._request(question), price=price, reservation=None if reservation is None else reservation.id, secure=self._source.secure)
+        held = None if reservation is None else _reservation_id(reservation)
+        debit = self.ledger.debit(key=name, request=self._request(question), price=price, reservation=held, secure=self._secure)
         answer = debit.answer
         if answer is None:
             statistic = self._aggregate(question, name)
@@ -120,16 +152,20 @@ class Session:
             raise ReleaseFailed(name)
         return Release(
             asked=question.asked, query=question.query, mechanism=question.mechanism, integers=tuple(int(value) for value in record["integers"]),
-            neighbors=self.public.neighbors, spend=question.spend, guarantee=guarantee, public_count=self.public.count,
-            key=name, entry=debit.number, entry_hash=debit.hash, secure=record["secure"], delta=question.delta, found=tuple(record["found"]),
+            neighbors=require_neighbors(self._neighbors), spend=question.spend, guarantee=guarantee, public_count=self._count,
+            key=name, entry=debit.number, entry_hash=debit.hash, secure=self._secure and record["secure"], delta=question.delta, found=tuple(record["found"]),
         )
 
     def price(self, question: Question) -> Price:
         """What a question would cost in this session's ledger."""
+        return self._price(plain_question(question))
+
+    def _price(self, question: Question) -> Price:
         return price_of((question.mechanism,), box=self.ledger.box)
 
     def reserve(self, spend: Guarantee, *, delta: Fraction = Fraction(0), key: str | None = None) -> Reservation:
         """Set budget aside for a procedure of several steps; closing it gives back what no step used."""
+        spend, delta = plain_spend(spend), rational(delta, "delta=")
         return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box, delta=delta), key=key)
 
     def _checked(self, question: Question) -> Question:
@@ -137,37 +173,30 @@ class Session:
 
         Theorem.  What passes has noise of a proven law, calibrated to the query's sensitivity under this session's
                   relation, at no more than the spend.
-        Proof.    Query and mechanism are of the types that the theorems are about, not subclasses of them, and are built anew from what they write
-                  of themselves, so nothing inside them can be of another type or change later; the sensitivity is computed here again, and a
-                  query that says that every row counts has only keys that leave none out.
+        Proof.    Query and mechanism are of the types that the theorems are about, not subclasses of them, and the whole question is built anew
+                  from what its parts write of themselves (`plain_question`), so nothing inside it can be of another type or change later; the
+                  sensitivity is computed here again, and a query that says that every row counts has only keys that leave none out.
+        Checked.  tests/claims/test_plain_values.py, tests/reliability/test_hostile_objects.py
         """
-        schema = self.public.schema
-        if type(question.query) not in PROVEN_QUERIES or type(question.mechanism) not in PROVEN_MECHANISMS:
-            raise _mismatch("its query or its mechanism is of a type without a theorem")
-        try:
-            query = query_from_dict(json.loads(json.dumps(question.query.to_dict())))
-            mechanism = mechanism_from_dict(json.loads(json.dumps(question.mechanism.to_dict())))
-        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError):
-            raise _mismatch("its query or its mechanism cannot be written down and read again") from None
-        if isinstance(query, PartRejections) and isinstance(question.query, PartRejections):
-            query = replace(query, test=question.query.test)  # a function cannot be written; the theorem is about any
+        question, schema = plain_question(question), self._schema
+        query, mechanism = question.query, question.mechanism
         if mechanism.reads != query.gives:
-            raise _mismatch(f"its mechanism reads a {mechanism.reads}, and its query gives a {query.gives}")
+            raise mismatched(f"its mechanism reads a {mechanism.reads}, and its query gives a {query.gives}")
         if not fits_in_size(mechanism, query.size):
-            raise _mismatch("its mechanism reads a statistic of another size than its query gives")
+            raise mismatched("its mechanism reads a statistic of another size than its query gives")
         if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
-            raise _mismatch("its query says that every row counts, and its keys can leave rows out")
-        proven = query.sensitivity(self.public.neighbors)
+            raise mismatched("its query says that every row counts, and its keys can leave rows out")
+        proven = query.sensitivity(self._neighbors)
         if mechanism.sensitivity not in (proven if isinstance(proven, tuple) else (proven,)):
-            raise _mismatch(f"its mechanism is not calibrated to its query's sensitivity under {self.public.neighbors}")
+            raise mismatched(f"its mechanism is not calibrated to its query's sensitivity under {self._neighbors}")
         if not within_spend(mechanism, question.spend, question.delta):
-            raise _mismatch("its mechanism costs more than its spend")
-        return replace(question, query=query, mechanism=mechanism)
+            raise mismatched("its mechanism costs more than its spend")
+        return question
 
     def _request(self, question: Question) -> dict[str, Any]:
         return {
             "asked": question.asked.to_dict(), "query": question.query.to_dict(), "mechanism": question.mechanism.to_dict(),
-            "spend": question.spend.to_dict(), "delta": fraction_text(question.delta), "neighbors": self.public.neighbors.to_dict(), "data": self._engine.data_id(),
+            "spend": question.spend.to_dict(), "delta": fraction_text(question.delta), "neighbors": self._neighbors.to_dict(), "data": self._engine.data_id(),
         }
 
     def _aggregate(self, question: Question, key: str) -> Sealed:
@@ -182,8 +211,8 @@ class Session:
         """The mechanism's answer, as the JSON text that the ledger keeps; a draw that fails is an answer too, so that it is not drawn again for nothing."""
         answer = aside(lambda: apply(question.mechanism, statistic.take(), self._source))
         if isinstance(answer, Failed):
-            return json.dumps({"failed": True, "secure": self._source.secure})
-        return json.dumps({"integers": [str(value) for value in answer.integers], "found": list(answer.found), "secure": self._source.secure})
+            return json.dumps({"failed": True, "secure": self._secure})
+        return json.dumps({"integers": [str(value) for value in answer.integers], "found": list(answer.found), "secure": self._secure})
 
     def __reduce__(self) -> NoReturn:
         raise _not_copied("session")
@@ -192,14 +221,27 @@ class Session:
         return f"Session({', '.join(self.public.schema)}; {self.public.neighbors}; {self.ledger})"
 
 
+def _public_count(engine: Engine) -> int | None:
+    """The count that the relation makes public; reading it says nothing else."""
+    count = aside(engine.public_count)
+    if isinstance(count, Failed):
+        raise SourceChanged() if not engine.unchanged() else DataShapeRefused(
+            "opening a session", "the data could not be read", "the reader's own message may quote the data and is not shown", "check that the file is intact")
+    return count
+
+
 def _checked_key(key: object) -> str:
-    if not isinstance(key, str) or not 1 <= len(key) <= 200:
+    name = str.__str__(key) if plain.derives(type(key), str) else ""
+    if not 1 <= len(name) <= 200:
         raise InvalidParameter("key=", "not a text of 1 to 200 characters", "a key names one question and its one answer", "pass for example key='income-mean-2026'")
-    return key
+    return name
 
 
-def _mismatch(found: str) -> InvalidParameter:
-    return InvalidParameter("a question", found, "the guarantee holds for this statistic with this noise at this price, and for nothing else", "ask through dp.count, dp.mean, …, which build all three together")
+def _reservation_id(reservation: object) -> str:
+    """The name of a reservation, read once."""
+    if type(reservation) is not Reservation:
+        raise InvalidParameter("reservation=", f"a {plain.kind_name(reservation)} is not a Reservation", "a debit must say where its budget comes from", "pass what session.reserve(...) returned")
+    return plain.text(object.__getattribute__(reservation, "id"), "reservation=")
 
 
 def _not_copied(what: str) -> LedgerRefused:

@@ -13,7 +13,7 @@ import discreet
 
 SOURCE = Path(discreet.__file__).parent
 
-VOCABULARY = {"errors", "exact", "neighbors", "schema", "sensitivity", "tally", "tails", "ranges", "values"}
+VOCABULARY = {"errors", "plain", "exact", "neighbors", "schema", "sensitivity", "tally", "tails", "ranges", "values"}
 TRUSTED = {"balls", "seclusion", "mechanisms", "noise", "accounting", "queries", "design", "kernels", "model_kernels", "model_loops", "engines", "ledger"}  # layers 1–3
 READERS = {"release", "inference", "plots", "distribution_plots", "regression_plots", "accounting_plots"}  # post-processing
 ANYTHING = VOCABULARY | TRUSTED | READERS | {"session", "noisy_threshold", "datasets", "estimators", "models", "demo", "ledger_view", "account_view", "cli", "testing", "client", "local", ""}
@@ -21,10 +21,11 @@ ANYTHING = VOCABULARY | TRUSTED | READERS | {"session", "noisy_threshold", "data
 # package → what it may import of discreet (beside itself); what is absent here is forbidden
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "exact": {"errors"},
-    "neighbors": {"errors"},
-    "schema": {"errors", "exact"},
-    "sensitivity": {"errors", "exact", "neighbors"},
+    "plain": {"errors"},  # what passes the door
+    "exact": {"errors", "plain"},
+    "neighbors": {"errors", "plain"},
+    "schema": {"errors", "plain", "exact"},
+    "sensitivity": {"errors", "plain", "exact", "neighbors"},
     "values": {"schema"},  # one value, read by the total rules
     "tally": set(),
     "tails": set(),  # arithmetic of released counts, which searches and their readers share
@@ -55,7 +56,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": {"design", "queries", "session", "release", "inference", "accounting", "mechanisms", "estimators"} | VOCABULARY,
     "client": {"client_gradients", "noise", "mechanisms"} | VOCABULARY,  # ships in apps: specs, exact draws, and nothing else
     "local": {"mechanisms", "accounting", "inference", "plots"} | VOCABULARY,  # reads reports; no data, no noise
-    "reading": {"inference", "local"},  # an edge: results of every kind from their JSON
+    "reading": {"inference", "local", "plain"},  # an edge: results of every kind from their JSON
     "sklearn": {"", "errors", "values", "seclusion"},  # an edge: the public functions as scikit-learn estimators
     "": ANYTHING, "__main__": ANYTHING, "cli": ANYTHING, "demo": ANYTHING, "ledger_view": ANYTHING, "account_view": {"accounting", "accounting_plots"} | VOCABULARY, "testing": ANYTHING,
 }

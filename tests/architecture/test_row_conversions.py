@@ -161,111 +161,391 @@ VIEW = "an array as it is"
 
 # (module, function): {operation: reason}
 REVIEWED: dict[tuple[str, str], dict[str, str]] = {
-    ("client.py", "report"): {"array": ONE_BY_ONE},
-    ("engines/batches.py", "RowGradients._in_numpy"): {"astype": RESULT},
-    ("engines/batches.py", "RowGradients.gradient"): {"astype": RESULT},
-    ("engines/bounding.py", "_rank"): {"argsort": ORDER, "lexsort": ORDER},
-    ("engines/bounding.py", "kept_rows"): {"array": ONE_BY_ONE},
-    ("engines/cells.py", "Texts.labelled"): {
-        "astype": DTYPE,
-        "dictionary_encode": LABELS,
-        "to_arrow": TYPED,
-        "to_numpy": LABELS,
-        "to_pylist": OBJECTS,
+    ("client.py", "report"): {
+        "array": ONE_BY_ONE,
     },
-    ("engines/cells.py", "_label_objects"): {"fromiter": LABELS},
-    ("engines/cells.py", "_mask"): {"asarray": VIEW},
-    ("engines/cells.py", "_open_numbers"): {"astype": DTYPE, "unique": LABELS},
-    ("engines/cells.py", "_open_objects"): {"fromiter": LABELS},
-    ("engines/cells.py", "_python_cells"): {"to_list": OBJECTS, "to_native": OBJECTS},
-    ("engines/cells.py", "boolean_codes"): {"astype": DTYPE, "fromiter": ONE_BY_ONE},
-    ("engines/cells.py", "category_codes"): {"astype": DTYPE, "fromiter": ONE_BY_ONE},
-    ("engines/cells.py", "cells_from_array"): {"asarray": VIEW},
-    ("engines/cells.py", "cells_from_series"): {"asarray": TYPED, "to_numpy": TYPED},
-    ("engines/cells.py", "numbers"): {"astype": DTYPE, "fromiter": ONE_BY_ONE},
-    ("engines/cells.py", "open_labels"): {"astype": DTYPE},
-    ("engines/cells.py", "unit_labels"): {"unique": LABELS},
-    ("engines/files.py", "FileEngine._model_codes.work"): {
-        "concatenate": "blocks of one column that the query gave one type",
+    ("engines/arrow_cells.py", "ArrowDecimals.__iter__"): {
+        "array": "the field of that name: the column itself",
+        "to_pylist": "a decimal column gives decimals, cell by cell",
+    },
+    ("engines/arrow_cells.py", "ArrowDecimals.numbers"): {
+        "array": "places of wide cells, which are whole numbers",
+        "to_pylist": "a decimal column gives decimals, cell by cell",
+    },
+    ("engines/arrow_cells.py", "ArrowTexts.find"): {
+        "array": "the field of that name: the column itself",
+        "asarray": "places among the levels, 32-bit for every column",
+        "to_numpy": "whole numbers of one type, no nulls among them",
+    },
+    ("engines/arrow_cells.py", "ArrowTexts.labelled"): {
+        "array": "the field of that name: the column itself",
+        "astype": "unsigned indices of a dictionary, whose type is public",
+        "dictionary_encode": "labels are names of equal texts: what a text is read as does not "
+        "depend on its label",
+        "to_numpy": "whole numbers of one type, no nulls among them",
+    },
+    ("engines/arrow_cells.py", "ArrowTexts.numbers"): {
+        "array": "numbers of distinct texts, one float each",
+        "cast": "each text by itself; both ways of reading give the same number "
+        "(tests/engines/test_arrow_cells.py)",
+        "to_numpy": "floats, NaN where missing",
+    },
+    ("engines/arrow_cells.py", "_in_one_piece"): {
+        "array": "an empty column of the declared type",
+    },
+    ("engines/arrow_cells.py", "_listed_texts"): {
+        "array": "declared levels, not cells",
+    },
+    ("engines/arrow_cells.py", "_small_steps"): {
+        "asarray": "the mask of missing cells",
+        "astype": "whole numbers below 2**53 are floats exactly",
+        "frombuffer": "16 bytes a cell, as the type says",
+    },
+    ("engines/arrow_cells.py", "_wide_text"): {
+        "cast": "offsets alone change; bytes stay as they are",
+    },
+    ("engines/arrow_cells.py", "cells_from_arrow"): {
+        "asarray": "the mask of missing cells",
+        "astype": "0 and 1 of a bool8 column, whose type is public",
+        "to_numpy": "numbers of the column's own type, nulls filled in before",
+        "to_pylist": "UUIDs, cell by cell",
+    },
+    ("engines/arrow_cells.py", "joined"): {
+        "array": "an empty column of the declared type",
+    },
+    ("engines/arrow_cells.py", "python_cells"): {
+        "to_pylist": "cell by cell; where one fails, each is read alone, to the same values",
+    },
+    ("engines/batches.py", "RowGradients._in_numpy"): {
+        "astype": RESULT,
+    },
+    ("engines/batches.py", "RowGradients.gradient"): {
+        "astype": RESULT,
+    },
+    ("engines/bounding.py", "_rank"): {
+        "argsort": ORDER,
+        "lexsort": ORDER,
+    },
+    ("engines/bounding.py", "kept_rows"): {
+        "array": ONE_BY_ONE,
+    },
+    ("engines/cells.py", "PlainTexts.find"): {
+        "fromiter": "one place a cell, of the type that is named",
+    },
+    ("engines/cells.py", "PlainTexts.labelled"): {
+        "fromiter": "one label a cell, of the type that is named",
+    },
+    ("engines/cells.py", "PlainTexts.numbers"): {
+        "fromiter": "one float a cell, of the type that is named",
+    },
+    ("engines/cells.py", "_label_objects"): {
+        "fromiter": LABELS,
+    },
+    ("engines/cells.py", "_mask"): {
+        "asarray": VIEW,
+    },
+    ("engines/cells.py", "_open_numbers"): {
+        "astype": DTYPE,
+        "unique": LABELS,
+    },
+    ("engines/cells.py", "_open_objects"): {
+        "fromiter": LABELS,
+    },
+    ("engines/cells.py", "_python_cells"): {
+        "to_list": OBJECTS,
+    },
+    ("engines/cells.py", "_texts"): {
+        "to_arrow": "a text column stays text; where a cell cannot be held, all are read "
+        "alone, to the same texts",
+    },
+    ("engines/cells.py", "boolean_codes"): {
+        "array": "codes of distinct texts, of the type that is named",
+        "asarray": "codes taken by label, already of one type",
+        "astype": DTYPE,
+        "fromiter": ONE_BY_ONE,
+    },
+    ("engines/cells.py", "category_codes"): {
+        "astype": DTYPE,
+        "fromiter": ONE_BY_ONE,
+    },
+    ("engines/cells.py", "cells_from_array"): {
+        "asarray": VIEW,
+    },
+    ("engines/cells.py", "cells_from_series"): {
+        "asarray": TYPED,
+        "to_native": "to look at the type that the column has, not at its cells",
         "to_numpy": TYPED,
     },
-    ("engines/files.py", "FileEngine.gram.work"): {"to_numpy": TYPED},
-    ("engines/files.py", "FileEngine.keys.work"): {"array": RESULT},
-    ("engines/files.py", "FileEngine.tally.work"): {"asarray": RESULT, "fetchnumpy": RESULT},
-    ("engines/memory.py", "MemoryEngine._all_level_codes"): {"astype": DTYPE},
-    ("engines/memory.py", "MemoryEngine._all_values"): {"astype": DTYPE},
-    ("engines/memory.py", "MemoryEngine._cell_index"): {"astype": DTYPE},
-    ("engines/memory.py", "MemoryEngine._content"): {"array": ONE_BY_ONE, "astype": DTYPE},
-    ("engines/memory.py", "MemoryEngine._given"): {"array": PUBLIC, "asarray": VIEW},
-    ("engines/memory.py", "MemoryEngine._key"): {"array": PUBLIC, "astype": DTYPE},
-    ("engines/memory.py", "MemoryEngine._piece_codes"): {"asarray": VIEW},
-    ("engines/memory.py", "MemoryEngine.tally"): {"astype": RESULT, "unique": ORDER},
-    ("engines/memory.py", "_array_reader"): {"from_native": TYPED},
-    ("engines/memory.py", "memory_engine_from_frame"): {"from_native": TYPED},
-    ("engines/models.py", "Unread.numbers"): {"array": VIEW},
-    ("engines/models.py", "_response"): {"astype": DTYPE},
-    ("engines/parts.py", "_words"): {"frombuffer": PUBLIC},
-    ("engines/parts.py", "balanced_parts"): {"argsort": PUBLIC},
-    ("engines/parts.py", "independent_parts"): {"asarray": PUBLIC},
-    ("engines/parts.py", "rejections"): {"argsort": ORDER},
-    ("kernels.py", "Totals.total"): {"astype": RESULT},
-    ("kernels.py", "_blas_product"): {"@": EXACT, "astype": DTYPE},
-    ("kernels.py", "_one_term"): {"astype": DTYPE},
-    ("kernels.py", "_product"): {"astype": DTYPE},
-    ("kernels.py", "bin_index"): {"asarray": PUBLIC, "astype": DTYPE},
-    ("kernels.py", "blas_is_exact"): {"astype": PUBLIC, "stack": PUBLIC},
-    ("kernels.py", "gram"): {"stack": "codes of integer dtypes; a wider one holds them all"},
-    ("kernels.py", "grouped"): {"astype": DTYPE, "unique": LABELS},
-    ("kernels.py", "integer_product"): {"@": EXACT, "asarray": VIEW, "astype": DTYPE},
-    ("kernels.py", "places"): {"astype": DTYPE},
-    ("kernels.py", "scatter_numpy"): {"astype": RESULT},
-    ("model_kernels.py", "_multiplier"): {"asarray": VIEW},
+    ("engines/cells.py", "distinct_texts"): {
+        "array": "places of texts, of the type that is named",
+    },
+    ("engines/cells.py", "numbers"): {
+        "astype": DTYPE,
+        "fromiter": ONE_BY_ONE,
+    },
+    ("engines/cells.py", "open_labels"): {
+        "astype": DTYPE,
+    },
+    ("engines/cells.py", "unit_labels"): {
+        "unique": LABELS,
+    },
+    ("engines/csv_files.py", "_cut"): {
+        "array": "places and masks; bytes are cut by the block's own offsets",
+    },
+    ("engines/csv_files.py", "_field_ends"): {
+        "array": "the end of the block",
+        "concatenate": "places in the block",
+    },
+    ("engines/csv_files.py", "_stretches_in_turn"): {
+        "array": "places in the block, of the type that is named",
+        "astype": "flags kept as 0 and 1",
+    },
+    ("engines/csv_files.py", "_texts"): {
+        "array": "text of the type that is named, each decoded alone",
+        "cast": "bytes that are UTF-8 are that text; both ways give the same text for them",
+        "to_pylist": "bytes, cell by cell",
+    },
+    ("engines/csv_files.py", "records_of"): {
+        "frombuffer": "the bytes of the file as they are",
+    },
+    ("engines/csv_files.py", "split"): {
+        "concatenate": "places in the block",
+    },
+    ("engines/files.py", "FileEngine.gram"): {
+        "asarray": "a sum of exact integers",
+    },
+    ("engines/files.py", "FileEngine.keys"): {
+        "array": "exact counts, of the type that is named",
+    },
+    ("engines/files.py", "FileEngine.sums"): {
+        "asarray": "a sum of exact integers",
+    },
+    ("engines/files.py", "_joined_codes"): {
+        "asarray": "codes of the type that the encoding has",
+        "concatenate": "codes of one type, whichever part they come from",
+    },
+    ("engines/memory.py", "MemoryEngine._all_level_codes"): {
+        "astype": DTYPE,
+    },
+    ("engines/memory.py", "MemoryEngine._all_values"): {
+        "astype": DTYPE,
+    },
+    ("engines/memory.py", "MemoryEngine._cell_index"): {
+        "astype": DTYPE,
+    },
+    ("engines/memory.py", "MemoryEngine._content"): {
+        "array": ONE_BY_ONE,
+        "astype": DTYPE,
+    },
+    ("engines/memory.py", "MemoryEngine._given"): {
+        "array": PUBLIC,
+        "asarray": VIEW,
+    },
+    ("engines/memory.py", "MemoryEngine._key"): {
+        "array": PUBLIC,
+        "astype": DTYPE,
+    },
+    ("engines/memory.py", "MemoryEngine._piece_codes"): {
+        "asarray": VIEW,
+    },
+    ("engines/memory.py", "MemoryEngine.tally"): {
+        "astype": RESULT,
+        "unique": ORDER,
+    },
+    ("engines/memory.py", "_array_reader"): {
+        "from_native": TYPED,
+    },
+    ("engines/memory.py", "memory_engine_from_frame"): {
+        "from_native": TYPED,
+    },
+    ("engines/models.py", "Unread.numbers"): {
+        "array": VIEW,
+    },
+    ("engines/models.py", "_response"): {
+        "astype": DTYPE,
+    },
+    ("engines/parts.py", "_words"): {
+        "frombuffer": PUBLIC,
+    },
+    ("engines/parts.py", "balanced_parts"): {
+        "argsort": PUBLIC,
+    },
+    ("engines/parts.py", "independent_parts"): {
+        "asarray": PUBLIC,
+    },
+    ("engines/parts.py", "rejections"): {
+        "argsort": ORDER,
+    },
+    ("engines/unit_parts.py", "Parts.deal"): {
+        "argsort": "rows are put in the order of their parts; none changes",
+        "array": "row numbers",
+    },
+    ("engines/unit_parts.py", "part_of_rows"): {
+        "array": "parts of distinct ids, of the type that is named",
+    },
+    ("kernels.py", "Totals.total"): {
+        "astype": RESULT,
+    },
+    ("kernels.py", "_blas_product"): {
+        "@": EXACT,
+        "astype": DTYPE,
+    },
+    ("kernels.py", "bin_index"): {
+        "asarray": PUBLIC,
+        "astype": DTYPE,
+    },
+    ("kernels.py", "blas_is_exact"): {
+        "astype": PUBLIC,
+        "stack": PUBLIC,
+    },
+    ("kernels.py", "gram"): {
+        "stack": "codes of integer dtypes; a wider one holds them all",
+    },
+    ("kernels.py", "grouped"): {
+        "astype": DTYPE,
+        "unique": LABELS,
+    },
+    ("kernels.py", "integer_product"): {
+        "@": EXACT,
+        "asarray": VIEW,
+        "astype": DTYPE,
+    },
+    ("kernels.py", "places"): {
+        "astype": DTYPE,
+    },
+    ("kernels.py", "scatter_numpy"): {
+        "astype": RESULT,
+    },
+    ("model_kernels.py", "_multiplier"): {
+        "asarray": VIEW,
+    },
     ("model_kernels.py", "_places"): {
         "@": EXACT,
         "array": PUBLIC,
         "asarray": VIEW,
         "astype": DTYPE,
     },
-    ("model_kernels.py", "_psi"): {"asarray": VIEW, "astype": DTYPE},
-    ("model_kernels.py", "_sure_length"): {"@": PUBLIC},
-    ("model_kernels.py", "compiled_gradient"): {"array": PUBLIC, "astype": RESULT},
-    ("model_kernels.py", "gram_sums.gram"): {"astype": RESULT, "matmul": EXACT},
-    ("model_kernels.py", "numpy_gradient.chunk"): {"astype": RESULT, "matmul": EXACT},
-    ("model_kernels.py", "psi_and_slope"): {"astype": DTYPE},
-    ("model_kernels.py", "residual_counts"): {"@": EXACT, "array": PUBLIC, "astype": DTYPE},
-    ("model_kernels.py", "row_weights"): {"array": PUBLIC, "ascontiguousarray": PUBLIC},
-    ("model_kernels.py", "row_weights.weigh"): {"matmul": EXACT, "vecdot": EXACT},
-    ("model_kernels.py", "weights_of"): {"vecdot": EXACT},
-    ("sklearn.py", "PrivateLogisticRegression._classes"): {"asarray": PUBLIC},
-    ("sklearn.py", "PrivateLogisticRegression.predict"): {"asarray": VIEW, "astype": DTYPE},
-    ("sklearn.py", "PrivateLogisticRegression.predict_proba"): {
-        "stack": "two float columns beside each other"
+    ("model_kernels.py", "_psi"): {
+        "asarray": VIEW,
+        "astype": DTYPE,
     },
-    ("sklearn.py", "_PrivateRegression._fitted"): {"array": RESULT},
-    ("sklearn.py", "_array"): {"asarray": TYPED},
-    ("sklearn.py", "_array_numbers"): {"array": VIEW, "astype": DTYPE},
-    ("sklearn.py", "_cells_of"): {"to_list": OBJECTS, "to_native": OBJECTS},
-    ("sklearn.py", "_clamped"): {"asarray": VIEW},
-    ("sklearn.py", "_columns_of"): {"from_native": TYPED, "to_native": TYPED},
-    ("sklearn.py", "_equal"): {"asarray": VIEW, "fromiter": ONE_BY_ONE},
+    ("model_kernels.py", "_sure_length"): {
+        "@": PUBLIC,
+    },
+    ("model_kernels.py", "compiled_gradient"): {
+        "array": PUBLIC,
+        "astype": RESULT,
+    },
+    ("model_kernels.py", "gram_sums.gram"): {
+        "astype": RESULT,
+        "matmul": EXACT,
+    },
+    ("model_kernels.py", "numpy_gradient.chunk"): {
+        "astype": RESULT,
+        "matmul": EXACT,
+    },
+    ("model_kernels.py", "psi_and_slope"): {
+        "astype": DTYPE,
+    },
+    ("model_kernels.py", "residual_counts"): {
+        "@": EXACT,
+        "array": PUBLIC,
+        "astype": DTYPE,
+    },
+    ("model_kernels.py", "row_weights"): {
+        "array": PUBLIC,
+        "ascontiguousarray": PUBLIC,
+    },
+    ("model_kernels.py", "row_weights.weigh"): {
+        "matmul": EXACT,
+        "vecdot": EXACT,
+    },
+    ("model_kernels.py", "weights_of"): {
+        "vecdot": EXACT,
+    },
+    ("sklearn.py", "PrivateLogisticRegression._classes"): {
+        "asarray": PUBLIC,
+    },
+    ("sklearn.py", "PrivateLogisticRegression.predict"): {
+        "asarray": VIEW,
+        "astype": DTYPE,
+    },
+    ("sklearn.py", "PrivateLogisticRegression.predict_proba"): {
+        "stack": "two float columns beside each other",
+    },
+    ("sklearn.py", "_PrivateRegression._fitted"): {
+        "array": RESULT,
+    },
+    ("sklearn.py", "_array"): {
+        "asarray": TYPED,
+    },
+    ("sklearn.py", "_array_numbers"): {
+        "array": VIEW,
+        "astype": DTYPE,
+    },
+    ("sklearn.py", "_cells_of"): {
+        "to_list": OBJECTS,
+        "to_native": OBJECTS,
+    },
+    ("sklearn.py", "_clamped"): {
+        "asarray": VIEW,
+    },
+    ("sklearn.py", "_columns_of"): {
+        "from_native": TYPED,
+        "to_native": TYPED,
+    },
+    ("sklearn.py", "_equal"): {
+        "asarray": VIEW,
+        "fromiter": ONE_BY_ONE,
+    },
     ("sklearn.py", "_numbers"): {
         "asarray": TYPED,
         "from_native": TYPED,
         "fromiter": ONE_BY_ONE,
         "to_numpy": TYPED,
     },
-    ("sklearn.py", "_objects"): {"from_native": TYPED},
-    ("sklearn.py", "_vector"): {"from_native": TYPED, "to_native": TYPED},
-    ("values.py", "Levels.of_booleans"): {"astype": DTYPE},
-    ("values.py", "Levels.of_numbers"): {"array": PUBLIC},
-    ("values.py", "_floats"): {"astype": DTYPE},
-    ("values.py", "_grid_codes"): {"astype": DTYPE},
-    ("values.py", "_whole_places"): {"astype": DTYPE},
-    ("values.py", "booleans_of"): {"astype": DTYPE},
-    ("values.py", "code_of"): {"array": ONE_BY_ONE},
-    ("values.py", "codes_of"): {"fromiter": ONE_BY_ONE},
-    ("values.py", "place_of"): {"array": ONE_BY_ONE},
-    ("values.py", "places_of"): {"astype": DTYPE, "fromiter": ONE_BY_ONE},
+    ("sklearn.py", "_objects"): {
+        "from_native": TYPED,
+    },
+    ("sklearn.py", "_vector"): {
+        "from_native": TYPED,
+        "to_native": TYPED,
+    },
+    ("values.py", "Levels.of_booleans"): {
+        "astype": DTYPE,
+    },
+    ("values.py", "Levels.of_numbers"): {
+        "array": PUBLIC,
+        "astype": "codes that are small whole numbers",
+    },
+    ("values.py", "_floats"): {
+        "astype": DTYPE,
+    },
+    ("values.py", "_grid_codes"): {
+        "astype": DTYPE,
+    },
+    ("values.py", "_whole_places"): {
+        "astype": DTYPE,
+    },
+    ("values.py", "booleans_of"): {
+        "astype": DTYPE,
+    },
+    ("values.py", "code_of"): {
+        "array": ONE_BY_ONE,
+    },
+    ("values.py", "codes_of"): {
+        "fromiter": ONE_BY_ONE,
+    },
+    ("values.py", "number_of"): {
+        "astype": "one value alone",
+    },
+    ("values.py", "place_of"): {
+        "array": ONE_BY_ONE,
+    },
+    ("values.py", "places_of"): {
+        "astype": DTYPE,
+        "fromiter": ONE_BY_ONE,
+    },
 }
 
 

@@ -33,7 +33,7 @@ from discreet.queries.moments import DESIGNS
 from discreet.release import Question
 from discreet.schema import Encoding, Schema
 from discreet.sensitivity import L1, L2
-from discreet.session import ReleaseFailed, Session
+from discreet.session import Dataset, ReleaseFailed, Session
 from discreet.testing import SeededSource, seeded_session
 
 SECRET = 7_315_928.625  # no other number in these tests has these digits
@@ -183,12 +183,12 @@ def test_a_relation_that_lies_or_differs_from_the_engines_is_refused():
     with pytest.raises(NeighborsMissing):
         dp.from_arrays(DATA, schema=SCHEMA, neighbors=OneRow(unit="id", max_rows=50))
     data = dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace(unit="id", max_rows=50))
-    data.neighbors = dp.Replace(unit="id", max_rows=1)
-    with pytest.raises(InvalidParameter, match="another schema or neighbour relation"):
-        data.open(budget=dp.GDP(1.0))
-    data.neighbors, data.schema = dp.Replace(unit="id", max_rows=50), Schema({"x": dp.Real(0, 1)})
-    with pytest.raises(InvalidParameter, match="another schema or neighbour relation"):
-        data.open(budget=dp.GDP(1.0))
+    for name, other in (("neighbors", dp.Replace(unit="id", max_rows=1)), ("schema", Schema({"x": dp.Real(0, 1)}))):
+        with pytest.raises(AttributeError):
+            setattr(data, name, other)
+    for schema, neighbors in ((SCHEMA, dp.Replace(unit="id", max_rows=1)), (Schema({"x": dp.Real(0, 1)}), data.neighbors)):
+        with pytest.raises(InvalidParameter, match="another schema or neighbour relation"):
+            Dataset(data._engine, schema, neighbors).open(budget=dp.GDP(1.0))
 
 
 def test_the_public_facts_of_a_session_cannot_be_exchanged():

@@ -67,7 +67,7 @@ def test_no_user_spends_more_than_the_box(kind: str, seed: int) -> None:
                 dp.mean(session, "x", spend=again, key=key)
                 assert ledger.spent() == before
             elif act < 0.2:
-                ledger.debit(key=f"failure {number}", request={"neighbors": dp.Replace().to_dict()}, price=Price(delta=Fraction(rng.choice([1, 5, 50]), 1000)))
+                ledger.debit(key=f"failure {number}", request={"neighbors": dp.Replace().to_dict()}, price=Price(delta=Fraction(rng.choice([1, 5, 50]), 1000)), secure=False)
             elif act < 0.3:
                 with session.reserve(spend):
                     assert within((ledger.spent() + ledger.reserved()).exact(), box)

@@ -139,7 +139,7 @@ for spec in (client.OneBitResponse(number, 1), client.LaplaceResponse(number, 1)
     client.report(spec, 0.5), client.reports(spec, [0.1, 0.2])
 """
 OF_THE_LIBRARY = {
-    "balls", "client", "client_gradients", "errors", "exact", "neighbors", "schema", "sensitivity", "values", "mechanisms", "mechanisms.additive", "mechanisms.gradient_requests", "mechanisms.local", "mechanisms.mechanism",
+    "balls", "client", "client_gradients", "errors", "exact", "neighbors", "plain", "schema", "sensitivity", "values", "mechanisms", "mechanisms.additive", "mechanisms.gradient_requests", "mechanisms.local", "mechanisms.mechanism",
     "noise", "noise.apply", "noise.choice", "noise.kernels", "noise.laws", "noise.local", "noise.refine", "noise.sampling", "noise.source", "noise.tables",
 }
 

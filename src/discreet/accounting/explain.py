@@ -10,6 +10,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
+from discreet import plain
 from discreet.accounting.enclosure import enclose, upper_float
 from discreet.accounting.guarantees import PureDP
 from discreet.accounting.parameters import failure_probability, probability
@@ -20,6 +21,7 @@ from discreet.exact import float_down, float_up, rational, readings
 _LARGEST_LOG = 600
 
 
+@plain.door
 def explain(guarantee: Curve, *, false_alarm: float = 0.05, prior: float | None = None, delta: float = 1e-6) -> str:
     """Sentences for people, each a theorem with its numbers rounded against us.
 

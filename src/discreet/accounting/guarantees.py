@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.accounting.enclosure import enclose, lower_float, upper_float
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, mu_for_approx, mu_for_pure, tradeoff_gdp
 from discreet.accounting.parameters import not_negative, probability, within
@@ -31,7 +32,7 @@ _WHY = "noise is computed from it; a value outside this range would mean no nois
 
 def _checked(value: object, name: str, floor: Fraction, ceiling: Fraction) -> float:
     number = within(value, name, floor, ceiling, f"typical values of {name} are between 0.01 and 10")
-    return float(value) if isinstance(value, float) else float(number)
+    return plain.number(value, name) if plain.derives(type(value), float) else float(number)
 
 
 def _checked_delta(value: object, name: str = "delta") -> float:
@@ -41,6 +42,7 @@ def _checked_delta(value: object, name: str = "delta") -> float:
     return float(number)
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class PureDP(Explained):
     """ε-differential privacy."""
@@ -85,6 +87,7 @@ class PureDP(Explained):
         return f"ε = {decimal_text(self.epsilon)}"
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class ApproxDP(Explained):
     """(ε, δ)-differential privacy."""
@@ -133,6 +136,7 @@ class ApproxDP(Explained):
         return f"ε = {decimal_text(self.epsilon)}, δ = {decimal_text(self.delta)}"
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class GDP(Explained):
     """μ-Gaussian differential privacy."""
@@ -172,6 +176,7 @@ class GDP(Explained):
 Guarantee = PureDP | ApproxDP | GDP | ZCDP | RDP
 
 
+@plain.door
 def compose(*parts: Any) -> Any:
     """The guarantee of releasing everything together, adaptively (math.md C1, C4), rounded up.
 
@@ -253,7 +258,8 @@ def guarantee_from_dict(record: dict[str, Any]) -> Guarantee:
 
 
 def _group(size: int) -> int:
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+    size = plain.value(size, "group size")
+    if type(size) is not int or size < 1:
         raise InvalidParameter("group size", "not a whole number of 1 or more", "it counts protected units", "pass for example 4 for a household of four")
     return size
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from discreet import plain
 from discreet.errors import InvalidParameter, shown
 from discreet.exact import decimal_text, rational
 
@@ -66,6 +67,7 @@ def order_above_one(value: object) -> Fraction:
 
 def whole_number(value: object, name: str, *, least: int = 1, most: int = LARGEST_COUNT) -> int:
     """A whole number of least … most; a bool is not one."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise InvalidParameter(name, f"{shown(value)} is not a whole number from {least} to {most}", "it counts things", f"pass a whole number of {least} or more")
-    return value
+    read = plain.value(value, name)
+    if type(read) is not int or not least <= read <= most:
+        raise InvalidParameter(name, f"{shown(read)} is not a whole number from {least} to {most}", "it counts things", f"pass a whole number of {least} or more")
+    return read

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from discreet import plain
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.accounting.parameters import positive
 from discreet.accounting.pld import PLD, calibrate_sigma, fixed_size_subsampled, gaussian_pld, laplace_pld, poisson_subsampled
@@ -58,6 +59,7 @@ def steps_pld(sigma: float, steps: int, sampling_rate: float = 1.0, scheme: str 
     return sample(base, float(sampling_rate)).self_compose(steps)
 
 
+@plain.door
 def plan(*, epsilon: float, delta: float, sigma: float | None = None, steps: int | None = None, sampling_rate: float | None = 1.0, scheme: str = "poisson", noise: str = "gaussian", accountant: str = "pld") -> Plan:
     """The missing one of σ, steps and sampling rate (pass None for it), so that everything together is (ε, δ)-DP.
 
@@ -122,6 +124,7 @@ def _least_noise(meets: Callable[[float], bool]) -> float:
     return high
 
 
+@plain.door
 def rows_needed(spend: Guarantee, *, width: float, standard_deviation: float, low: float, high: float, level: float = 0.95) -> int:
     """The least number of rows for which a private mean's interval is expected to be no wider than `width` (Replace, n public).
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet import plain
 from discreet.accounting.gaussian import gdp_epsilon, mu_for_approx, mu_for_pure
 from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP, spend_mu_squared
 from discreet.accounting.losses import Loss, loss_of
@@ -22,6 +23,7 @@ from discreet.mechanisms import Mechanism
 _SPLIT_WHY = "the box is fixed when the ledger is opened and never re-split: moving budget after seeing answers breaks the guarantee"
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Price:
     """An exact amount in the coordinates of a box; only a zCDP box has ρ, and it has neither ε nor μ²."""
@@ -117,6 +119,7 @@ def loss_fits(loss: Loss, box: Price) -> bool:
     return price.epsilon <= box.epsilon and price.mu_squared <= box.mu_squared and price.rho <= box.rho and price.delta <= box.delta
 
 
+@plain.door
 def price_of_spend(spend: Guarantee, *, box: Price, delta: Fraction = Fraction(0)) -> Price:
     """What may be set aside for a procedure that will spend `spend` in all, in a given box."""
     asked = spend_box(spend, delta)
@@ -127,6 +130,7 @@ def price_of_spend(spend: Guarantee, *, box: Price, delta: Fraction = Fraction(0
     return Price(mu_squared=asked.mu_squared or spend_mu_squared(spend), delta=delta)
 
 
+@plain.door
 def open_box(budget: Guarantee, *, pure: float | None = None, delta0: float | None = None) -> Price:
     """The fixed box of a budget.
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from discreet import plain
 from discreet.accounting import renyi_conversions as conversions
 from discreet.accounting.enclosure import enclose, lower_float
 from discreet.accounting.parameters import RHO_CEILING, RHO_FLOOR, not_negative, order_above_one, probability, whole_number, within
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 LARGEST_NUMBER_OF_ORDERS = 4096
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class ZCDP(Explained):
     """ρ-zero-concentrated differential privacy."""
@@ -80,6 +82,7 @@ class ZCDP(Explained):
         return f"ρ = {decimal_text(self.rho)} (zero-concentrated DP)"
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class RDP(Explained):
     """Rényi differential privacy at finitely many orders; `orders` increase strictly and `epsilons` bound D_α at each."""

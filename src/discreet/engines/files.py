@@ -318,8 +318,11 @@ def _once(read: Callable[[], Result]) -> Callable[[], Result]:
 
 
 def _source(format: str) -> Callable[[str], Source]:
-    module, name = {"parquet": ("discreet.engines.parquet_files", "ParquetSource"), "csv": ("discreet.engines.csv_files", "CsvSource")}[format]
-    source: Callable[[str], Source] = getattr(importlib.import_module(module), name)
+    source: Callable[[str], Source] = (
+        importlib.import_module("discreet.engines.parquet_files").ParquetSource
+        if format == "parquet"
+        else importlib.import_module("discreet.engines.csv_files").CsvSource
+    )
     return source
 
 

@@ -305,9 +305,15 @@ def memory_engine_from_arrays(mapping: Mapping[str, Any], schema: Schema, neighb
         columns[name], lengths[name] = _array_reader(name, mapping[name], is_unit=name == neighbors.unit)
     if len(set(lengths.values())) > 1:
         raise DataShapeRefused(
-            "columns of one data set", "they have different lengths: " + ", ".join(f"{name} {length}" for name, length in lengths.items()),
+            "columns of one data set", "they have different lengths: " + _other_lengths(lengths),
             "a row is one entry of every column", "pass columns of equal length")
     return MemoryEngine(columns, schema, neighbors, rows=next(iter(lengths.values())), source="arrays")
+
+
+def _other_lengths(lengths: Mapping[str, int]) -> str:
+    """Which columns are not as long as the first, without saying how long any is: that may be private."""
+    first, *others = lengths
+    return ", ".join(name for name in others if lengths[name] != lengths[first]) + f" and {first}"
 
 
 def _array_reader(name: str, column: Any, *, is_unit: bool) -> tuple[Read, int]:

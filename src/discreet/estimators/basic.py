@@ -8,6 +8,7 @@ answer at no cost.
 
 from __future__ import annotations
 
+from discreet import plain
 from discreet.accounting import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.estimators import questions
@@ -18,31 +19,36 @@ from discreet.session import Session
 
 
 def _open(session: object) -> Session:
-    if isinstance(session, Session):
+    if type(session) is Session:  # a subclass could release something else
         return session
-    raise InvalidParameter("session", f"a {type(session).__name__} is not a session", "questions are asked of an open session, which has a budget", "pass what data.open(budget=...) returned")
+    raise InvalidParameter("session", f"a {plain.kind_name(session)} is not a session", "questions are asked of an open session, which has a budget", "pass what data.open(budget=...) returned")
 
 
+@plain.door
 def count(session: Session, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> CountResult:
     """The number of rows, or of rows in a subset (``where={"region": "N", "age": (18, 30)}``)."""
     return CountResult(_open(session).release(questions.count_question(_open(session).public, spend=spend, where=where), key=key))
 
 
+@plain.door
 def sum(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> SumResult:
     """The total of a number column."""
     return SumResult(_open(session).release(questions.sum_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
+@plain.door
 def mean(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> MeanResult:
     """The mean of a number column (math.md F1, F4)."""
     return MeanResult(_open(session).release(questions.mean_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
+@plain.door
 def variance(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> VarianceResult:
     """The variance of a number column (math.md F2)."""
     return VarianceResult(_open(session).release(questions.variance_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
+@plain.door
 def proportion(session: Session, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None, noise: str | None = None, key: str | None = None) -> ProportionResult:
     """The share of rows that are True (Boolean) or have `level` (Category) (math.md M1, M2).
 
@@ -52,6 +58,7 @@ def proportion(session: Session, column: str, *, spend: Guarantee, level: object
     return ProportionResult(_open(session).release(questions.proportion_question(_open(session).public, column, spend=spend, level=level, where=where, noise=noise), key=key))
 
 
+@plain.door
 def histogram(session: Session, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None, key: str | None = None) -> HistogramResult:
     """Counts and shares of a column's levels, or of bins of a number column (math.md F3).
 
@@ -61,6 +68,7 @@ def histogram(session: Session, column: str, *, spend: Guarantee, bins: object =
     return HistogramResult(_open(session).release(questions.histogram_question(_open(session).public, column, spend=spend, bins=bins, where=where), key=key))
 
 
+@plain.door
 def table(session: Session, column: str | None = None, *, by: By, spend: Guarantee, where: Where | None = None, delta: float | None = None, key: str | None = None) -> TableResult | OpenTableResult:
     """Counts and shares, and the means of a column if one is named, by declared categories or bins.
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet import plain
 from discreet.accounting import Guarantee
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators import forecast
@@ -25,6 +26,7 @@ from discreet.session import PublicFacts, Session
 RANK_BINS = 8
 
 
+@plain.door
 def compare(session: Session, column: str, *, by: str, spend: Guarantee, level: object = None, strata: By | None = None, where: Where | None = None, key: str | None = None) -> ComparisonResult:
     """Compare proportions between groups: ``dp.compare(session, "bought", by="variant", spend=dp.PureDP(1))``.
 
@@ -57,6 +59,7 @@ def compare_question(public: PublicFacts, column: str, *, by: str, spend: Guaran
     return _counts(public, asked, cells.joined(layers).joined(subset), spend)
 
 
+@plain.door
 def independence_test(session: Session, first: str, second: str, *, spend: Guarantee, bins: Mapping[str, object] | None = None, where: Where | None = None, key: str | None = None) -> IndependenceResult:
     """Test whether two columns are independent: ``dp.independence_test(session, "region", "member", spend=dp.GDP(0.3)).test()``.
 
@@ -76,6 +79,7 @@ def independence_question(public: PublicFacts, first: str, second: str, *, spend
     return _counts(public, Asked("independence", None, cells.by, cells.labels, subset.where), cells.joined(subset), spend)
 
 
+@plain.door
 def goodness_of_fit(session: Session, column: str, expected: Sequence[float] | Mapping[object, float], *, spend: Guarantee, bins: object = None, where: Where | None = None, key: str | None = None) -> FitResult:
     """Test whether a column has expected shares: ``dp.goodness_of_fit(session, "region", {"E": 0.4, "N": 0.3, "S": 0.2, "W": 0.1}, spend=dp.PureDP(1))``.
 
@@ -108,6 +112,7 @@ def _expected_shares(expected: object, labels: tuple[str, ...]) -> tuple[float, 
     return tuple(float(number / whole) for number in numbers)
 
 
+@plain.door
 def rank_test(session: Session, column: str, *, by: str, spend: Guarantee, bins: object = RANK_BINS, where: Where | None = None, key: str | None = None) -> RankResult:
     """Whether a number column lies higher in some groups: ``dp.rank_test(session, "income", by="region", spend=dp.GDP(0.3)).test()``.
 

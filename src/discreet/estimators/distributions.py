@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet import plain
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
@@ -35,6 +36,7 @@ MOST_BINS = 512
 BEND = 8.0**3 / (48 * math.sqrt(math.pi))  # ∫f′²/12 of a normal law whose declared range is eight standard deviations, that range being 1
 
 
+@plain.door
 def ecdf(session: Session, column: str, *, spend: Guarantee, points: int | None = None, where: Where | None = None, key: str | None = None) -> EcdfResult:
     """The distribution function of a number column, with pointwise and simultaneous bands and any number of quantiles.
 
@@ -46,6 +48,7 @@ def ecdf(session: Session, column: str, *, spend: Guarantee, points: int | None 
     return EcdfResult(_open(session).release(ecdf_question(_open(session).public, column, spend=spend, points=points, where=where), key=key))
 
 
+@plain.door
 def density(session: Session, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None, key: str | None = None) -> DensityResult:
     """A histogram density of a number column, with pointwise and simultaneous bands (math.md F3).
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet import plain
 from discreet.accounting import Guarantee, guarantee_of
 from discreet.errors import InvalidParameter
 from discreet.estimators import (
@@ -63,6 +64,7 @@ def register_procedure(estimator: Callable[..., Any], forecast: Callable[..., An
     _PROCEDURES[estimator] = forecast
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Assumptions:
     """What the caller believes about the data; used for the forecast alone."""
@@ -133,6 +135,7 @@ def forecast_summary(title: str, first: str, shown: Any, spent: str) -> Summary:
     return Summary(title, header, rows, (spent, f"Assumed: {shown.assumed}. Nothing was spent and no data was read."))
 
 
+@plain.door
 def preview(session: Session, estimator: Callable[..., Any], *asked: Any, spend: Guarantee, assume: Assumptions | None = None, level: float = 0.95, **options: Any) -> Any:
     """Forecast an estimator: ``dp.preview(session, dp.mean, "income", spend=dp.GDP(0.1), assume=dp.Assumptions(standard_deviation=20_000))``.
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from discreet import plain
 from discreet.accounting import Guarantee, PureDP, spend_mu_squared, symmetric_noise
 from discreet.errors import InvalidParameter, NoTheorem, WrongColumnKind
 from discreet.estimators.basic import _open
@@ -26,6 +27,7 @@ HEIGHTS = (2047, 1023, 511, 255, 127, 63, 31)  # largest codes to try: fourth po
 MOST_STEPS = 1 << 50
 
 
+@plain.door
 def covariance(session: Session, columns: Sequence[str], *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> CovarianceResult:
     """Variances and covariances of number columns, with intervals (math.md F2, G5).
 
@@ -34,6 +36,7 @@ def covariance(session: Session, columns: Sequence[str], *, spend: Guarantee, wh
     return CovarianceResult(_open(session).release(covariance_question(_open(session).public, columns, spend=spend, where=where), key=key))
 
 
+@plain.door
 def correlation(session: Session, columns: Sequence[str], *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> CorrelationResult:
     """Pearson correlations of two or more number columns, with intervals within [−1, 1] (math.md F2, G5)."""
     return CorrelationResult(_open(session).release(correlation_question(_open(session).public, columns, spend=spend, where=where), key=key))

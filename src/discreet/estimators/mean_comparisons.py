@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet import plain
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, laplace_noise, spend_mu_squared
 from discreet.errors import WrongColumnKind
 from discreet.estimators import forecast
@@ -24,6 +25,7 @@ from discreet.sensitivity import L1, L2
 from discreet.session import PublicFacts, Session
 
 
+@plain.door
 def mean_test(session: Session, column: str, null: float, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> MeanTestResult:
     """Test whether a mean is `null`: ``dp.mean_test(session, "income", 50_000, spend=dp.GDP(0.2)).test(alternative="greater")`` (math.md F1, F4).
 
@@ -38,6 +40,7 @@ def mean_test_question(public: PublicFacts, column: str, null: float, *, spend: 
     return Question(asked, question.query, question.mechanism, question.spend)
 
 
+@plain.door
 def compare_means(session: Session, column: str, *, by: str, spend: Guarantee, where: Where | None = None, key: str | None = None) -> MeansResult:
     """Compare means between groups: ``dp.compare_means(session, "income", by="region", spend=dp.GDP(0.3))``.
 
@@ -58,6 +61,7 @@ def compare_means_question(public: PublicFacts, column: str, *, by: str, spend: 
     return _moments(public, Asked("means", column, (by,), groups.labels, subset.where), cells, design, spend)
 
 
+@plain.door
 def paired_test(session: Session, first: str, second: str, *, spend: Guarantee, null: float = 0, where: Where | None = None, key: str | None = None) -> PairedResult:
     """Test whether two columns of the same rows have means that differ by `null`: ``dp.paired_test(session, "after", "before", spend=dp.GDP(0.3))``.
 

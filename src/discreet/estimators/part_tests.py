@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from discreet import plain
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, guarantee_of, spend_mu_squared
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators import forecast
@@ -26,6 +27,7 @@ from discreet.session import PublicFacts, Session
 FEWEST_ROWS_A_PART = 10
 
 
+@plain.door
 def subsample_test(session: Session, test: Callable[..., float], *, columns: str | Sequence[str], spend: Guarantee, parts: int | None = None, inner: float | None = None, where: Where | None = None, key: str | None = None) -> PartsResult:
     """Make any test private: ``dp.subsample_test(session, lambda x, g: ttest_ind(x[g], x[~g]).pvalue, columns=["income", "member"], spend=dp.PureDP(1)).test()``.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from discreet import plain
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
@@ -23,6 +24,7 @@ from discreet.sensitivity import L1, L2
 from discreet.session import PublicFacts, Session
 
 
+@plain.door
 def proportion_test(session: Session, column: str, null: float, *, spend: Guarantee, alternative: str = "two-sided", level: object = None, noise: str | None = None, key: str | None = None) -> HypothesisTest:
     """Test whether the share of rows that are True (or have `level`) is `null`: ``dp.proportion_test(session, "member", 0.5, spend=dp.PureDP(1)).p_value``.
 
@@ -64,6 +66,7 @@ _PLANS: dict[Callable[..., Any], tuple[Callable[..., Any], tuple[str, ...], tupl
 }
 
 
+@plain.door
 def power(test: Callable[..., Any], *, rows: int, spend: Guarantee, alternative: str = "two-sided", alpha: float = 0.05, **assumed: Any) -> PowerResult:
     """How often a test will reject: ``dp.power(dp.proportion_test, rows=500, null=0.5, share=0.56, spend=dp.PureDP(0.5)).power``.
 
@@ -80,6 +83,7 @@ def power(test: Callable[..., Any], *, rows: int, spend: Guarantee, alternative:
     return _planned(_plan(test, spend, alternative, alpha, assumed), checked_rows(rows), spend)
 
 
+@plain.door
 def sample_size(test: Callable[..., Any], *, spend: Guarantee, power: float = 0.8, alternative: str = "two-sided", alpha: float = 0.05, **assumed: Any) -> PowerResult:
     """The least number of rows (`rows` of the answer) at which a test has the power asked for: ``dp.sample_size(dp.proportion_test, null=0.5, share=0.56, spend=dp.PureDP(1)).rows``."""
     plan = _plan(test, spend, alternative, alpha, assumed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
+from discreet import plain
 from discreet.accounting import GDP, ZCDP, Guarantee, PureDP, bounded_range_within, spend_box
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
@@ -36,6 +37,7 @@ UNITS = 1 << 16
 MOST_SEARCHED = 3  # with more quantiles a tree of counts is better
 
 
+@plain.door
 def median(session: Session, column: str, *, spend: Guarantee, method: str | None = None, delta: float | None = None, where: Where | None = None, key: str | None = None, **options: object) -> MedianResult:
     """The median of a number column, with an interval (math.md B6–B9).
 
@@ -45,12 +47,14 @@ def median(session: Session, column: str, *, spend: Guarantee, method: str | Non
     return MedianResult(_open(session).release(median_question(_open(session).public, column, spend=spend, method=method, delta=delta, where=where, **options), key=key))
 
 
+@plain.door
 def quantile(session: Session, column: str, q: object, *, spend: Guarantee, method: str | None = None, delta: float | None = None, where: Where | None = None, key: str | None = None, **options: object) -> QuantileResult:
     """The q-quantile of a number column: the least value with at least a share q of the rows at or below it; `method` as for `median`."""
     release = _open(session).release(quantile_question(_open(session).public, column, q, spend=spend, method=method, delta=delta, where=where, **options), key=key)
     return MedianResult(release) if release.asked.estimator == "median" else QuantileResult(release)
 
 
+@plain.door
 def quantiles(session: Session, column: str, qs: Iterable[object], *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> QuantilesResult:
     """Several quantiles in one release: up to three by searches of their own, more from one noisy tree of counts at about logarithmic cost."""
     return QuantilesResult(_open(session).release(quantiles_question(_open(session).public, column, qs, spend=spend, where=where), key=key))

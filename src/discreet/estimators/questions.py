@@ -59,18 +59,21 @@ def histogram_question(public: PublicFacts, column: str, *, spend: Guarantee, bi
 
 
 def mean_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
+    public.schema[column]  # refuses what is not declared
     cells = cells_where(public.schema, where)
     design = mean_design(public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend)))
     return _moments(public, Asked("mean", column, where=cells.where), cells, design, spend)
 
 
 def sum_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
+    public.schema[column]  # refuses what is not declared
     cells = cells_where(public.schema, where)
     design = total_design(public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend)))
     return _moments(public, Asked("sum", column, where=cells.where), cells, design, spend)
 
 
 def variance_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
+    public.schema[column]  # refuses what is not declared
     cells = cells_where(public.schema, where)
     design = variance_design(public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend)))
     return _moments(public, Asked("variance", column, where=cells.where), cells, design, spend, bits=VARIANCE_BITS)
@@ -82,6 +85,8 @@ def table_question(public: PublicFacts, column: str | None = None, *, by: By, sp
     if delta is not None:
         raise InvalidParameter("delta=", "every key of by= is declared", "declared keys are shown whether or not anyone holds them, so they cost no delta", "leave it out")
     groups, subset = cells_by(public.schema, by), cells_where(public.schema, where)
+    if column is not None:
+        public.schema[column]  # refuses what is not declared
     cells = groups.joined(subset)
     asked = Asked("table", column, groups.by, groups.labels, subset.where)
     if column is None:

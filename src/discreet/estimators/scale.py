@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from discreet import plain
 from discreet.accounting import Guarantee, bounded_range_within
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
@@ -26,11 +27,13 @@ INTERVAL = Fraction(1, 2)  # of a quantile's budget goes to the ends of its inte
 CENTRE = Fraction(1, 5)  # of the whole goes to the centre of a median absolute deviation
 
 
+@plain.door
 def iqr(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> IQRResult:
     """The interquartile range of a number column, with an interval that assumes no shape (math.md B6)."""
     return IQRResult(_open(session).release(iqr_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
+@plain.door
 def mad(session: Session, column: str, *, spend: Guarantee, normal: bool = False, where: Where | None = None, key: str | None = None) -> MADResult:
     """The median absolute deviation of a number column about a private median, with an interval (math.md B6).
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from discreet import plain
 from discreet.accounting import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.estimators import selection_questions as build
@@ -26,6 +27,7 @@ from discreet.queries import CandidateScores, Scored
 from discreet.session import Session
 
 
+@plain.door
 def select(session: Session, candidates: Candidates, *, spend: Guarantee, score: str | None = None, method: str | None = None, key: str | None = None) -> ChoiceResult:
     """The declared candidate with, about, the greatest score.
 
@@ -36,11 +38,13 @@ def select(session: Session, candidates: Candidates, *, spend: Guarantee, score:
     return ChoiceResult(_open(session).release(build.select_question(_open(session).public, candidates, spend=spend, score=score, method=method), key=key))
 
 
+@plain.door
 def mode(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, method: str | None = None, key: str | None = None) -> ChoiceResult:
     """The most frequent level of a Category or Boolean column: the most frequent eye colour, say."""
     return ChoiceResult(_open(session).release(build.mode_question(_open(session).public, column, spend=spend, where=where, method=method), key=key))
 
 
+@plain.door
 def top(session: Session, candidates: Candidates, k: int, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> TopResult:
     """The k most frequent levels of a column, or k of the candidates of `select`, in the order in which they were chosen.
 
@@ -49,6 +53,7 @@ def top(session: Session, candidates: Candidates, k: int, *, spend: Guarantee, w
     return TopResult(_open(session).release(build.top_question(_open(session).public, candidates, k, spend=spend, where=where), key=key))
 
 
+@plain.door
 def above_threshold(session: Session, questions: Questions, threshold: int, *, spend: Guarantee, positives: int = 1, key: str | None = None) -> ThresholdResult:
     """Which filters keep about `threshold` rows or more, answered in order until `positives` of them do; the zeros before them cost nothing extra.
 
@@ -57,6 +62,7 @@ def above_threshold(session: Session, questions: Questions, threshold: int, *, s
     return ThresholdResult(_open(session).release(build.above_threshold_question(_open(session).public, questions, threshold, spend=spend, positives=positives), key=key))
 
 
+@plain.door
 def watch(session: Session, threshold: int, *, spend: Guarantee, positives: int = 1) -> Watch:
     """A noisy threshold that stays open: ask one filter after another, each chosen after the answers before it; paid once, here.
 
@@ -73,6 +79,7 @@ class Watch:
     def __init__(self, noisy: NoisyThreshold, session: Session) -> None:
         self._noisy, self._session = noisy, session
 
+    @plain.door
     def above(self, where: Where) -> bool:
         """Whether the filter keeps about `threshold` rows or more; refuses once all positives were given."""
         if not isinstance(where, Mapping):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet import plain
 from discreet.accounting import GDP, Guarantee, PureDP, spend_mu_squared
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
@@ -140,6 +141,7 @@ def bulk_share(search: Search, whole: Fraction) -> Fraction:
     return Fraction(round(1000 * min(max(0.1 + cost, float(least)), float(most))), 1000)
 
 
+@plain.door
 def unbounded_mean(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> UnboundedMeanResult:
     """The mean of a number column whose declared range may be far too wide: a share of the spend finds a range to clip to.
 
@@ -217,6 +219,7 @@ def range_found(search: Search, release: Release) -> tuple[float, float]:
     return (low, high) if high - low >= least else (low - least, high + least)
 
 
+@plain.door
 def location(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> LocationResult:
     """Huber's robust location, of a column whose declared range may be far too wide.
 
@@ -271,6 +274,7 @@ def truncated_mean_question(public: PublicFacts, column: str, *, bound: object, 
     return moments_question(public, Asked("truncated mean", column, where=search.cells.where), search.cells, (-float(size), float(size)), search.spend)
 
 
+@plain.door
 def truncated_mean(session: Session, column: str, *, bound: float, spend: Guarantee, where: Where | None = None, key: str | None = None) -> TruncatedMeanResult:
     """The mean of sign(x)·min(|x|, bound), for a public bound (math.md F4); values are clamped to the declared range first."""
     return TruncatedMeanResult(_open(session).release(truncated_mean_question(_open(session).public, column, bound=bound, spend=spend, where=where), key=key))

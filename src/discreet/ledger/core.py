@@ -22,14 +22,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
+from discreet import plain
 from discreet.accounting import ZCDP, ApproxDP, Guarantee, Price
 from discreet.accounting.guarantees import EPSILON_FLOOR
 from discreet.errors import InsecureNoise, InvalidParameter
 from discreet.exact import decimal_text, float_up, rational
 from discreet.ledger import opening, refusals
-from discreet.ledger.entries import Entry, checked_answer, checked_key, draft, request_text
+from discreet.ledger.entries import Entry, bound_request, checked_answer, checked_key, draft
 from discreet.ledger.replay import Accountant, Replay, epsilon_at, replayed
 from discreet.ledger.requests import Debit, Reservation
 from discreet.ledger.stores import Balance, Holding, Store, Transaction, View
@@ -64,10 +65,12 @@ class Ledger:
         pure, delta0   the split of an ApproxDP budget, or the δ₀ beside a ZCDP one (`accounting.open_box`); fixed from then on
         expected_head  a head (`ledger.head`) noted earlier; refused if the file does not know it: it is an older copy
         """
-        box = opening.asked_box(budget, pure=pure, delta0=delta0)
+        budget = None if budget is None else _plain_budget(budget)
+        expected_head = None if expected_head is None else plain.text(expected_head, "expected_head=")
+        box = opening.asked_box(budget, pure=plain.value(pure, "pure="), delta0=plain.value(delta0, "delta0="))
         if path is None:
             return cls(opening.new_memory(budget, box, expected_head))
-        return cls(opening.new_or_existing_file(path, budget, box, expected_head))
+        return cls(opening.new_or_existing_file(plain.path(path, "ledger path"), budget, box, expected_head))
 
     # ── what is there ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -108,8 +111,9 @@ class Ledger:
 
     def left_in(self, reservation: str) -> Amounts:
         """What a reservation has not debited; nothing once it is closed."""
+        reservation = checked_key(reservation, "reservation")
         with self._reading() as view:
-            holding = view.holding(checked_key(reservation, "reservation"))
+            holding = view.holding(reservation)
         if holding is None:
             raise refusals.no_reservation(reservation)
         return holding.left
@@ -151,6 +155,7 @@ class Ledger:
         were seen is no filter, because whoever chooses the next question by looking collects the best of every count
         (docs/theory/ledger.md shows a true δ of twice the promise). The promise is `guarantee()`.
         """
+        accountant, delta = plain.value(accountant, "accountant="), plain.value(delta, "delta=")
         with self._reading() as view:
             entries, balance = view.entries(), view.balance()
         return replayed(entries, accountant, delta, spent=balance.spent.exact(), box=self.box, promise=self.guarantee())
@@ -164,6 +169,7 @@ class Ledger:
         spent = self.spent().exact()
         if spent == Price():
             return None
+        delta = plain.value(delta, "delta")
         total = epsilon_at(spent, rational(delta, "delta"))
         if total == math.inf:
             raise InvalidParameter("delta", f"it must be above the {decimal_text(spent.delta)} that was spent directly", "δ₀ is part of the total δ", "ask at a larger delta")
@@ -189,8 +195,9 @@ class Ledger:
                   for the same request at a price that its charge covers.
         Checked.  tests/ledger/test_ledger_races.py, tests/ledger/test_ledger_crashes.py
         """
-        checked_key(key)
-        body, amounts = request_text(request, secure=secure), charge(price)
+        key, secure = checked_key(key), plain.truth(secure, "secure=")
+        reservation = None if reservation is None else checked_key(reservation, "reservation")
+        (record, body), amounts = bound_request(request, secure=secure), charge(price)
         if not secure and self._store.persistent:
             raise InsecureNoise("a debit for seeded noise", "this ledger is a file", "a persistent ledger promises real privacy, and seeded noise can be subtracted", "use a ledger in memory (path=None) for tests")
         with self._changing() as transaction:
@@ -200,7 +207,7 @@ class Ledger:
                     raise refusals.other_request(key)
                 answer = transaction.find("answer", key)
                 return Debit(key=key, number=known.number, hash=known.hash, amounts=known.amounts, answer=answer.body if answer else None, fresh=False)
-            _same_relation(transaction.first("debit"), request)
+            _same_promise(transaction.first("debit"), record)
             balance, holding = transaction.balance(), None
             if reservation is None:
                 if not amounts.fits(balance.free):
@@ -219,7 +226,7 @@ class Ledger:
         Drawing and storing are one transaction, so of two finishers only one draws. If `make_answer` raises, or
         the process dies, nothing is stored and the debit stays; a retry draws anew, and the first draw was never seen.
         """
-        checked_key(key)
+        key = checked_key(key)
         with self._changing() as transaction:
             known = transaction.find("answer", key)
             if known is not None:
@@ -237,7 +244,8 @@ class Ledger:
         The same key gives the same reservation again, open or closed.
         """
         name = checked_key(key if key is not None else secrets.token_hex(16))
-        steps = list(price) if isinstance(price, Sequence) else [price]
+        read = plain.value(price, "price")
+        steps = read if type(read) is list or type(read) is tuple else [read]
         amounts = sum((charge(step) for step in steps or [Price()]), NOTHING)
         with self._changing() as transaction:
             known = transaction.holding(name)
@@ -255,8 +263,9 @@ class Ledger:
 
     def close_reservation(self, reservation: str) -> Amounts:
         """Hand back what a reservation did not debit; returns how much that was. Closing twice changes nothing."""
+        reservation = checked_key(reservation, "reservation")
         with self._changing() as transaction:
-            holding = transaction.holding(checked_key(reservation, "reservation"))
+            holding = transaction.holding(reservation)
             if holding is None:
                 raise refusals.no_reservation(reservation)
             left = holding.left
@@ -316,12 +325,25 @@ class Ledger:
         raise refusals.not_copied()
 
 
-def _same_relation(first: Entry | None, request: Mapping[str, Any]) -> None:
-    """Every debit of a ledger protects the same thing: one relation, on rows or on one kind of unit."""
-    if first is not None:
-        asked, found = (_protected(one) for one in (request, first.request or {}))
-        if asked != found:
-            raise refusals.other_relation(asked, found)
+def _plain_budget(budget: Guarantee) -> Guarantee:
+    if not plain.among(type(budget), get_args(Guarantee)):
+        raise InvalidParameter("budget=", f"a {plain.kind_name(budget)} is not a guarantee", "a ledger promises one guarantee for everything", "pass for example dp.ApproxDP(1, 1e-6)")
+    return plain.rebuilt(budget)
+
+
+def _same_promise(first: Entry | None, request: Mapping[str, Any]) -> None:
+    """Every debit of a ledger protects the same thing (one relation, on rows or on one kind of unit), with noise of one kind.
+
+    Seeded noise can be subtracted by whoever knows the seed, so a sum of secure and seeded debits would promise nothing.
+    """
+    if first is None:
+        return
+    before = first.request or {}
+    asked, found = (_protected(one) for one in (request, before))
+    if asked != found:
+        raise refusals.other_relation(asked, found)
+    if request.get("secure", True) != before.get("secure", True):
+        raise refusals.other_noise(secure=request.get("secure", True))
 
 
 def _protected(request: Mapping[str, Any]) -> str:
@@ -334,7 +356,7 @@ def _protected(request: Mapping[str, Any]) -> str:
 
 def _out_of(transaction: Transaction, reservation: str, amounts: Amounts) -> Holding:
     """The reservation after `amounts` were debited from it."""
-    holding = transaction.holding(checked_key(reservation, "reservation"))
+    holding = transaction.holding(reservation)
     if holding is None:
         raise refusals.no_reservation(reservation)
     if not amounts.fits(holding.left):

@@ -22,6 +22,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.ledger.units import COORDINATES, NOTHING, Amounts
 
@@ -79,29 +80,36 @@ def canonical(record: object) -> str:
     return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def request_text(request: object, *, secure: bool) -> str:
-    """The canonical text of a request, marked where its noise is not secure."""
+def bound_request(request: object, *, secure: bool) -> tuple[dict[str, Any], str]:
+    """A request as plain values and as canonical text, marked where its noise is not secure."""
     why = "the key is bound to the request, so that a retry cannot ask something else"
-    if not isinstance(request, Mapping):
-        raise InvalidParameter("request=", f"a {type(request).__name__} is not a dict", why, "describe the query, mechanisms, spend, neighbors and data id in a dict")
+    record = plain.value(request, "request=") if issubclass(type(request), Mapping) else None
+    if record is None:
+        raise InvalidParameter("request=", f"a {plain.kind_name(request)} is not a dict", why, "describe the query, mechanisms, spend, neighbors and data id in a dict")
+    if "secure" in record:
+        raise InvalidParameter("request=", "it has an entry 'secure'", "the ledger writes it where noise is seeded", "leave it out, and pass secure=False")
+    if not secure:
+        record["secure"] = False
     try:
-        return canonical(dict(request) if secure else {**request, "secure": False})
-    except (TypeError, ValueError):
+        return record, canonical(record)
+    except (TypeError, ValueError, RecursionError):
         raise InvalidParameter("request=", "it cannot be written as JSON", why, "use text, whole numbers, finite floats, lists and dicts with text keys") from None
 
 
 def checked_answer(answer: object) -> str:
-    """`answer` if it is text that every store keeps as it is."""
-    if isinstance(answer, str) and "\0" not in answer and answer.encode("utf-8", "replace").decode("utf-8") == answer:
-        return answer
+    """`answer` as exact text, if every store keeps it as it is."""
+    read = str.__str__(answer) if plain.derives(type(answer), str) else "\0"
+    if "\0" not in read and read.encode("utf-8", "replace").decode("utf-8") == read:
+        return read
     raise InvalidParameter("make_answer", "it did not return plain text", "the answer is stored as it will be read again", "return the JSON text of the release")
 
 
 def checked_key(key: object, name: str = "key") -> str:
-    """`key` if it is storable text."""
-    if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
+    """`key` as exact text, if it can be stored."""
+    read = str.__str__(key) if plain.derives(type(key), str) else ""
+    if not 0 < len(read) <= LONGEST_KEY or not read.isprintable():
         raise InvalidParameter(f"{name}=", f"it must be printable text of 1 to {LONGEST_KEY} characters", "a key names one request, so that a retry is not paid twice", "pass for example a UUID, or a short name of the question")
-    return key
+    return read
 
 
 def now() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from discreet.errors import BudgetExceeded, LedgerRefused
+from discreet.errors import BudgetExceeded, InsecureNoise, LedgerRefused
 from discreet.exact import sqrt_down
 from discreet.ledger.stores import Balance, Holding
 from discreet.ledger.units import Amounts
@@ -80,6 +80,14 @@ def other_relation(asked: str, found: str) -> LedgerRefused:
     return LedgerRefused(
         f"a debit for neighbours {asked}", f"this ledger has debits for neighbours {found}",
         "prices add up only while they all protect the same thing", "keep one ledger for each neighbour relation")
+
+
+def other_noise(*, secure: bool) -> InsecureNoise:
+    asked, found = ("secure", "seeded") if secure else ("seeded", "secure")
+    return InsecureNoise(
+        f"a debit for {asked} noise", f"this ledger has debits for {found} noise",
+        "whoever knows the seed can subtract seeded noise, so one balance over both kinds would promise nothing",
+        "open a ledger of its own for seeded sessions")
 
 
 def no_debit(key: str) -> LedgerRefused:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet import plain
 from discreet.accounting import Price
 from discreet.accounting.gaussian import gdp_epsilon
 from discreet.accounting.guarantees import PureDP
@@ -77,6 +78,7 @@ def replayed(entries: Sequence[Entry], accountant: str | Accountant, delta: floa
     epsilon = 0.0
     if mechanisms and rest > 0:
         epsilon = price_again(mechanisms, delta if type(delta) is float and not spent.delta else float_down(rest))
+        epsilon = plain.value(epsilon, "accountant=")
         if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not epsilon >= 0:
             raise InvalidParameter("accountant=", f"it returned {shown(epsilon)}", _WHY, "return the total ε of the mechanisms at delta, a number of 0 or more")
     elif mechanisms:

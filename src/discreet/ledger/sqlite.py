@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from discreet import plain
 from discreet.errors import LedgerRefused
 from discreet.ledger.entries import Entry
 from discreet.ledger.stores import Balance, Holding
@@ -156,8 +157,8 @@ class SQLiteStore:
     persistent = True
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        text = os.fspath(path)
-        if not isinstance(text, str) or not text or text.startswith((":memory:", "file:")):
+        text = plain.path(path, "ledger path")
+        if not text or "\0" in text or text.startswith((":memory:", "file:")):
             raise LedgerRefused("ledger path", "it does not name a file", "a persistent ledger is one file on a local disk", "pass a file name, or path=None for a ledger in memory")
         self.path = Path(text).resolve()
         self.name = f"the ledger file {self.path.name!r}"

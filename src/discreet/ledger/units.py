@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+from discreet import plain
 from discreet.accounting import Price
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
@@ -88,8 +89,9 @@ def capacity(box: Price) -> Amounts:
 
 
 def _coordinates(price: Price) -> list[tuple[Fraction, int]]:
-    if not isinstance(price, Price):
-        raise InvalidParameter("price", f"a {type(price).__name__} is not a Price", "a ledger charges exact amounts in each coordinate of its box", "price the mechanisms with discreet.accounting.price_of")
+    if type(price) is not Price:
+        raise InvalidParameter("price", f"a {plain.kind_name(price)} is not a Price", "a ledger charges exact amounts in each coordinate of its box", "price the mechanisms with discreet.accounting.price_of")
+    price = plain.rebuilt(price)
     numbers = [rational(getattr(price, name), name) for name in COORDINATES]
     if min(numbers) < 0:
         raise InvalidParameter("price", "a coordinate is negative", "a negative price would hand budget back, and what was released stays released", "price the mechanisms with discreet.accounting.price_of")

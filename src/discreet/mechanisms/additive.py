@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import fraction_text, is_float
 from discreet.sensitivity import L1, L2, Sensitivity, sensitivity_from_dict
@@ -30,6 +31,7 @@ LARGEST_REFINEMENT = 60
 TULAP_BITS = 32
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class AdditiveNoise:
     """What the four laws share; `spread` is σ or the Laplace scale, in integer units of the statistic."""
@@ -83,6 +85,7 @@ def _fine_enough(noise: AdditiveNoise) -> None:
         raise _bad(type(noise).__name__, "its grid is coarser than a 1024th of its spread")
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class GaussianNoise(AdditiveNoise):
     """Normal noise with standard deviation `spread`."""
@@ -99,6 +102,7 @@ class GaussianNoise(AdditiveNoise):
         return float(self.spread**2 + self.step**2 / 12)
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class LaplaceNoise(AdditiveNoise):
     """Laplace noise with scale `spread` (variance 2·spread²)."""
@@ -114,6 +118,7 @@ class LaplaceNoise(AdditiveNoise):
         return float(2 * self.spread**2 + self.step**2 / 12)
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class GeometricNoise(AdditiveNoise):
     """Two-sided geometric noise, P(k) ∝ exp(−|k|/spread)."""
@@ -130,6 +135,7 @@ class GeometricNoise(AdditiveNoise):
         return geometric_variance(float(self.spread))
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class TulapNoise(AdditiveNoise):
     """Geometric noise plus a uniform on (−½, ½): the noise of uniformly most powerful private tests (math.md M3)."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.additive import TulapNoise
 from discreet.sensitivity import L1
@@ -18,6 +19,7 @@ _FAR = 40.0  # spreads: a cut beyond them moves the variance by less than a floa
 _NODES = 20_000
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class CutTulapNoise:
     """Tulap noise given that it lies in [−reach, reach) grid steps: drawn again until it does.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.in_turn import InTurn
 from discreet.mechanisms.quantiles import QuantileChoice
 from discreet.sensitivity import Sensitivity
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class AboutCentre:
     """Chooses a cell of the grid as centre, folds the tally there (a value in cell v counts in cell |v − centre|), and runs `distances` on that.

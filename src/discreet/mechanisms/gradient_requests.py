@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 
 FORMAT, VERSION = "discreet-gradient-report", 1
@@ -14,6 +15,7 @@ CLIP_UNITS = 1 << 24  # the clip norm is this many whole numbers
 LARGEST_ROUNDS = 10_000
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class GradientRequest:
     """What the server asks in one round: the loss, where its gradient is taken, and the norm B that gradients are clipped to.
@@ -28,10 +30,12 @@ class GradientRequest:
     c: float = 1.345
 
     def __post_init__(self) -> None:
+        if type(self.theta) is not tuple or not self.theta or type(self.loss) is not str or self.loss not in LOSSES:
+            raise bad_request("its coefficients or its loss are not known")
         numbers = (*self.theta, self.clip, self.c)
-        if type(self.round) is not int or not 1 <= self.round <= LARGEST_ROUNDS or not self.theta or self.loss not in LOSSES:
-            raise bad_request("its round, its coefficients or its loss are not known")
-        if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in numbers) or self.clip <= 0 or self.c <= 0:
+        if type(self.round) is not int or not 1 <= self.round <= LARGEST_ROUNDS:
+            raise bad_request("its round is not known")
+        if not all(type(value) in (int, float) and abs(value) <= sys.float_info.max for value in numbers) or self.clip <= 0 or self.c <= 0:
             raise bad_request("its numbers are not finite, or its clip norm is not positive")
 
     def to_dict(self) -> dict[str, Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.mechanism import Mechanism
 from discreet.sensitivity import Sensitivity
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class InTurn:
     """Runs its parts in turn on the same statistic; a search among them sees the integers of the parts before it.

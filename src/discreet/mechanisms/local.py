@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import float_up, fraction_text, rational
 from discreet.mechanisms.additive import LARGEST_REFINEMENT, SMALLEST_STEPS, GaussianNoise, LaplaceNoise
@@ -55,6 +56,7 @@ class Chance:
         return (a * shrunk + b) / (c * shrunk + d)
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class LocalSpec:
     """What all specs share: the declared column, and the guarantee that its theorem turns into a price (accounting/loss_local.py)."""
@@ -83,6 +85,7 @@ class LocalSpec:
         return cls(column_from_dict(record["column"]), Fraction(record["epsilon"]))
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class _Choice(LocalSpec):
     """A spec for columns whose values can be listed."""
@@ -109,6 +112,7 @@ class _Choice(LocalSpec):
         return Chance(above, below, self.epsilon)
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class RandomizedResponse(_Choice):
     """K-ary randomised response; the report is the place of a level, 0 … K−1. K = 1 reports 0 always, and says nothing.
@@ -144,6 +148,7 @@ class RandomizedResponse(_Choice):
         return [self.own if report == code else self.other for report in range(self.size)]
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class TwoCoinResponse(_Choice):
     """The survey with two coins: heads, answer truly; tails, answer by a second toss. The report is 0 or 1.
@@ -178,6 +183,7 @@ class TwoCoinResponse(_Choice):
         return [self._chance((1, 0), (2, 0))] * 2 if code < 0 else [self.own if report == code else self.other for report in range(2)]
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class UnaryResponse(_Choice):
     """Optimised unary encoding: the report is K bits, one a level. A value without a level has no own bit.
@@ -203,6 +209,7 @@ class UnaryResponse(_Choice):
         return [self.own if bit == code else self.other for bit in range(self.size)]
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class HadamardResponse(_Choice):
     """Hadamard response: outputs form `blocks` rows of `width` cells; level x owns one block and one row of the Hadamard matrix of order `width`.
@@ -264,6 +271,7 @@ class HadamardResponse(_Choice):
         return cls(column_from_dict(record["column"]), Fraction(record["epsilon"]), record["blocks"])
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class OneBitResponse(LocalSpec):
     """One bit whose mean is linear in the value: first the value is rounded at random to an end of its range, then randomised response.
@@ -298,6 +306,7 @@ class OneBitResponse(LocalSpec):
         return [Chance((up, whole - up), (whole, whole), self.epsilon), Chance((whole - up, up), (whole, whole), self.epsilon)]
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class LaplaceResponse(LocalSpec):
     """The value on the column's grid plus Laplace noise; the report is a whole number of noise steps.
@@ -320,6 +329,7 @@ class LaplaceResponse(LocalSpec):
         return LaplaceNoise(L1(whole), scale, _refinement(scale))
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class GaussianResponse(LocalSpec):
     """The value on the column's grid plus normal noise; the report is a whole number of noise steps. `mu` is its GDP parameter.
@@ -363,15 +373,15 @@ def spec_from_dict(record: dict[str, Any]) -> Any:
 
 
 def checked_spec(spec: object) -> Any:
-    """The spec itself, if it is one of those that have a theorem (not a subclass)."""
-    if type(spec) not in LOCAL:
-        raise InvalidParameter("a spec", f"a {type(spec).__name__} is not a local mechanism", "only what is proven may leave a device", f"use one of {', '.join(kind.__name__ for kind in LOCAL)}")
-    return spec
+    """A new spec like this one, if it is one of those that have a theorem (not a subclass)."""
+    if not plain.among(type(spec), LOCAL):
+        raise InvalidParameter("a spec", f"a {plain.kind_name(spec)} is not a local mechanism", "only what is proven may leave a device", f"use one of {', '.join(kind.__name__ for kind in LOCAL)}")
+    return plain.rebuilt(spec)
 
 
 def _need(column: object, kinds: tuple[type, ...], what: str) -> None:
-    if type(column) not in kinds:
-        raise InvalidParameter(f"{what}(column)", f"a {type(column).__name__} is not declared as {', '.join(kind.__name__ for kind in kinds)}", "the possible values must be public: they set the noise", "declare the column, for example Boolean() or Real(0, 10)")
+    if not plain.among(type(column), kinds):
+        raise InvalidParameter(f"{what}(column)", f"a {plain.kind_name(column)} is not declared as {', '.join(kind.__name__ for kind in kinds)}", "the possible values must be public: they set the noise", "declare the column, for example Boolean() or Real(0, 10)")
 
 
 def _within(value: object, name: str, bounds: tuple[Fraction, Fraction]) -> Fraction:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.additive import GaussianNoise, GeometricNoise
 from discreet.sensitivity import L1, L2, Rows, Sensitivity, sensitivity_from_dict
@@ -23,6 +24,7 @@ def key_count_sensitivity(rows: Rows) -> tuple[L1, L2]:
     return L1(Fraction(sides * k)), L2(Fraction(sides * k * k))
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class ThresholdedCounts:
     """Count + noise for every key that is present, shown if it is at least `threshold` (in grid steps of the noise), in the order of the keys' texts.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.policy import Count, History, Policy
 from discreet.mechanisms.quantile_ends import QuantileEnds
 from discreet.mechanisms.range_policy import BulkSearch, EndsSearch
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Bisection:
     """Halves the grid `steps` times towards the sign change of the statistic; the last answer gets (1 − 1/growth) of the budget.

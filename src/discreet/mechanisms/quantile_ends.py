@@ -9,6 +9,7 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import fraction_text
 from discreet.mechanisms.policy import Count, History
@@ -64,6 +65,7 @@ def _tidy(share: int) -> int:
     return share >> spare << spare
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class QuantileEnds:
     """Finds the places where the centred count leaves the range that chance explains at `level`, first below the estimate, then above it.

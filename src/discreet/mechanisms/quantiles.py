@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import fraction_text, is_float
 from discreet.mechanisms.additive import GeometricNoise, LaplaceNoise
@@ -55,6 +56,7 @@ def _positive(what: str, name: str, value: object) -> None:
         raise _bad(what, f"its {name} is not a positive Fraction")
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class QuantileChoice:
     """A cell c of the grid with P(c) ∝ exp(−rate·loss(c)); the answer is (c,).
@@ -101,6 +103,7 @@ class QuantileChoice:
         return cls(_rows(record), record["a"], record["b"], Fraction(record["rate"]), record["rule"])
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class SmoothNoise:
     """x_(m) + multiplier·S·Z, rounded to 1024ths of a cell; the answer is (steps,), a whole number of 1024ths.
@@ -152,6 +155,7 @@ class SmoothNoise:
         return cls(_rows(record), record["a"], record["b"], record["law"], numbers[0], record["charged"], *numbers[1:])
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class ProposeTestRelease:
     """(1, value) if the data are stable, else (0, 0), which stands for ⊥; the value counts 2**−refinement of a cell.

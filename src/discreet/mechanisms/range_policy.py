@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.policy import Count, History
 from discreet.ranges import Bulk, Purse, Start, Talk, find_bulk, find_ends, start_from_dict, start_to_dict
@@ -52,6 +53,7 @@ def _finite(*numbers: object) -> bool:
     return all(isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number) and number >= 0 for number in numbers)
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class BulkSearch:
     """Looks for the middle of the rows and for how far they reach; `rows` is their number where it is public, else None."""
@@ -77,6 +79,7 @@ class BulkSearch:
         return cls(record["rows"])
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class EndsSearch:
     """Looks for the ends of a range to clip to, from where the bulk was found; `noise` is what the mean's noise will be, in rows, for a range of width 1."""

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import float_up, fraction_text, sqrt_up
 from discreet.mechanisms.additive import LARGEST_STEPS, SMALLEST_STEPS, AdditiveNoise, GaussianNoise, LaplaceNoise
@@ -24,6 +25,7 @@ LARGEST_UNITS = 1 << 20
 LARGEST_WEIGHT = 1 << 20
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class CountSearch:
     """Asks weighted counts one after another, each with noise for its share of the budget, until the policy stops or the units are spent.

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import LARGEST_BITS, fraction_text, is_float
 from discreet.mechanisms.additive import LARGEST_STEPS
@@ -28,6 +29,7 @@ LARGEST_THRESHOLD = 1 << 62
 STEPS = ("exponential", "permute and flip")
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class ExponentialChoice:
     """One candidate, P(j) ∝ exp(rate·score_j): the exponential mechanism (math.md B6)."""
@@ -49,6 +51,7 @@ class ExponentialChoice:
         return cls(_scores_sensitivity(record), Fraction(record["rate"]))
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class PermuteAndFlip:
     """One candidate: flip a coin of probability exp(−rate·(best − score_j)) for each, take a uniform one of those that fell heads."""
@@ -70,6 +73,7 @@ class PermuteAndFlip:
         return cls(_scores_sensitivity(record), Fraction(record["rate"]))
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
     """The candidate whose score plus two-sided geometric noise, P(k) ∝ exp(−|k|/spread), is greatest; of equal ones the first."""
@@ -91,6 +95,7 @@ class NoisyMax:
         return cls(_scores_sensitivity(record), Fraction(record["spread"]))
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class TopChoices:
     """`count` candidates one after another, each by an exponential choice or permute-and-flip among those left; the order is released."""
@@ -117,6 +122,7 @@ class TopChoices:
         return cls(_scores_sensitivity(record), Fraction(record["rate"]), record["count"], record["step"])
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class AboveThreshold:
     """Reads scores in order: 1 where score + noise ≥ threshold + noise, else 0; stops after the last of `positives` ones.

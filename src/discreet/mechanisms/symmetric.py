@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import fraction_text, is_float
 from discreet.mechanisms.additive import LARGEST_REFINEMENT, LARGEST_STEPS, SMALLEST_STEPS
 from discreet.sensitivity import Frobenius, sensitivity_from_dict
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class SymmetricGaussianNoise:
     """Symmetric normal noise (the Gaussian orthogonal ensemble): N(0, s²) on the diagonal, N(0, s²/2) off it (math.md G5)."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from discreet import plain
 from discreet.accounting import Guarantee
 from discreet.design import design_of
 from discreet.errors import InvalidParameter, shown
@@ -31,6 +32,7 @@ RESIDUAL_REACH, MEAN_REACH = 4, 8  # units of the argument to both sides, unless
 Function = Callable[[float], float]
 
 
+@plain.door
 def m_estimate(session: object, formula: str, *, spend: Guarantee, psi: Function | None = None, mean: Function | None = None, reach: int | None = None, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
     """A regression by an estimating function of your own: `psi` of the standardised residual, or `mean` of the linear predictor.
 

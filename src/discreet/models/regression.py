@@ -8,6 +8,7 @@ intervals; all of a fit's releases are in the ledger. *Validity* is stated by `R
 
 from __future__ import annotations
 
+from discreet import plain
 from discreet.accounting import Guarantee
 from discreet.design import Design, design_of
 from discreet.errors import InvalidParameter, shown
@@ -23,6 +24,7 @@ from discreet.schema import Integer, Schema
 from discreet.session import Session
 
 
+@plain.door
 def ols(session: Session, formula: str, *, spend: Guarantee, method: str = "clipped", where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
     """Least squares with residuals clipped at four scales (up to six in large samples), so that every record is bounded (regression.md §5).
 
@@ -37,16 +39,19 @@ def ols(session: Session, formula: str, *, spend: Guarantee, method: str = "clip
     return fit_moments(session, model_of(schema, formula, "ols", where), spend=spend, key=key, where=cells_where(schema, where).where)
 
 
+@plain.door
 def robust(session: Session, formula: str, *, spend: Guarantee, c: float | None = None, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
     """Huber's robust regression with Mallows weights and unknown scale (math.md H1, H2); `c` is 1.345 unless noise dominates."""
     return _fitted(session, formula, "robust" if c is None else huber_of(c), spend, where, solver, key)
 
 
+@plain.door
 def logistic(session: Session, formula: str, *, spend: Guarantee, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
     """Logistic regression of a yes/no column, or of a level: ``C(region, base="N") ~ age`` (math.md H2, E4)."""
     return _fitted(session, formula, "logistic", spend, where, solver, key)
 
 
+@plain.door
 def poisson(session: Session, formula: str, *, spend: Guarantee, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
     """Poisson regression of a count declared as ``dp.Integer(0, most)``: log of the mean is linear in the columns.
 
@@ -76,8 +81,8 @@ def huber_of(c: object) -> Huber:
 
 
 def _opened(session: Session) -> Session:
-    if not isinstance(session, Session):
-        raise InvalidParameter("session", f"a {type(session).__name__} is not a session", "questions are asked of an open session, which has a budget", "pass what data.open(budget=...) returned")
+    if type(session) is not Session:
+        raise InvalidParameter("session", f"a {plain.kind_name(session)} is not a session", "questions are asked of an open session, which has a budget", "pass what data.open(budget=...) returned")
     return session
 
 

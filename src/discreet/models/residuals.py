@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from discreet import plain
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
@@ -30,6 +31,7 @@ from discreet.session import PublicFacts, Session
 REACH = 4  # scales to both sides that are cut into bins, unless edges are given
 
 
+@plain.door
 def residuals(session: Session, fit: RegressionResult, *, spend: Guarantee, bins: int | Sequence[float] = 16, key: str | None = None) -> ResidualsResult:
     """How many rows of the session have a residual (y − η)/σ in each bin, at the coefficients and the scale of a released fit.
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from discreet import plain
 from discreet.errors import InvalidParameter, shown
 from discreet.queries.model import Model
 from discreet.queries.pieces import LevelPiece
@@ -38,6 +39,7 @@ def _radius(value: object) -> None:
         raise InvalidParameter("radius=", f"{shown(value)} is not between 1/64 and 64", "it bounds what one row adds, in half-ranges of the columns", "leave it out, or use about the square root of the number of columns")
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class GradientDescent:
     """θ ← θ − η(mean gradient + noise), `steps` times; η = step_size/λ, λ the largest curvature that the weights allow (math.md G3, G4)."""
@@ -52,6 +54,7 @@ class GradientDescent:
         _radius(self.radius)
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Newton:
     """θ ← θ − η·H̃⁻¹(mean gradient + noise) with a fresh noisy curvature H̃ a step; damping η = 1 is pure (math.md G5)."""
@@ -66,6 +69,7 @@ class Newton:
         _radius(self.radius)
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class SGD:
     """Noisy gradient steps over secret batches of about `batch` rows; the estimate is the mean of the last half of the iterates (math.md E8).

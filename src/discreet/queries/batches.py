@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.neighbors import Neighbors, Replace
 from discreet.queries.families import PSI_BITS, Family, family_from_dict, psi_bound
@@ -43,6 +44,7 @@ def plain_metric(columns: int, radius: float) -> Metric:
     return Metric(rows, 0, max(1, int(Fraction(radius) ** 2 * (1 << (2 * UNIT_BITS)))))
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class SampledGradients:
     """Sums of wψx over any rows, at any coefficients on the grid of BETA_BITS; `point` gives the start and the scale.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import Key, cell_count, key_from_dict
@@ -21,6 +22,7 @@ from discreet.schema import Encoding
 from discreet.sensitivity import Sensitivity
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class DifferenceMoments:
     """Sums of ψ(c), c the difference of two columns in units of its range, over the rows of one cell (`keys` are filters).

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.queries.tabulated import TabulatedMean, TabulatedResidual
 
@@ -48,6 +49,7 @@ class Tables:
     gain: Gains = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # what residuals are multiplied by, in units of 2**-GAIN_BITS
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Huber:
     """ψ(r) = −clip(r, ±c), ψ′ = 1 inside (math.md H1, H2); r is the residual in units of the scale σ."""
@@ -66,6 +68,7 @@ class Huber:
         return {"kind": self.kind, "c": self.c}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class SmoothHuber:
     """ψ(r) = −c·tanh(r/c), ψ′ = 1 − tanh²(r/c): a smooth Huber function; bounds are those of its table, not of H2's proof."""
@@ -84,6 +87,7 @@ class SmoothHuber:
         return {"kind": self.kind, "c": self.c}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Logistic:
     """ψ = s(η) − y, ψ′ = s(1 − s), y is 0 or 1 (math.md H2)."""
@@ -98,6 +102,7 @@ class Logistic:
         return {"kind": self.kind}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Poisson:
     """ψ = a(m) − clip((min(y, most) − m)/√m, ±c), m = min(e^η, most), a(m) the mean of the clipped part under Poisson(m).

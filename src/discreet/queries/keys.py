@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.schema import Boolean, Category, Open, Schema
 
@@ -18,6 +19,7 @@ LARGEST_CELLS = 1 << 22
 LARGEST_BINS = 1 << 12
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Levels:
     """One cell for each of the first `size` codes of a Category (or Boolean: False, True) column."""
@@ -30,6 +32,7 @@ class Levels:
         return {"kind": self.kind, "column": self.column, "size": self.size}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Bins:
     """Cells [edge_j, edge_{j+1}) of a number column's clamped value, the last one closed; outside: no cell."""
@@ -53,6 +56,7 @@ class Bins:
         return {"kind": self.kind, "column": self.column, "edges": list(self.edges)}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Subset:
     """One cell: the rows whose Category (or Boolean) code is among `codes`."""
@@ -66,6 +70,7 @@ class Subset:
         return {"kind": self.kind, "column": self.column, "codes": list(self.codes)}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Split:
     """Two cells: the rows whose Category (or Boolean) code is among `codes`, then all other rows; none is left out."""
@@ -79,6 +84,7 @@ class Split:
         return {"kind": self.kind, "column": self.column, "codes": list(self.codes)}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Between:
     """One cell: the rows whose clamped number lies in [low, high]."""

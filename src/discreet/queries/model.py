@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import sqrt_up
 from discreet.neighbors import Neighbors, Replace
@@ -40,6 +41,7 @@ RESPONSE_LIMIT = 31  # responses are int32
 LARGEST_PRODUCT, SMALLEST_PER_SCALE = 2.0**1000, 2.0**-1000  # inside float64's ordinary numbers
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Metric:
     """z = A·x with A of whole numbers; norms are taken of zq = ⌈|z| / 2**shift⌉, so that ‖zq‖² is exact and never too small.
@@ -89,6 +91,7 @@ def metric_of(matrix: npt.NDArray[np.float64], radius: float) -> Metric:
     return Metric(rows, shift, max(1, math.floor(scaled**2)))
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Point:
     """Where an estimating function is taken: β and, for residual families, the scale, as whole numbers.
@@ -133,6 +136,7 @@ def point_from_dict(record: dict[str, Any] | None) -> Point | None:
     return None if record is None else Point(tuple(int(entry) for entry in record["beta"]), record["eta_bits"], record["per_scale"])
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Model:
     """The columns of a regression, its response (None where no equation needs one) and the filters of its rows."""
@@ -187,6 +191,7 @@ class EstimatingPlan:
         return self.model.reads
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class WeightedGradient:
     """Σ w ψ z (cut to 2**cut units), then Σ ψ² weighted by `ride` (0: left out), over the rows that the filters keep.
@@ -274,6 +279,7 @@ class WeightedGradient:
         return cls(model_from_dict(record["model"]), metric_from_dict(record["metric"]), family_from_dict(record["family"]), point, record["optional"], Fraction(record["ride"]))
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class WeightedGram:
     """The upper triangle (row by row) of a weighted second moment in the metric, cut to 2**cut units.

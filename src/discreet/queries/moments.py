@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors, Replace
 from discreet.queries.keys import Key, cell_count, key_from_dict
@@ -25,6 +26,7 @@ from discreet.queries.plans import Factor, SumsPlan, Term, factor_from_dict
 from discreet.sensitivity import L1, L2, Sensitivity
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Design:
     """Weights of ψ and its proven reach: `add` ≥ sup ‖ψ(c)‖ᵖ and `same` ≥ sup ‖ψ(c) − ψ(c′)‖ᵖ, p = 1 or 2.
@@ -110,6 +112,7 @@ def variance_design(neighbors: Neighbors, *, optional: bool, norm: int) -> Desig
     return DESIGNS[f"variance{'-public' if public else ''}-l{norm}"]
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Moments:
     """Sums of ψ(c) by cells, as integers: for every cell its coordinates, one coordinate after the other."""

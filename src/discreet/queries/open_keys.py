@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import Key, cell_count, key_from_dict
@@ -53,6 +54,7 @@ class OpenPlan:
         return tuple(texts), cell
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class OpenCounts:
     """Counts of rows by the keys of one or more `Open` columns, crossed with the cells of `keys` (declared groups, filters).

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors, Replace
 from discreet.queries.keys import Key, cell_count, key_from_dict
@@ -56,6 +57,7 @@ def reach_of_a_replacement(columns: int) -> Fraction:
     return 2 * (PAIR_WEIGHT * columns + Fraction(MEAN_WEIGHT**2, PAIR_WEIGHT)) ** 2
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class PairMoments:
     """Sums of the features above over the rows of one cell (`keys` are filters), as integers."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import Key, cell_count, key_from_dict
@@ -31,6 +32,7 @@ class PartsPlan:
     test: PValue
 
 
+@plain.kept(functions=("test",))
 @dataclass(frozen=True, slots=True)
 class PartRejections:
     """The number of parts in which a test rejects at `level`.

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.queries.plans import Factor, factor_from_dict
 
@@ -25,6 +26,7 @@ LOG_RESPONSE_BITS = 19  # those whose log is taken, on 2**20 steps, by a table
 Codes = npt.NDArray[Any]
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class NumberPiece:
     """A number column on a 16-bit grid, then `transform`: (x − middle)/half for "linear"; else a table over the grid.
@@ -62,6 +64,7 @@ class NumberPiece:
         return {"kind": self.kind, "factor": self.factor.to_dict(), "transform": self.transform, "low": self.low, "high": self.high, "knots": list(self.knots), "index": self.index}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class LevelPiece:
     """A level's contrast: `values[code]` in units of UNIT (−1, 0 or 1) for each declared level; a row without a level counts 0."""
@@ -85,6 +88,7 @@ class LevelPiece:
 Piece = NumberPiece | LevelPiece
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class ModelColumn:
     """A named product of pieces."""
@@ -96,6 +100,7 @@ class ModelColumn:
         return {"name": self.name, "pieces": [piece.to_dict() for piece in self.pieces]}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Response:
     """The response: a number column's factor, its log, or (`level` given) whether a Category or Boolean column has that level.

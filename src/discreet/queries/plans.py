@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.queries.keys import Key, cell_count
 from discreet.schema import Encoding
@@ -20,6 +21,7 @@ BLOCK_ROWS = 1 << 16
 FLOAT_BITS = 52  # partial sums below 2**52 are exact in float64, in any order, with or without fused multiply-add
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Factor:
     """The code of one number column on a given encoding."""

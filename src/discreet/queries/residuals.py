@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import Key
@@ -35,6 +36,7 @@ class ResidualPlan:
         return self.model.reads
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class ResidualCounts:
     """How many rows have a residual in each of len(edges) + 1 cells; `optional` says that a row may be left out by the filters."""

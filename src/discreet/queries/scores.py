@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import LARGEST_CELLS, Key, cell_count, key_from_dict
@@ -25,6 +26,7 @@ class ScoresPlan:
     parts: tuple[SumsPlan, ...]
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Scored:
     """One candidate for each cell of `keys` (a filter has one): the number of its rows, or the sum of `factor` over them.
@@ -61,6 +63,7 @@ class Scored:
         return {"keys": [key.to_dict() for key in self.keys], "factor": None if self.factor is None else self.factor.to_dict()}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
     """The scores of all candidates of all `parts`, in order. Candidates may overlap; all are counts, or all are sums in the same unit."""

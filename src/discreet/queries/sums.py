@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import WrongColumnKind
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import Key, cell_count, key_from_dict
@@ -17,6 +18,7 @@ from discreet.schema import Category, Column, Open
 from discreet.sensitivity import L1, L2, LInf, gram_sensitivity, score_sensitivity, sum_sensitivity
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Sum:
     """Σ over the rows of each cell of the product of `term`'s codes; the empty term counts rows.
@@ -71,6 +73,7 @@ class Sum:
         return {"kind": self.kind, "keys": [key.to_dict() for key in self.keys], "term": [factor.to_dict() for factor in self.term], "optional": self.optional}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class GramMatrix:
     """Upper triangle (row by row, with the diagonal) of Σ v vᵀ, v the codes of the columns."""

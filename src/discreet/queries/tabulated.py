@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ LARGEST_SLOPE = 16 << VALUE_BITS
 LARGEST_COUNT = 10_000.0
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class TabulatedResidual:
     """ψ(r) = −table(r), r the residual in units of the scale: `values` at −reach, …, reach, KNOTS a unit, in units of 2**-VALUE_BITS.
@@ -54,6 +56,7 @@ class TabulatedResidual:
         return {"kind": self.kind, "values": list(self.values)}
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class TabulatedMean:
     """ψ = (mean(η) − y)/most for 0 ≤ y ≤ most: `values` of the mean at η = −reach, …, reach, KNOTS a unit, in units of most·2**-VALUE_BITS.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import Key, cell_count, key_from_dict
@@ -38,6 +39,7 @@ class TallyPlan:
         return (self.factor.encoding.high - self.factor.encoding.low) // self.stride + 1
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class GridCounts:
     """How many rows hold each value of a column's grid.

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
 from discreet.queries.keys import Key, key_from_dict
@@ -22,6 +23,7 @@ LEAST_BRANCHING = 4  # two gains 3 % of the noise and makes half as many numbers
 NEARLY_LEAST = 1.05
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class TreeCounts:
     """Counts of the nodes of a tree over a column's grid, level by level from the root's children down to the leaves.

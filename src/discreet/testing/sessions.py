@@ -14,5 +14,5 @@ def seeded_session(dataset: Dataset, budget: Guarantee | Ledger, seed: int | str
     `budget` opens a ledger in memory. An open Ledger may be passed instead; one that is a file refuses every debit
     of such a session (`InsecureNoise`).
     """
-    ledger = budget if isinstance(budget, Ledger) else Ledger.open(budget)
+    ledger = budget if type(budget) is Ledger else Ledger.open(budget)  # type: ignore[arg-type]
     return Session(dataset._engine, dataset.schema, dataset.neighbors, ledger, SeededSource(seed))

@@ -1,0 +1,850 @@
+"""Hostile objects for every parameter, and what must hold when one is handed in.
+
+A hostile object holds a right value and behaves otherwise: its hash changes, it equals everything or
+nothing, its text lies or fails, its number or its items are others each time, its class is not what
+it says. A trial hands one of them to one parameter of one call. It is sound if the call is refused
+with a `DiscreetError`, or ends exactly as with the plain value: the same integers from the same
+seed, the same price, nothing kept but exact built-in types. `trials` and `some` yield the trials,
+`judge` runs one.
+
+`tests/reliability/test_hostile_objects.py` runs a part of them, `benchmarks/hostile.py` all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import discreet as dp
+from discreet import accounting, client
+from discreet.accounting import Price
+from discreet.client_gradients import LocalGradients
+from discreet.estimators import questions
+from discreet.ledger import Ledger
+from discreet.mechanisms import local as local_specs
+from discreet.mechanisms.gradient_requests import GradientRequest
+from discreet.queries import Between, Bins, Factor, GridCounts, Levels, Moments, Split, Subset, Sum
+from discreet.queries.moments import DESIGNS
+from discreet.release import Asked
+from discreet.schema import Encoding, Schema
+from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
+from discreet.testing import seeded_session
+
+# -- hostile objects ----------------------------------------
+
+_TURN = [0]
+
+
+def turn() -> int:
+    """A number that is never the same."""
+    _TURN[0] += 1
+    return _TURN[0]
+
+
+def fails(*_: Any, **__: Any) -> Any:
+    raise RuntimeError("a hostile object fails")
+
+
+def _alternating(*_: Any) -> bool:
+    return turn() % 2 == 0
+
+
+EVERYWHERE: dict[str, dict[str, Any]] = {
+    "hash changes": {"__hash__": lambda self: turn()},
+    "hash changes now and then": {"__hash__": lambda self: 0 if turn() % 3 else turn()},
+    "hash changes, equals nothing": {
+        "__hash__": lambda self: turn(),
+        "__eq__": lambda self, other: False,
+        "__ne__": lambda self, other: True,
+    },
+    "equals everything": {
+        "__eq__": lambda self, other: True,
+        "__ne__": lambda self, other: False,
+        "__hash__": lambda self: 0,
+    },
+    "equals now and then": {
+        "__eq__": _alternating,
+        "__ne__": _alternating,
+        "__hash__": lambda self: turn() % 2,
+    },
+    "hash fails": {"__hash__": fails, "__eq__": fails},
+    "text lies": {
+        "__str__": lambda self: "else",
+        "__repr__": lambda self: "0.001",
+        "__format__": lambda self, spec: f"turn {turn()}",
+    },
+    "text fails": {"__str__": fails, "__repr__": fails, "__format__": fails},
+    "class is another": {"__class__": property(lambda self: str)},
+    "class fails": {"__class__": property(fails)},
+    "adapts for SQLite": {
+        "__conform__": lambda self, protocol: f"other {turn()}",
+        "__hash__": lambda self: turn(),
+        "__eq__": lambda self, other: False,
+    },
+    "pickles as another": {
+        "__reduce_ex__": lambda self, protocol: (int, (turn(),)),
+        "__reduce__": lambda self: (int, (turn(),)),
+    },
+    "is false": {"__bool__": lambda self: False, "__len__": lambda self: turn() % 3},
+    "attributes fail": {"__getattr__": fails},
+}
+_COMPARED = {name: lambda self, other: True for name in ("__lt__", "__le__", "__gt__", "__ge__")}
+_NUMBER: dict[str, dict[str, Any]] = {
+    "number changes": {
+        "__float__": lambda self: float(turn()),
+        "__int__": lambda self: turn(),
+        "__index__": lambda self: turn(),
+        "__trunc__": lambda self: turn(),
+        "__round__": lambda self, *_: turn(),
+        "__floor__": lambda self: turn(),
+        "__ceil__": lambda self: turn(),
+    },
+    "number is huge": {
+        "__float__": lambda self: 1e300,
+        "__int__": lambda self: 10**18,
+        "__index__": lambda self: 10**18,
+    },
+    "compares as it likes": {
+        **_COMPARED,
+        "__eq__": lambda self, other: False,
+        "__hash__": lambda self: turn(),
+    },
+    "arithmetic lies": {
+        name: lambda self, *_: 0
+        for name in (
+            "__mul__",
+            "__rmul__",
+            "__add__",
+            "__radd__",
+            "__sub__",
+            "__rsub__",
+            "__truediv__",
+            "__pow__",
+            "__neg__",
+            "__abs__",
+        )
+    },
+    "parts lie": {
+        name: property(lambda self: turn()) for name in ("numerator", "denominator", "real", "imag")
+    },
+}
+_ITEMS: dict[str, dict[str, Any]] = {
+    "goes through others": {"__iter__": lambda self: iter([turn()])},
+    "length changes": {"__len__": lambda self: turn() % 5},
+    "members change": {
+        "__getitem__": lambda self, place: turn(),
+        "__contains__": lambda self, member: True,
+        "index": lambda self, member: 0,
+    },
+    "going through fails": {"__iter__": fails, "__len__": fails, "__getitem__": fails},
+}
+_OF_TEXT: dict[str, dict[str, Any]] = {
+    "text methods lie": {
+        name: lambda self, *_: True
+        for name in ("isprintable", "startswith", "endswith", "isidentifier")
+    }
+    | {"__len__": lambda self: 1},
+    "text is encoded otherwise": {
+        "encode": lambda self, *_: b"else",
+        "strip": lambda self, *_: "0",
+        "__add__": lambda self, other: "else",
+        "join": fails,
+        "split": fails,
+    },
+}
+_OF_MAPPINGS: dict[str, dict[str, Any]] = {
+    "items change": {
+        "items": lambda self: [(f"c{turn()}", turn())],
+        "keys": lambda self: [f"c{turn()}"],
+        "values": lambda self: [turn()],
+    },
+    "gets others": {"get": lambda self, *_: turn(), "pop": fails, "copy": fails},
+    "items fail": {"items": fails, "keys": fails, "values": fails},
+}
+_OF_ARRAYS: dict[str, dict[str, Any]] = {
+    "array changes": {
+        "__array__": lambda self, *_, **__: np.array([turn()]),
+        "tolist": lambda self: [turn()],
+        "astype": fails,
+        "item": fails,
+        "copy": fails,
+    },
+    "array functions fail": {
+        "__array_ufunc__": fails,
+        "__array_function__": fails,
+        "__array_finalize__": lambda self, other: None,
+    },
+}
+BEHAVIOURS: dict[type, dict[str, dict[str, Any]]] = {
+    str: EVERYWHERE | _ITEMS | _OF_TEXT,
+    int: EVERYWHERE | _NUMBER,
+    float: EVERYWHERE | _NUMBER,
+    Fraction: EVERYWHERE | _NUMBER,
+    Decimal: EVERYWHERE | _NUMBER,
+    list: EVERYWHERE | _ITEMS,
+    tuple: EVERYWHERE | _ITEMS,
+    dict: EVERYWHERE | _ITEMS | _OF_MAPPINGS,
+    np.ndarray: EVERYWHERE | _ITEMS | _OF_ARRAYS,
+}
+
+
+def _instance(kind: type, value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.view(kind)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        made = object.__new__(kind)
+        for one in dataclasses.fields(value):
+            object.__setattr__(made, one.name, getattr(value, one.name))
+        return made
+    made = kind.__new__(kind, value)
+    if isinstance(value, (list, dict)):
+        type(value).__init__(made, value)
+    return made
+
+
+class Posing:
+    """An object of no kind at all that says it is of the kind of `value`."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    @property
+    def __class__(self) -> Any:  # type: ignore[override]
+        return type(self._value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "_value"), name)
+
+
+class Shifting(Mapping[Any, Any]):
+    """A mapping of its own kind, which shows other items each time after the first."""
+
+    def __init__(self, value: dict[Any, Any]) -> None:
+        self._value, self._seen = value, 0
+
+    def __getitem__(self, name: Any) -> Any:
+        return self._value[name] if self._seen < 2 else turn()
+
+    def __iter__(self) -> Iterator[Any]:
+        self._seen += 1
+        return iter(self._value) if self._seen < 2 else iter([f"c{turn()}"])
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+
+def hostile(value: Any, deep: bool = True) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """(name, maker) of hostile objects that hold `value`."""
+    yield "poses as the kind", lambda: Posing(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        yield from _hostile_specification(value)
+        return
+    kind = next((known for known in BEHAVIOURS if type(value) is known), None)
+    if kind is None:
+        return
+    for name, members in BEHAVIOURS[kind].items():
+        slots = {} if issubclass(kind, (int, tuple, np.ndarray)) else {"__slots__": ()}
+        made = type("Hostile", (kind,), {**slots, **members})
+        yield name, lambda made=made: _instance(made, value)  # type: ignore[misc]
+    if kind is dict:
+        yield "a mapping of its own kind", lambda: Shifting(value)
+    if kind in (list, tuple, dict) and deep and value:
+        for name, maker in _hostile_members(value, kind):
+            yield name, maker
+
+
+def _hostile_members(value: Any, kind: type) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Plain containers of hostile members (and of hostile names)."""
+    if kind is dict:
+        key = next(iter(value))
+        for name, make in hostile(key, deep=False):
+            if "hash fails" not in name and "class" not in name:
+                yield f"a name: {name}", partial(_with_key, value, key, make)
+        for name, make in hostile(value[key], deep=False):
+            yield f"an item: {name}", lambda make=make: {**value, key: make()}  # type: ignore[misc]
+        return
+    for name, make in hostile(value[0], deep=False):
+        yield f"a member: {name}", partial(_with_member, value, kind, make)
+
+
+def _with_member(value: Any, kind: Any, make: Callable[[], Any]) -> Any:
+    return kind([make(), *value[1:]])
+
+
+def _with_key(value: dict[Any, Any], key: Any, make: Callable[[], Any]) -> dict[Any, Any]:
+    return {make(): value[key], **{name: held for name, held in value.items() if name != key}}
+
+
+def _hostile_specification(value: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    kind = type(value)
+    lying: dict[str, dict[str, Any]] = {
+        "a subclass": {},
+        "a subclass that equals everything": {
+            "__eq__": lambda self, other: True,
+            "__hash__": lambda self: 0,
+        },
+        "a subclass whose hash changes": {"__hash__": lambda self: turn()},
+        "a subclass whose record lies": {"to_dict": lambda self: {"kind": "else"}},
+        "a subclass whose attributes change": {
+            "__getattribute__": lambda self, name: (
+                turn() if turn() % 3 == 0 else object.__getattribute__(self, name)
+            )
+        },
+        "a subclass whose class is another": {"__class__": property(lambda self: kind)},
+    }
+    for reads in (2, 7, 12, 25):
+        lying[f"a subclass that changes its mind after {reads} reads"] = {
+            "__getattribute__": _changing_its_mind(value, reads)
+        }
+    for name, members in lying.items():
+        made = type(kind.__name__, (kind,), {"__slots__": (), **members})
+        yield name, lambda made=made: _instance(made, value)  # type: ignore[misc]
+    for one in dataclasses.fields(value):
+        for name, make in hostile(getattr(value, one.name), deep=False):
+            yield (
+                f"{one.name} smuggled in: {name}",
+                lambda make=make, one=one: _smuggled(value, one.name, make()),
+            )  # type: ignore[misc]
+
+
+def _changing_its_mind(value: Any, reads: int) -> Callable[[Any, str], Any]:
+    """Fields are right for a while, and something else from then on."""
+    names, seen = {one.name for one in dataclasses.fields(value)}, [0]
+
+    def read(self: Any, name: str) -> Any:
+        seen[0] += name in names
+        return turn() if name in names and seen[0] > reads else object.__getattribute__(self, name)
+
+    return read
+
+
+def _smuggled(value: Any, name: str, other: Any) -> Any:
+    made = _instance(type(value), value)
+    object.__setattr__(made, name, other)
+    return made
+
+
+# -- calls ----------------------------------------
+
+SCHEMA: dict[str, Any] = {
+    "x": dp.Real(0, 100),
+    "y": dp.Real(-10, 10),
+    "k": dp.Integer(0, 7),
+    "b": dp.Boolean(),
+    "c": dp.Category(["N", "S", "E"]),
+    "d": dp.Category(["N", "S"], missing="N"),
+}
+ROWS = 60
+SECRETS = ("73.195", "4.4179", "planted")
+CELLS: dict[str, list[Any]] = {
+    "x": [73.19573125, 4.417911, *[1.5 * row for row in range(ROWS - 2)]],
+    "y": [row % 20 - 9.5 for row in range(ROWS)],
+    "k": [row % 8 for row in range(ROWS)],
+    "b": [row % 3 == 0 for row in range(ROWS)],
+    "c": ["planted-7731", *["NSE"[row % 3] for row in range(ROWS - 1)]],
+    "d": ["NS"[row % 2] for row in range(ROWS)],
+}
+GAUSSIAN, PURE = dp.GDP(0.5), dp.PureDP(0.5)
+BUDGET = dp.ApproxDP(1e5, 0.1)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call with right arguments; where it `asks`, it is paid for, and a key makes it repeatable."""
+
+    name: str
+    run: Callable[[Any, dict[str, Any]], Any]
+    arguments: dict[str, Any]
+    asks: bool = False
+    relation: Any = dp.AddRemove()  # noqa: RUF009
+
+
+def _asking(function: Any, relation: Any = None, **arguments: Any) -> Call:
+    named = {"spend": GAUSSIAN, "key": "asked once", **arguments}
+
+    def run(session: Any, given: dict[str, Any]) -> Any:
+        return function(session, **given)
+
+    return Call(
+        function.__name__, run, named, True, dp.AddRemove() if relation is None else relation
+    )
+
+
+def estimator_calls() -> list[Call]:
+    """Every public function that asks a session, small and quick."""
+    rows = dp.Replace()
+    return [
+        _asking(dp.count, where={"c": "N", "x": (0, 50)}),
+        _asking(dp.sum, column="k"),
+        _asking(dp.mean, column="x", where={"b": True}),
+        _asking(dp.variance, column="y"),
+        _asking(dp.proportion, column="c", level="N"),
+        _asking(dp.histogram, column="x", bins=[0.0, 10.0, 100.0]),
+        _asking(dp.histogram, column="y", bins=4),
+        _asking(dp.histogram, column="x", bins=np.array([0.0, 50.0, 100.0])),
+        _asking(dp.table, by=["c", "b"]),
+        _asking(dp.table, column="k", by={"x": [0.0, 50.0, 100.0]}),
+        _asking(dp.ecdf, column="k", points=4),
+        _asking(dp.density, column="x", bins=4),
+        _asking(
+            dp.select, candidates={"low": {"x": (0, 10)}, "north": {"c": "N"}}, method="exponential"
+        ),
+        _asking(dp.mode, column="c"),
+        _asking(dp.top, candidates="c", k=2),
+        _asking(dp.above_threshold, questions=[{"c": "N"}, {"b": True}], threshold=3, positives=1),
+        _asking(dp.covariance, columns=["x", "y"]),
+        _asking(dp.correlation, columns=("x", "y")),
+        _asking(dp.median, column="k"),
+        _asking(dp.quantile, column="k", q=0.25),
+        _asking(dp.quantiles, column="k", qs=[0.25, 0.5]),
+        _asking(dp.iqr, column="k"),
+        _asking(dp.mad, column="k"),
+        _asking(dp.truncated_mean, column="x", bound=100.0),
+        _asking(dp.proportion_test, column="b", null=0.5, alternative="two-sided", relation=rows),
+        _asking(dp.compare, column="b", by="d"),
+        _asking(dp.independence_test, first="c", second="b"),
+        _asking(dp.goodness_of_fit, column="d", expected=[0.5, 0.5]),
+        _asking(dp.rank_test, column="x", by="d", bins=4),
+        _asking(dp.mean_test, column="x", null=50.0),
+        _asking(dp.compare_means, column="x", by="d"),
+        _asking(dp.paired_test, first="x", second="y", null=0.0),
+        _asking(dp.subsample_test, test=_rejects, columns=["x"], parts=4, inner=0.25),
+    ]
+
+
+def slow_calls() -> list[Call]:
+    """Procedures of several releases, and a plan."""
+    return [
+        Call(
+            "plan",
+            lambda session, given: dp.plan(**given),
+            {"epsilon": 1.0, "delta": 1e-6, "steps": 10, "noise": "laplace", "accountant": "pld"},
+        ),
+        _asking(dp.ols, formula="y ~ x", relation=dp.Replace(), spend=dp.GDP(5.0)),
+        _asking(dp.unbounded_mean, column="x", spend=dp.GDP(5.0)),
+        _asking(dp.location, column="x", spend=dp.GDP(5.0)),
+    ]
+
+
+def _rejects(x: Any) -> float:
+    return 0.0  # in every part, whichever rows fall in it: parts are random, and no seed fixes them
+
+
+def ledger_calls() -> list[Call]:
+    """The account's own methods, called on the session's ledger."""
+    price = Price(mu_squared=Fraction(1, 100))
+    request = {"query": {"kind": "sum"}, "list": [1, 2.5, "a"]}
+
+    def debit(session: Any, given: dict[str, Any]) -> Any:
+        paid = session.ledger.debit(**given)
+        return session.ledger.store(
+            given["key"], lambda: json.dumps({"paid": paid.number})
+        ), session.ledger.entries()[1].request
+
+    def reserve(session: Any, given: dict[str, Any]) -> Any:
+        return session.ledger.reserve(given["price"], key=given["key"]).remaining().exact()
+
+    def close(session: Any, given: dict[str, Any]) -> Any:
+        session.ledger.reserve(price, key="aside")
+        first, second = (
+            session.ledger.close_reservation(given["reservation"]),
+            session.ledger.close_reservation(given["reservation"]),
+        )
+        return (
+            first.exact(),
+            second.exact(),
+            session.ledger.left_in(given["reservation"]).exact(),
+            session.ledger.remaining().exact(),
+        )
+
+    def inside(session: Any, given: dict[str, Any]) -> Any:
+        session.ledger.reserve(price, key="aside")
+        return session.ledger.debit(
+            key="inside", request=request, price=price, reservation=given["reservation"]
+        ).amounts.exact()
+
+    def set_aside(session: Any, given: dict[str, Any]) -> Any:
+        return (
+            session.reserve(given["spend"], delta=given["delta"], key=given["key"])
+            .remaining()
+            .exact()
+        )
+
+    def released(session: Any, given: dict[str, Any]) -> Any:
+        return session.release(given["question"], key=given["key"])
+
+    def opened(session: Any, given: dict[str, Any]) -> Any:
+        ledger = Ledger.open(given["budget"], pure=given["pure"], delta0=given["delta0"])
+        return ledger.box, ledger.budget
+
+    question = questions.mean_question(fresh_session(dp.AddRemove()).public, "x", spend=GAUSSIAN)
+    return [
+        Call("Ledger.debit", debit, {"key": "asked once", "request": request, "price": price}),
+        Call("Ledger.reserve", reserve, {"price": [price, price], "key": "aside"}),
+        Call("Ledger.reserve one", reserve, {"price": price, "key": "aside"}),
+        Call("Ledger.close_reservation", close, {"reservation": "aside"}),
+        Call("Ledger.debit inside", inside, {"reservation": "aside"}),
+        Call(
+            "Ledger.how_many",
+            lambda session, given: session.ledger.how_many(given["price"]),
+            {"price": price},
+        ),
+        Call(
+            "Ledger.spent_guarantee",
+            lambda session, given: session.ledger.spent_guarantee(given["delta"]),
+            {"delta": 1e-6},
+        ),
+        Call(
+            "Ledger.replay",
+            lambda session, given: (
+                session.ledger.replay(given["accountant"], delta=given["delta"]).epsilon
+            ),
+            {"accountant": "gdp", "delta": 1e-6},
+        ),
+        Call(
+            "Session.reserve", set_aside, {"spend": GAUSSIAN, "delta": Fraction(0), "key": "aside"}
+        ),
+        Call("Session.release", released, {"question": question, "key": "asked once"}, True),
+        Call(
+            "Session.price",
+            lambda session, given: session.price(given["question"]),
+            {"question": question},
+        ),
+        Call(
+            "Ledger.open", opened, {"budget": dp.ApproxDP(1.0, 1e-6), "pure": 0.5, "delta0": 1e-7}
+        ),
+    ]
+
+
+def other_calls() -> list[Call]:
+    """Declarations, guarantees and devices."""
+    spec = client.RandomizedResponse(dp.Category(["a", "b", "c"]), 1)
+
+    def declared(session: Any, given: dict[str, Any]) -> Any:
+        data = dp.from_arrays(CELLS, **given)
+        return data.schema.to_dict(), data.neighbors, seeded_session(data, BUDGET, 1).public.count
+
+    def reported(session: Any, given: dict[str, Any]) -> Any:
+        record = json.loads(client.report(given["spec"], "a"))
+        return {**record, "answer": 0}
+
+    def gradient(session: Any, given: dict[str, Any]) -> Any:
+        record = LocalGradients(given["mu"], given["rounds"]).report(
+            given["x"], given["y"], given["request"]
+        )
+        return {**record, "integers": len(record["integers"])}
+
+    def call(function: Any, **arguments: Any) -> Call:
+        return Call(function.__name__, lambda session, given: function(**given), arguments)
+
+    return [
+        Call(
+            "from_arrays",
+            declared,
+            {
+                "schema": {"x": dp.Real(0, 100), "c": dp.Category(["N", "S"])},
+                "neighbors": dp.Replace(unit="k", max_rows=3),
+            },
+        ),
+        call(dp.explain, guarantee=dp.ApproxDP(1.0, 1e-6), false_alarm=0.05, delta=1e-6),
+        Call(
+            "compose",
+            lambda session, given: dp.compose(given["first"], given["second"]),
+            {"first": dp.GDP(0.5), "second": dp.PureDP(1.0)},
+        ),
+        call(
+            dp.rows_needed,
+            spend=GAUSSIAN,
+            width=2.0,
+            standard_deviation=5.0,
+            low=0.0,
+            high=100.0,
+            level=0.95,
+        ),
+        Call("report", reported, {"spec": spec}),
+        Call(
+            "read_spec",
+            lambda session, given: client.read_spec(given["text"]),
+            {"text": json.dumps(spec.to_dict())},
+        ),
+        Call(
+            "LocalGradients.report",
+            gradient,
+            {
+                "mu": 1.0,
+                "rounds": 3,
+                "x": [1.0, 2.0],
+                "y": 1.0,
+                "request": GradientRequest(1, (0.5, 0.25)),
+            },
+        ),
+        Call(
+            "from_json",
+            lambda session, given: dp.from_json(given["text"]),
+            {
+                "text": dp.mean(
+                    fresh_session(dp.AddRemove()), "x", spend=GAUSSIAN, key="k"
+                ).to_json()
+            },
+        ),
+        Call(
+            "preview",
+            lambda session, given: (
+                dp.preview(
+                    session,
+                    dp.mean,
+                    given["column"],
+                    spend=given["spend"],
+                    assume=given["assume"],
+                    level=given["level"],
+                ).width
+            ),
+            {"column": "x", "spend": GAUSSIAN, "assume": dp.Assumptions(rows=100), "level": 0.9},
+        ),
+    ]
+
+
+def specifications() -> list[Any]:
+    """One of each kind of specification whose fields a caller can give."""
+    grid = SCHEMA["x"].encoding()
+    factor, levels = Factor("x", grid), Levels("c", 3)
+    public = fresh_session(dp.AddRemove()).public
+    asked = [
+        questions.histogram_question(public, "c", spend=PURE),
+        questions.mean_question(public, "x", spend=GAUSSIAN),
+        questions.mean_question(public, "x", spend=PURE),
+    ]
+    return [
+        *SCHEMA.values(),
+        dp.Open(),
+        Encoding(0.5, 2.0, -1, 1),
+        grid,
+        dp.Replace(),
+        dp.Replace(unit="id", max_rows=3),
+        dp.AddRemove(unit="id", max_rows=2),
+        dp.GDP(0.5),
+        dp.PureDP(1.0),
+        dp.ApproxDP(1.0, 1e-6),
+        dp.ZCDP(0.25),
+        dp.RDP((2.0, 4.0), (0.1, 0.2)),
+        Price(epsilon=Fraction(1, 2), delta=Fraction(1, 10**6)),
+        L1(Fraction(3)),
+        L2(Fraction(5)),
+        Frobenius(2, Fraction(7)),
+        LInf(Fraction(1), True),
+        Rows(2, "replaced"),
+        OneRow(Fraction(1), "replaced", 10),
+        levels,
+        Bins("x", (0.0, 1.0, 2.0)),
+        Subset("c", (0, 1)),
+        Split("c", (0,)),
+        Between("x", 0.0, 1.0),
+        factor,
+        Sum((levels,), (factor,), True),
+        GridCounts((), factor, False),
+        Moments((), factor, DESIGNS["mean-add-l2"], False),
+        Asked("mean", "x", ("c",), (("a", "b"),), "x is 1", (0.5, 1.0)),
+        *(one.mechanism for one in asked),
+        *(one.query for one in asked),
+        GradientRequest(1, (0.5, 0.25)),
+        dp.GradientDescent(steps=5),
+        dp.Newton(steps=2),
+        dp.SGD(),
+        dp.Assumptions(rows=10.0),
+        local_specs.RandomizedResponse(SCHEMA["c"], Fraction(1)),
+        local_specs.UnaryResponse(SCHEMA["c"], Fraction(1)),
+        local_specs.LaplaceResponse(SCHEMA["x"], Fraction(1)),
+        local_specs.GaussianResponse(SCHEMA["x"], mu=Fraction(1)),
+        local_specs.OneBitResponse(SCHEMA["x"], Fraction(1)),
+        local_specs.HadamardResponse(SCHEMA["c"], Fraction(1)),
+    ]
+
+
+def _making(kind: type) -> Callable[[Any, dict[str, Any]], Any]:
+    return lambda session, given: kind(**given)
+
+
+def specification_calls() -> list[Call]:
+    calls = []
+    for value in specifications():
+        arguments = {
+            one.name: getattr(value, one.name) for one in dataclasses.fields(value) if one.init
+        }
+        calls.append(Call(type(value).__name__, _making(type(value)), arguments))
+    calls.append(
+        Call(
+            "Schema",
+            lambda session, given: Schema(given["columns"]).to_dict(),
+            {"columns": {"x": dp.Real(0, 1), "c": dp.Category(["N"])}},
+        )
+    )
+    calls.append(
+        Call(
+            "price_of_spend",
+            lambda session, given: accounting.price_of_spend(given["spend"], box=given["box"]),
+            {"spend": GAUSSIAN, "box": Price(mu_squared=Fraction(1))},
+        )
+    )
+    return calls
+
+
+# -- trials ----------------------------------------
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One hostile object for one parameter of one call."""
+
+    call: Call
+    parameter: str
+    behaviour: str
+    make: Callable[[], Any] = field(compare=False)
+
+
+@dataclass
+class Counts:
+    """What was seen in all trials; everything but `objects` must stay 0."""
+
+    objects: int = 0
+    leaks: int = 0
+    raw_errors: int = 0
+    double_answers: int = 0
+    overspent: int = 0
+    refused: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def sound(self) -> bool:
+        return self.leaks == self.raw_errors == self.double_answers == self.overspent == 0
+
+    def line(self) -> str:
+        names = ("objects", "leaks", "raw_errors", "double_answers", "overspent")
+        return " ".join(f"{name}={getattr(self, name)}" for name in names)
+
+
+def trials(calls: list[Call]) -> Iterator[Trial]:
+    for call in calls:
+        for name, value in call.arguments.items():
+            for behaviour, make in hostile(value):
+                yield Trial(call, name, behaviour, make)
+
+
+_DATA: dict[str, Any] = {}
+
+
+def fresh_session(relation: Any) -> Any:
+    """A session whose noise repeats, with a new ledger."""
+    data = _DATA.setdefault(str(relation), dp.from_arrays(CELLS, schema=SCHEMA, neighbors=relation))
+    return seeded_session(data, Ledger.open(BUDGET, pure=1e4, delta0=0.01), 7)
+
+
+def settled(outcome: Any) -> Any:
+    """An outcome as nested tuples of exact built-in types; what is of another kind is `hostile`."""
+    kind = type(outcome)
+    if outcome is None or kind in (str, int, bool, float, Fraction, Decimal, bytes):
+        return (kind.__name__, outcome if not (kind is float and math.isnan(outcome)) else "nan")
+    if kind in (list, tuple):
+        return tuple(settled(member) for member in outcome)
+    if kind in (dict,):
+        return tuple((settled(name), settled(held)) for name, held in outcome.items())
+    if kind is np.ndarray:
+        return settled(outcome.tolist())
+    if hasattr(outcome, "releases") and not isinstance(outcome, type):
+        return tuple(settled(one) for one in outcome.releases)
+    if kind is dp.Release:
+        left_out = ("entry_hash", "key", "query", "mechanism")
+        return tuple(
+            (one.name, settled(getattr(outcome, one.name)))
+            for one in dataclasses.fields(outcome)
+            if one.name not in left_out
+        )
+    if kind.__module__.startswith("discreet.") and dataclasses.is_dataclass(outcome):
+        return (
+            kind.__name__,
+            *(
+                (one.name, settled(getattr(outcome, one.name)))
+                for one in dataclasses.fields(outcome)
+                if one.repr
+            ),
+        )
+    if isinstance(outcome, np.generic):
+        return settled(outcome.item())
+    return ("hostile", kind.__name__)
+
+
+_RIGHT: dict[int, tuple[Any, Any]] = {}
+
+
+def _right(call: Call) -> tuple[Any, Any]:
+    """The outcome with plain values, and what it cost."""
+    if id(call) not in _RIGHT:
+        session = fresh_session(call.relation)
+        outcome = call.run(session, dict(call.arguments))
+        _RIGHT[id(call)] = settled(outcome), session.ledger.spent()
+        assert "hostile" not in str(_RIGHT[id(call)][0]), call.name
+    return _RIGHT[id(call)]
+
+
+def judge(trial: Trial, counts: Counts) -> None:
+    """Run one trial and add what was wrong with it."""
+    call, (right, price) = trial.call, _right(trial.call)
+    session = fresh_session(call.relation)
+    counts.objects += 1
+    try:
+        outcome = settled(call.run(session, {**call.arguments, trial.parameter: trial.make()}))
+    except dp.DiscreetError as error:
+        counts.refused += 1
+        if any(secret in str(error) for secret in SECRETS):
+            _note(counts, trial, "leaks", "a private value in an error")
+        outcome = None
+    except Exception as error:
+        _note(counts, trial, "raw_errors", f"{type(error).__name__}: {str(error)[:120]}")
+        return
+    if outcome is not None and outcome != right:
+        _note(counts, trial, "leaks", f"another outcome: {str(outcome)[:300]}")
+    spent = session.ledger.spent()
+    if outcome is not None and not price.fits(spent):
+        _note(counts, trial, "leaks", "answered below its price")
+    if not spent.fits(price) or not session.ledger.verify():
+        _note(counts, trial, "overspent", f"{spent} instead of {price}")
+    if call.asks and outcome is not None:
+        try:
+            again = settled(call.run(session, dict(call.arguments)))
+        except dp.DiscreetError:  # the key is bound to another question
+            again = None
+        if again != outcome or session.ledger.spent() != spent:
+            _note(
+                counts,
+                trial,
+                "double_answers",
+                "the same question under the same key was answered or charged anew",
+            )
+
+
+def _note(counts: Counts, trial: Trial, what: str, text: str) -> None:
+    setattr(counts, what, getattr(counts, what) + 1)
+    counts.notes.append(f"{what}: {trial.call.name}({trial.parameter}=…) {trial.behaviour}: {text}")
+
+
+def some(calls: list[Call], stride: int) -> Iterator[Trial]:
+    """One trial in `stride`, of every parameter of every call at least one."""
+    place = 0
+    for call in calls:
+        for name, value in call.arguments.items():
+            made = [Trial(call, name, behaviour, make) for behaviour, make in hostile(value)]
+            chosen = made[place % stride :: stride] or made[:1]
+            place += 1
+            yield from chosen
+
+
+def quick_calls() -> list[Call]:
+    return [*estimator_calls(), *ledger_calls(), *other_calls(), *specification_calls()]
