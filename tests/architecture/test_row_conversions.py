@@ -179,10 +179,8 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     },
     ("engines/arrow_cells.py", "ArrowTexts.labelled"): {
         "array": "the field of that name: the column itself",
-        "astype": "unsigned indices of a dictionary, whose type is public",
         "dictionary_encode": "labels are names of equal texts: what a text is read as does not "
         "depend on its label",
-        "to_numpy": "whole numbers of one type, no nulls among them",
     },
     ("engines/arrow_cells.py", "ArrowTexts.numbers"): {
         "array": "numbers of distinct texts, one float each",
@@ -195,6 +193,11 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     },
     ("engines/arrow_cells.py", "_listed_texts"): {
         "array": "declared levels, not cells",
+    },
+    ("engines/arrow_cells.py", "_places"): {
+        "asarray": "whole numbers of one type",
+        "cast": "unsigned indices of a dictionary, whose type is public",
+        "to_numpy": "whole numbers of one type, no nulls among them",
     },
     ("engines/arrow_cells.py", "_small_steps"): {
         "asarray": "the mask of missing cells",

@@ -115,7 +115,6 @@ def reference_tally(rows, plan, schema, neighbors):
         if cell_of(row, plan.keys, schema) == 0:
             grid = plan.factor.encoding
             steps = code(clamped(row[plan.factor.column], schema[plan.factor.column]), grid) - grid.low
-            assert steps % plan.stride == 0
             found[steps // plan.stride] = found.get(steps // plan.stride, 0) + 1
     return dict(sorted(found.items()))
 
@@ -185,6 +184,10 @@ def mix(value):
     return (value * value + value * MULTIPLIER + INCREMENT) % PRIME
 
 
+def whole_text(unit):
+    return "large" if isinstance(unit, float) and abs(unit) >= 2.0**63 else str(math.floor(unit))
+
+
 def bounded(rows, schema, neighbors):
     if neighbors.unit is None:
         return rows
@@ -195,7 +198,7 @@ def bounded(rows, schema, neighbors):
             units.setdefault(unit, []).append(row)
     kept = []
     for unit, own in units.items():
-        text = unit if isinstance(unit, str) else str(math.floor(unit))
+        text = unit if isinstance(unit, str) else ("true" if unit else "false") if isinstance(unit, bool) else whole_text(unit)
         seed = text_hash(text)
         copies, order = {}, []
         for row in own:

@@ -139,9 +139,7 @@ class ArrowTexts:
         """A label 0, 1, … for each cell (−1: missing) and each label's text (None: it is not UTF-8), each text once."""
         listed = pa.types.is_dictionary(self.array.type)
         encoded = self.array if listed else self.array.dictionary_encode()
-        indices = encoded.indices.fill_null(-1) if encoded.indices.null_count else encoded.indices
-        labels = indices.to_numpy(zero_copy_only=False)
-        return distinct_texts(labels if labels.dtype.kind == "i" else labels.astype(np.int64), python_cells(encoded.dictionary))
+        return distinct_texts(_places(encoded), python_cells(encoded.dictionary))
 
     def find(self, texts: Sequence[str]) -> Labels:
         """The place of each cell's text among `texts`, which are all different; −1 for none."""
@@ -150,9 +148,7 @@ class ArrowTexts:
         found = pc.index_in(cells, value_set=_listed_texts(tuple(texts), cells.type), skip_nulls=True).fill_null(-1).to_numpy(zero_copy_only=False)
         if not listed:
             return np.asarray(found)
-        indices = self.array.indices
-        places = (indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False)
-        return np.asarray(np.append(found, np.int32(-1)).take(places, mode="wrap"))  # −1 is the last one
+        return np.asarray(np.append(found, np.int32(-1)).take(_places(self.array), mode="wrap"))  # −1 is the last one
 
     def numbers(self) -> Floats:
         """Each cell by the decimal grammar of `schema.text_number`, NaN where it is missing or no number.
@@ -175,6 +171,14 @@ class ArrowTexts:
             numbers = numbers.copy()
             numbers[odd] = [_number(text) for text in python_cells(self.array.take(pa.array(odd)))]
         return numbers
+
+
+def _places(encoded: Any) -> Labels:
+    """The place in its dictionary of each cell of an Arrow array, −1 for a missing one."""
+    indices = encoded.indices
+    if not pa.types.is_signed_integer(indices.type):
+        indices = indices.cast(pa.int64())
+    return np.asarray((indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -173,7 +173,7 @@ class FileEngine:
 
     # ── passes ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _fold(self, names: Sequence[str], start: Callable[[], State], add: Callable[[State, int, MemoryEngine], object], *, rows: int = BATCH_ROWS, bounded: bool = True) -> list[State]:
+    def _fold(self, names: Sequence[str], start: Callable[[], State], add: Callable[[State, int, MemoryEngine], object], *, rows: int | None = None, bounded: bool = True) -> list[State]:
         """add(state, number, part) for every part of the rows, on several threads, each with a state of its own; the states.
 
         Which rows of a unit count depends on all its columns, so that a bounded pass reads them all.
@@ -183,8 +183,8 @@ class FileEngine:
             names = needed_columns(self.schema, self.neighbors)
 
         def work() -> list[State]:
-            with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
-                tasks = self._tasks(names, rows)
+            with tempfile.TemporaryDirectory(prefix="discreet-") if unit is not None else contextlib.nullcontext("") as folder:
+                tasks = self._tasks(names, BATCH_ROWS if rows is None else rows)
                 parts = self._row_parts(tasks) if unit is None else self._unit_parts(unit, names, tasks, folder)
                 numbered, lock = enumerate(parts), threading.Lock()
 
