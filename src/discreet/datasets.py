@@ -1,4 +1,4 @@
-"""Ways to declare data: files (DuckDB), frames (narwhals) and arrays.
+"""Ways to declare data: files (Arrow), frames (narwhals) and arrays.
 
 Only names, types and lengths are looked at here; no cell is read before a debit.
 """
@@ -19,7 +19,7 @@ Paths = str | Path | Sequence[str | Path]
 
 
 def read_parquet(path: Paths, *, schema: Mapping[str, Column], neighbors: Neighbors | None = None) -> Dataset:
-    """A data set in one or several Parquet files; sums and group-bys run inside DuckDB and never load the file."""
+    """A data set in one or several Parquet files; it is read in batches and never loaded whole."""
     return _read(path, "parquet", schema, neighbors)
 
 

@@ -14,7 +14,7 @@ import pytest
 import discreet
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if path.exists()]
+PAGES = [path for path in (ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))) if path.exists()]
 LEFT_OUT = "<!-- not run -->"
 MOST_LEFT_OUT = 2
 FENCE = re.compile(r"^(?P<before>[^\n]*\n\s*)?^(?P<indent>[ ]*)```python[^\n]*\n(?P<code>.*?)^[ ]*```[ ]*$", re.MULTILINE | re.DOTALL)
