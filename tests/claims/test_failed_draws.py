@@ -62,9 +62,13 @@ def test_a_question_is_copied_before_it_is_checked():
 
         __hash__ = L2.__hash__
 
-    quiet = dataclasses.replace(mechanism, sensitivity=Agreeable(Fraction(1, 100)))
-    with pytest.raises(InvalidParameter, match="not calibrated"):
-        session.release(Question(release.asked, query, quiet, dp.GDP(0.5)))
+    with pytest.raises(InvalidParameter, match="none of this package's own kinds"):
+        dataclasses.replace(mechanism, sensitivity=Agreeable(Fraction(1, 100)))
+    for smuggled in (Agreeable(Fraction(1, 100)), L2(Fraction(1, 100))):
+        quiet = dataclasses.replace(mechanism)
+        object.__setattr__(quiet, "sensitivity", smuggled)
+        with pytest.raises(InvalidParameter):
+            session.release(Question(release.asked, query, quiet, dp.GDP(0.5)))
 
 
 def test_a_watch_counts_and_nothing_else():

@@ -65,6 +65,9 @@ class Watched:
     def public_count(self):
         return self._inner.public_count()
 
+    def unchanged(self):
+        return True
+
     def data_id(self):
         return self._inner.data_id()
 

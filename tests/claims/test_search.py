@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from discreet import plain
 from discreet.accounting.losses import Loss, loss_of
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import mechanism_from_dict, policies
@@ -30,6 +31,7 @@ from discreet.testing import SeededSource
 ONE = Rows(1, "replaced")
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Erratic:
     """An adversary: places and shares jump about with the answers; it also asks for more than there is and for places off the grid."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import random
 
-import engine_fuzz as fuzz
 import numpy as np
 import pytest
 
+import engine_fuzz as fuzz
 from discreet import kernels
 from discreet.engines import arrow_cells, csv_files, files, parquet_files
 from discreet.queries.query import PROVEN_QUERIES

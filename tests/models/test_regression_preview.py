@@ -89,7 +89,7 @@ class NoData:
         self._engine = engine
 
     def __getattr__(self, name):
-        if name in ("schema", "neighbors", "public_count", "data_id", "describe"):
+        if name in ("schema", "neighbors", "public_count", "data_id", "describe", "unchanged"):
             return getattr(self._engine, name)
         raise AssertionError("data was read")
 
