@@ -148,8 +148,9 @@ class Totals:
         return running if self.settled is None else self.settled + running
 
 
-Scatter = Callable[[npt.NDArray[np.int64], Integers, npt.NDArray[np.int64]], None]
+Scatter = Callable[..., None]  # (running, cells, part), compiled ones with 0 … DIRECT factors
 Factors = tuple[Integers, ...]
+DIRECT = 2  # factors whose product a compiled loop takes by itself
 
 
 def scatter_numpy(running: npt.NDArray[np.int64], cells: Integers, part: npt.NDArray[np.int64]) -> None:
@@ -173,29 +174,43 @@ def _compiled(loop: Callable[..., None]) -> Callable[..., None] | None:
 
 @functools.cache
 def numba_scatter() -> Scatter | None:
-    """The same sums as a compiled loop over int64, or None where numba is not installed.
+    """The same sums as compiled loops, or None where numba is not installed.
 
-    Theorem.  It writes inside `running` and reads inside `cells` and `part`, whatever they hold.
-    Proof.    Both are as long as the loop runs (checked before); a cell outside `running` is none.
+    Theorem.  They write inside `running` and read inside `cells` and the factors, whatever they hold.
+    Proof.    All but `running` are as long as the loop runs (checked before); a cell outside `running` is none.
     Checked.  tests/claims/test_compiled_bounds.py::test_cells_outside_are_no_cells
     """
-    compiled = _compiled(_scatter_rows)
-    if compiled is None:
+    loops = [_compiled(loop) for loop in (_count_rows, _scatter_rows, _scatter_products)]
+    if loops[0] is None:
         return None
 
-    def call(running: npt.NDArray[np.int64], cells: Integers, part: npt.NDArray[np.int64]) -> None:
-        given = (running, cells, part)
-        if any(one.dtype != np.int64 or one.ndim != 1 for one in given) or len(cells) != len(part):
+    def call(running: npt.NDArray[np.int64], cells: Integers, *factors: Integers) -> None:
+        fits = all(one.dtype.kind == "i" and one.ndim == 1 and len(one) == len(cells) for one in (cells, *factors))
+        if not fits or running.dtype != np.int64 or running.ndim != 1 or len(factors) > 2:
             raise IndexError("the sizes of a compiled sum do not fit together")
-        compiled(running, cells, part)
+        loop = loops[len(factors)]
+        assert loop is not None
+        loop(running, cells, *factors)
 
     return call
+
+
+def _count_rows(running: Any, cells: Any) -> None:
+    for row in range(cells.size):
+        if 0 <= cells[row] < running.size:
+            running[cells[row]] += 1
 
 
 def _scatter_rows(running: Any, cells: Any, part: Any) -> None:
     for row in range(cells.size):
         if 0 <= cells[row] < running.size:
             running[cells[row]] += part[row]
+
+
+def _scatter_products(running: Any, cells: Any, first: Any, second: Any) -> None:
+    for row in range(cells.size):
+        if 0 <= cells[row] < running.size:
+            running[cells[row]] += np.int64(first[row]) * np.int64(second[row])
 
 
 Encode = Callable[[Floats, tuple[float, ...], Integers], None]
@@ -244,13 +259,25 @@ class CellSums:
 
     def add(self, cells: Integers, terms: Sequence[Factors]) -> None:
         """Adds rows: `cells` holds 0 … size−1 or −1 (no cell), and a term its factors' codes; the empty term counts rows."""
+        waiting = []
+        for place, factors in enumerate(terms):
+            fits = cells.size << self._bits[place] < ACCUMULATOR_LIMIT
+            if self._scatter is not scatter_numpy and self._high[place] is None and fits and len(factors) <= DIRECT:
+                self._scatter(self._low[place].reserve(cells.size << self._bits[place]), cells, *factors)
+            else:
+                waiting.append((place, factors))
+        if waiting:
+            self._add_blocks(cells, waiting)
+
+    def _add_blocks(self, cells: Integers, terms: Sequence[tuple[int, Factors]]) -> None:
+        """The same, block by block: a product of codes is made before it is added."""
         rows = min(self._rows, cells.size)
         here, product, low = (np.empty(rows, dtype=np.int64) for _ in range(3))
         for start in range(0, cells.size, max(rows, 1)):
             block = slice(start, min(start + rows, cells.size))
             length = block.stop - start
             np.copyto(here[:length], cells[block])
-            for place, factors in enumerate(terms):
+            for place, factors in terms:
                 self._add_term(place, here[:length], _product(factors, block, product[:length]), low[:length])
 
     def _add_term(self, place: int, cells: Integers, term: npt.NDArray[np.int64], part: npt.NDArray[np.int64]) -> None:

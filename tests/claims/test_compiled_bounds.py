@@ -270,7 +270,31 @@ LOOPS = {
         scatter_arguments,
         {
             "part": [lambda p: p[:3], lambda p: p.astype(float)],
-            "cells": [longer, lambda c: c.astype(np.int32)],
+            "cells": [longer, lambda c: c.astype(float), lambda c: c.reshape(2, 2)],
+            "running": [lambda r: r.astype(np.int32), lambda r: r.reshape(2, 2)],
+        },
+    ),
+    "products": (
+        kernels.numba_scatter,
+        lambda: scatter_arguments() | {"second": np.ones(4, dtype=np.int16)},
+        {"second": [longer, lambda s: s.astype(float)], "part": [longer]},
+    ),
+    "counts": (
+        kernels.numba_scatter,
+        lambda: {name: scatter_arguments()[name] for name in ("running", "cells")},
+        {"cells": [lambda c: c.astype(float)]},
+    ),
+    "codes": (
+        kernels.numba_encode,
+        lambda: {
+            "values": np.zeros(4),
+            "limits": (0.0, 1.0, 0.5, 0.5, 2.0, -1.0, 1.0),
+            "out": np.zeros(4, dtype=np.int16),
+        },
+        {
+            "values": [lambda v: v[:3], lambda v: v.astype(np.float32)],
+            "limits": [lambda pair: pair[:6], lambda pair: (*pair[:6], 1)],
+            "out": [longer],
         },
     ),
     "noise": (
@@ -301,8 +325,10 @@ def test_every_loop_is_called_with_arguments_that_fit_and_with_no_others(name):
 @pytest.mark.compiled
 def test_cells_outside_are_no_cells():
     running, cells = np.zeros(3, dtype=np.int64), np.array([0, 1, 2, 3, -1, 2**40, -(2**40)])
-    kernels.numba_scatter()(running, cells, np.ones(7, dtype=np.int64))
-    assert running.tolist() == [1, 1, 1]
+    for part in ((), (np.ones(7, dtype=np.int64),), (np.ones(7, dtype=np.int16),) * 2):
+        running[:] = 0
+        kernels.numba_scatter()(running, cells, *part)
+        assert running.tolist() == [1, 1, 1]
 
 
 @pytest.mark.compiled
@@ -383,8 +409,8 @@ PLANTED = {
     "a cell that is not looked at": (
         "kernels.py",
         "cells_outside",
-        "if 0 <= cells[row] < running.size:",
-        "if cells[row] >= 0:",
+        "if 0 <= cells[row] < running.size:\n            running[cells[row]] += part[row]",
+        "if cells[row] >= 0:\n            running[cells[row]] += part[row]",
     ),
     "a row beyond the noise table": (
         "noise/compiled.py",

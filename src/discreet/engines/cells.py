@@ -209,7 +209,7 @@ def category_codes(cells: Cells, column: Category) -> Codes:
         return codes
     if cells.kind == "text":
         found: Codes = cells.values.find(tuple(levels.texts))  # in the order of their codes
-        return np.where(found < 0, np.int32(levels.otherwise), found)
+        return found if levels.otherwise < 0 else np.where(found < 0, np.int32(levels.otherwise), found)
     if cells.kind == "objects":
         return np.fromiter(map(levels, cells.values), dtype=np.int32, count=cells.length)
     return levels.of_numbers(numbers(cells)).astype(np.int32)
