@@ -23,7 +23,7 @@ import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "engines"))
-import engine_fuzz as fuzz  # noqa: E402
+import engine_fuzz as fuzz
 
 
 def worker(seed: int, seconds: float, results: multiprocessing.Queue) -> None:

@@ -45,7 +45,7 @@ from discreet.mechanisms.local import (
 from discreet.noise.local import randomize
 from discreet.noise.source import Source, secure_source
 from discreet.schema import Boolean, Category, Integer, Real
-from discreet.values import code_of, codes_of, place_of, places_of
+from discreet.values import code_of, codes_of, place_of, places_of, plain_array
 
 REPORT_FORMAT = "report/1"
 _PART = 1 << 18  # values read at a time
@@ -89,7 +89,7 @@ def read_spec(text: str) -> Any:
 
 def _randomized(spec: LocalSpec, values: Iterable[Any], source: Source) -> NDArray[Any]:
     spec = checked_spec(spec)
-    read = codes_of if isinstance(spec, _MEASURED) else places_of
+    read, values = codes_of if isinstance(spec, _MEASURED) else places_of, plain_array(values)
     if not isinstance(values, np.ndarray) or values.ndim != 1 or len(values) <= _PART:
         return randomize(spec, read(spec.column, values), source)
     first = randomize(spec, read(spec.column, values[:_PART]), source)

@@ -49,6 +49,8 @@ _WHY = (
     "and an object of another type can change in between"
 )
 
+_PLAIN = "use text, numbers, lists of them, and specifications of this package"
+
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 Kind = TypeVar("Kind")
@@ -63,9 +65,9 @@ _DENOMINATOR: Any = Fraction.__dict__["_denominator"]
 _REAL: Any = complex.__dict__["real"]
 _IMAGINARY: Any = complex.__dict__["imag"]
 
-_KEPT: dict[
-    int, tuple[_Field, ...]
-] = {}  # by the id of the class, which no metaclass can override; classes here live forever
+# by the id of the class, which no metaclass can override; classes here live forever
+_KEPT: dict[int, tuple[_Field, ...]] = {}
+_INITIALISE: dict[int, Callable[..., None]] = {}  # the constructors without their door
 
 
 def derives(kind: type, base: type) -> bool:
@@ -159,33 +161,41 @@ def path(given: object, name: str) -> str:
         try:
             given = os.fspath(given)  # type: ignore[call-overload]
         except Exception:
-            raise _refused(
-                name, f"a {kind_name(given)} is not a path", "pass text or a pathlib.Path"
-            ) from None
+            found = f"a {kind_name(given)} is not a path"
+            raise _refused(name, found, "pass text or a pathlib.Path") from None
     return text(given, name)
 
 
 # -- anything ----------------------------------------
 
 
+class _Members:
+    """How many members of lists and mappings were read of one parameter, in all of them together."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class _Place(NamedTuple):
     """Where a value stands: its parameter, how deep, and whether specifications are made anew."""
 
     name: str
+    read: _Members
     depth: int = 0
     anew: bool = True
 
     def below(self) -> _Place:
         if self.depth >= DEEPEST:
-            raise _refused(
-                self.name, f"it is nested more than {DEEPEST} levels deep", "pass a flat list"
-            )
-        return _Place(self.name, self.depth + 1, self.anew)
+            found = f"it is nested more than {DEEPEST} levels deep"
+            raise _refused(self.name, found, "pass a flat list")
+        return _Place(self.name, self.read, self.depth + 1, self.anew)
 
 
 def value(given: Any, name: str = "a parameter") -> Any:
     """`given` rebuilt from exact built-in types; see the module's theorem."""
-    return _value(given, _Place(name))
+    return _value(given, _Place(name, _Members()))
 
 
 def _value(given: Any, place: _Place) -> Any:
@@ -200,7 +210,7 @@ def _value(given: Any, place: _Place) -> Any:
 
 def members(given: Iterable[Any], name: str) -> list[Any]:
     """The members of something that can be gone through, read once, each a plain value."""
-    return _members(given, _Place(name))
+    return _members(given, _Place(name, _Members()))
 
 
 def _members(given: Iterable[Any], place: _Place) -> list[Any]:
@@ -211,14 +221,17 @@ def _members(given: Iterable[Any], place: _Place) -> list[Any]:
 def _read_through(given: Iterable[Any], place: _Place) -> list[Any]:
     """The members as they are, gone through once."""
     try:
-        found = list(islice(given, MOST_MEMBERS + 1))
-    except Exception:
+        found = list(islice(given, MOST_MEMBERS + 1 - place.read.count))
+    except (Exception, SystemExit, GeneratorExit):
         raise _refused(place.name, "going through it failed", "pass a list") from None
-    if len(found) > MOST_MEMBERS:
-        raise _refused(
-            place.name, f"it has more than {MOST_MEMBERS} members", "pass a shorter list"
-        )
+    place.read.count += len(found)
+    if place.read.count > MOST_MEMBERS:
+        raise _too_many(place)
     return found
+
+
+def _too_many(place: _Place) -> InvalidParameter:
+    return _refused(place.name, f"it has more than {MOST_MEMBERS} members", "pass a shorter list")
 
 
 def _mapping(pairs: Iterable[tuple[Any, Any]], place: _Place) -> dict[Any, Any]:
@@ -229,10 +242,9 @@ def _mapping(pairs: Iterable[tuple[Any, Any]], place: _Place) -> dict[Any, Any]:
             raise _refused(place.name, "its items are not pairs", "pass a dict")
         key, held = _value(pair[0], inner), _value(pair[1], inner)
         if not _hashable(key):
-            raise _refused(
-                place.name, f"a {kind_name(key)} is one of its names", "use text as names"
-            )
-        if key in read:
+            found = f"a {kind_name(key)} is one of its names"
+            raise _refused(place.name, found, "use text as names")
+        if key in read:  # hashed by built-in code
             raise _refused(place.name, "one name stands in it twice", "name each entry once")
         read[key] = held
     return read
@@ -243,6 +255,8 @@ def _hashable(key: Any) -> bool:
     kind = type(key)
     if kind is tuple:
         return all(_hashable(part) for part in key)
+    if kind is Decimal and Decimal.is_snan(key):  # has no hash
+        return False
     return key is None or among(kind, (str, int, float, bool, bytes, Fraction, Decimal, type))
 
 
@@ -256,6 +270,11 @@ def _set_of(given: Any, place: _Place, kind: Any) -> Any:
 def _array(given: Any, place: _Place, numpy: Any) -> Any:
     """A copy in an array of the base class; arrays of objects are read as lists."""
     array = numpy.ndarray
+    place.read.count += array.size.__get__(given)
+    if place.read.count > MOST_MEMBERS:
+        raise _too_many(place)
+    if array.ndim.__get__(given) == 0:
+        raise _refused(place.name, "an array of no dimension is neither a number nor a list", "pass the number")
     if array.dtype.__get__(given).hasobject:
         held = array.tolist(given)
         return _members(held, place) if type(held) is list else _value(held, place.below())
@@ -275,24 +294,25 @@ def _other(given: Any, place: _Place) -> Any:
     if any(is_ours(base) for base in _MRO_OF.__get__(kind)[1:]):
         raise not_exact(given, place.name)
     if not _honest(given):
-        raise _refused(
-            place.name,
-            f"a {kind_name(given)} says that it is of another class",
-            "pass the value itself",
-        )
-    if issubclass(kind, Mapping):
+        found = f"a {kind_name(given)} says that it is of another class"
+        raise _refused(place.name, found, "pass the value itself")
+    try:
+        collected = next((base for base in (Mapping, Iterator, Iterable) if issubclass(kind, base)), None)
+    except Exception:  # these ask the class of the class
+        raise not_exact(given, place.name) from None
+    if collected is Mapping:
         return _mapping(_items(given, place), place)
-    if issubclass(kind, Iterator):
+    if collected is Iterator:
         return iter(_members(given, place))
-    if issubclass(kind, Iterable) and not callable(given):
+    if collected is Iterable and not callable(given):
         return _members(given, place)
     return given
 
 
 def _items(given: Any, place: _Place) -> list[tuple[Any, ...]]:
     try:
-        return [tuple(pair) for pair in given.items()]
-    except Exception:
+        return [tuple(islice(pair, 3)) for pair in islice(given.items(), MOST_MEMBERS + 1)]
+    except (Exception, SystemExit, GeneratorExit):
         raise _refused(place.name, "its items cannot be read", "pass a dict") from None
 
 
@@ -392,19 +412,17 @@ def kept(*, functions: tuple[str, ...] = ()) -> Callable[[type[Kind]], type[Kind
 
         @functools.wraps(initialise)
         def with_plain_values(self: Any, *args: Any, **kwargs: Any) -> None:
-            place = _Place(
-                asked, anew=False
-            )  # a specification in it that is intact is shared; the door makes all anew
+            # a specification in it that is intact is shared; the door makes all anew
+            place = _Place(asked, _Members(), anew=False)
             positional = [_for_field(argument, place) for argument in args]
-            named = {
-                text(name, asked): _for_field(argument, place) for name, argument in kwargs.items()
-            }
+            named = {text(name, asked): _for_field(held, place) for name, held in kwargs.items()}
             initialise(self, *positional, **named)
             for field in fields:
                 _require_plain(object.__getattribute__(self, field.name), field, asked)
 
         kind.__init__ = with_plain_values  # type: ignore[method-assign]
         _KEPT[id(kind)] = fields
+        _INITIALISE[id(kind)] = initialise
         return kind
 
     return decorated
@@ -436,11 +454,7 @@ def _settled(given: Any) -> Any:
 
 def _require_plain(held: Any, field: _Field, asked: str) -> None:
     if not _is_right(held, field):
-        raise _refused(
-            asked,
-            f"its {field.name} is a {kind_name(held)}",
-            "use text, numbers, lists of them, and specifications of this package",
-        )
+        raise _refused(asked, f"its {field.name} is a {kind_name(held)}", _PLAIN)
 
 
 def _is_right(held: Any, field: _Field) -> bool:
@@ -483,22 +497,57 @@ def is_plain(held: Any) -> bool:
     return True
 
 
+def is_json(held: Any) -> bool:
+    """Whether a value is made of exact dicts with text as names, lists, text and numbers."""
+    kind = type(held)
+    if kind is dict:
+        return all(type(name) is str and is_json(part) for name, part in held.items())
+    if kind is list:
+        return all(is_json(part) for part in held)
+    return kind is str or kind is int or kind is float or kind is bool or held is None
+
+
 def rebuilt(given: Spec) -> Spec:
-    """A specification made anew, so that all its checks run; refused unless it is exactly ours."""
+    """A specification made anew, so that all its checks run; refused unless it is exactly ours.
+
+    Its fields are rebuilt on the way down, each once, so that what its class checks is what it holds.
+    """
     kind = type(given)
     fields = _KEPT.get(id(kind))
     if fields is None:
         raise not_exact(given, "a specification")
     try:
-        held = {
-            field.name: value(object.__getattribute__(given, field.name), kind.__name__)
-            for field in fields
-        }
+        held = {field.name: _rebuilt_field(given, field, kind.__name__) for field in fields}
     except AttributeError:
-        raise _refused(
-            kind.__name__, "a field of it has no value", "make it with its constructor"
-        ) from None
-    return kind(**held)
+        found = "a field of it has no value"
+        raise _refused(kind.__name__, found, "make it with its constructor") from None
+    made: Spec = object.__new__(kind)
+    _INITIALISE[id(kind)](made, **held)
+    return made
+
+
+def _rebuilt_field(given: object, field: _Field, asked: str) -> Any:
+    held = object.__getattribute__(given, field.name)
+    if not (field.is_function and (held is None or callable(held))):
+        held = _rebuilt_part(held, asked)
+        if field.types is not None:
+            _require_plain(held, field, asked)
+    return held
+
+
+def _rebuilt_part(held: Any, asked: str) -> Any:
+    """A part of a specification: plain, with its own parts rebuilt; lists become tuples."""
+    kind = type(held)
+    if kind is str or kind is int or kind is float or kind is bool or held is None:
+        return held
+    if id(kind) in _KEPT:
+        return rebuilt(held)
+    if kind is tuple or kind is list:
+        return tuple([_rebuilt_part(member, asked) for member in held])
+    read = _settled(value(held, asked))
+    if not is_plain(read):
+        raise _refused(asked, f"it holds a {kind_name(held)}", _PLAIN)
+    return read
 
 
 def is_whole(held: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from discreet import plain
 from discreet.accounting import Guarantee as Guarantee
 from discreet.accounting import guarantee_from_dict as guarantee_from_dict  # results of several releases read their spend with it
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, LedgerRefused
 from discreet.exact import fraction_text, rational
 from discreet.mechanisms import PROVEN_MECHANISMS, Mechanism, mechanism_from_dict
 from discreet.neighbors import Neighbors, neighbors_from_dict
@@ -99,6 +99,22 @@ def plain_spend(spend: object) -> Guarantee:
 def mismatched(found: str) -> InvalidParameter:
     """The refusal of a question whose statistic, noise and price do not belong together."""
     return InvalidParameter("a question", found, "the guarantee holds for this statistic with this noise at this price, and for nothing else", "ask through dp.count, dp.mean, …, which build all three together")
+
+
+def stored_answer(answer: str) -> dict[str, Any] | None:
+    """What `Session._draw` wrote, None where the draw failed; refused where it is something else."""
+    failed = False
+    try:
+        record = json.loads(answer)
+        failed = "failed" in record
+        if not failed:
+            integers, found = [int(value) for value in record["integers"]], [plain.text(name, "found") for name in record["found"]]
+            return {"integers": integers, "found": found, "secure": record["secure"] is True}
+    except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError):
+        pass
+    if failed:
+        return None
+    raise LedgerRefused("an answer that is stored", "it is none that this library wrote", "the ledger keeps whatever text was handed to ledger.store", "use another key")
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,6 +188,16 @@ class Category:
         if self.missing is not None and not self._has(self.missing):
             raise InvalidParameter("Category(missing=)", "it is not one of the declared levels", "every cell must become a declared level or none", "name a declared level, or leave it out")
 
+    def __eq__(self, other: object) -> bool:
+        """Levels are the same only if their types are: 1 and True are read from other cells."""
+        return type(other) is Category and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash((self.levels, self.missing))
+
+    def _identity(self) -> tuple[object, ...]:
+        return (self.levels, tuple(map(type, self.levels)), self.missing, type(self.missing))
+
     def index(self, level: object) -> int:
         """The code of a declared level."""
         level = plain.value(level, "level")

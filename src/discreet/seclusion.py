@@ -135,36 +135,57 @@ def secluded() -> bool:
 _SILENT: list[Any] = [("ignore", None, Warning, None, 0)]
 _OWN = ("warnings", "_py_warnings")  # where `catch_warnings` is
 _STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
-_lock = threading.Lock()
+_lock = threading.RLock()
 _open = 0
 _undo: list[Callable[[], None]] = []
-if hasattr(os, "register_at_fork"):  # a child must not start with a lock that nobody holds
-    os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-    )
 
 
 def _enter() -> None:
+    """Exchanges what is not exchanged, and only then counts the section.
+
+    An interrupt can come between any two lines: what it leaves is exchanged for nobody, which passes everything on and is put back
+    by the next section that ends, never a section that is counted and not exchanged.
+    """
     global _open
     with _lock:
+        _exchange_filters()
+        for name in _STREAMS:
+            _exchange_stream(name)
+        if not _undo or _open == 0:
+            _exchange_functions()
         _open += 1
-        if _open == 1:
-            _undo.extend(
-                [
-                    _exchange_filters(),
-                    *map(_exchange_stream, _STREAMS),
-                    *_exchange_logging(),
-                    _exchange_hook(),
-                ]
-            )
 
 
 def _leave() -> None:
     global _open
     with _lock:
-        _open -= 1
-        while _open == 0 and _undo:
-            _undo.pop()()
+        _open = max(_open - 1, 0)
+        if _open == 0:
+            _put_back()
+
+
+def _put_back() -> None:
+    while _undo:
+        _undo[-1]()
+        _undo.pop()
+    for name in _STREAMS:
+        while type(getattr(sys, name)) is _Stream:
+            setattr(sys, name, object.__getattribute__(getattr(sys, name), "_stream"))
+    if type(warnings) is _Warnings:
+        setattr(warnings, "__class__", types.ModuleType)  # noqa: B010 (its type is known to be another)
+
+
+def _in_child() -> None:
+    """After a fork one thread is left: its own sections go on, and those of all others are over."""
+    global _open, _lock
+    _lock = threading.RLock()
+    _open = 1 if secluded() else 0
+    if not _open:
+        _put_back()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class _Warnings(types.ModuleType):
@@ -185,10 +206,9 @@ class _Warnings(types.ModuleType):
         self.__dict__["filters"] = filters
 
 
-def _exchange_filters() -> Callable[[], None]:
-    before = warnings.__class__
-    warnings.__class__ = _Warnings
-    return lambda: setattr(warnings, "__class__", before)
+def _exchange_filters() -> None:
+    if type(warnings) is not _Warnings:
+        warnings.__class__ = _Warnings
 
 
 class _Nothing(io.RawIOBase):
@@ -222,14 +242,23 @@ class _Stream:
         return iter(self._stream)
 
 
-def _exchange_stream(name: str) -> Callable[[], None]:
+def _exchange_stream(name: str) -> None:
+    """Also a stream that somebody set while a section was open."""
     before = getattr(sys, name)
-    if before is None:
-        return lambda: None
-    return _exchange(sys, name, _Stream(before))
+    if before is not None and type(before) is not _Stream:
+        setattr(sys, name, _Stream(before))
 
 
-def _exchange_logging() -> list[Callable[[], None]]:
+def _exchange_functions() -> None:
+    """Logging and the hook, once: what an interrupted section left is put back first."""
+    while _undo:
+        _undo[-1]()
+        _undo.pop()
+    _exchange_logging()
+    _exchange_hook()
+
+
+def _exchange_logging() -> None:
     """In a secluded thread no level is enabled, nothing is handled, and nothing sets logging up."""
     enabled, handled, set_up = (
         logging.Logger.isEnabledFor,
@@ -248,30 +277,28 @@ def _exchange_logging() -> list[Callable[[], None]]:
         if not secluded():
             set_up(**options)
 
-    return [
-        _exchange(logging.Logger, "isEnabledFor", is_enabled_for),
-        _exchange(logging.Logger, "handle", handle),
-        _exchange(logging, "basicConfig", basic_config),
-    ]
+    _exchange(logging.Logger, "isEnabledFor", is_enabled_for)
+    _exchange(logging.Logger, "handle", handle)
+    _exchange(logging, "basicConfig", basic_config)
 
 
-def _exchange_hook() -> Callable[[], None]:
+def _exchange_hook() -> None:
     before = sys.unraisablehook
 
     def hook(unraisable: Any) -> None:
         if not secluded():
             before(unraisable)
 
-    return _exchange(sys, "unraisablehook", hook)
+    _exchange(sys, "unraisablehook", hook)
 
 
-def _exchange(owner: Any, name: str, new: Any) -> Callable[[], None]:
-    """Sets an attribute; gives what puts the old one back, unless another was set meanwhile."""
+def _exchange(owner: Any, name: str, new: Any) -> None:
+    """Sets an attribute, and remembers before how the old one is put back, unless another was set meanwhile."""
     before = getattr(owner, name)
-    setattr(owner, name, new)
 
     def undo() -> None:
         if getattr(owner, name) is new:
             setattr(owner, name, before)
 
-    return undo
+    _undo.append(undo)
+    setattr(owner, name, new)

@@ -14,6 +14,7 @@ Checked.  tests/claims/test_one_meeting_point.py, tests/claims/test_release_nois
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,7 +32,7 @@ from discreet.neighbors import Neighbors, require_neighbors
 from discreet.noise import Source, apply, secure_source
 from discreet.noise.source import SecureSource
 from discreet.queries import may_leave_out
-from discreet.release import Question, Release, mismatched, plain_question, plain_spend
+from discreet.release import Question, Release, mismatched, plain_question, plain_spend, stored_answer
 from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
 
@@ -87,7 +88,7 @@ class Dataset:
             account: Ledger = ledger  # type: ignore[assignment]
         else:
             ledger = None if ledger is None else plain.path(ledger, "ledger=")
-            if budget is None and (ledger is None or not Path(ledger).exists()):
+            if budget is None and (ledger is None or not os.path.exists(ledger)):
                 raise InvalidParameter("budget=", "no budget was given", "a session stops when its budget is spent", "pass for example budget=dp.ApproxDP(epsilon=1, delta=1e-6)")
             account = Ledger.open(budget, path=ledger, pure=pure, delta0=delta0, expected_head=expected_head)
         return Session(self._engine, self._schema, self._neighbors, account, secure_source())
@@ -147,11 +148,11 @@ class Session:
         if answer is None:
             statistic = self._aggregate(question, name)
             answer = self.ledger.store(name, lambda: self._draw(question, statistic))
-        record = json.loads(answer)
-        if "integers" not in record:
+        record = stored_answer(answer)
+        if record is None:
             raise ReleaseFailed(name)
         return Release(
-            asked=question.asked, query=question.query, mechanism=question.mechanism, integers=tuple(int(value) for value in record["integers"]),
+            asked=question.asked, query=question.query, mechanism=question.mechanism, integers=tuple(record["integers"]),
             neighbors=require_neighbors(self._neighbors), spend=question.spend, guarantee=guarantee, public_count=self._count,
             key=name, entry=debit.number, entry_hash=debit.hash, secure=self._secure and record["secure"], delta=question.delta, found=tuple(record["found"]),
         )

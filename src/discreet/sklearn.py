@@ -32,9 +32,9 @@ import narwhals as nw
 import numpy as np
 
 import discreet as dp
+from discreet.engines.cells import cells_of, numbers, python_objects
 from discreet.errors import InvalidParameter, MissingExtra
 from discreet.seclusion import Secluded
-from discreet.values import number_of
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -350,7 +350,7 @@ def _columns_of_rows(rows: Sequence[Sequence[Any]], declared: int | None) -> lis
     usual = min(
         (length for length, count in lengths.items() if count == max(lengths.values())), default=0
     )
-    if usual == 0:
+    if usual == 0 and declared is None:
         raise _not_two_dimensional(1)
     width = usual if declared is None else declared
     return [[row[place] if place < len(row) else None for row in rows] for place in range(width)]
@@ -434,7 +434,7 @@ def _only(cell: Any) -> Any:
     """The one cell of a row of one, as lists of columns have them; any other cell as it is."""
     one = (
         len(cell) == 1
-        if type(cell) in (list, tuple)
+        if type(cell) is list or type(cell) is tuple
         else type(cell) is np.ndarray and cell.shape == (1,)
     )
     return cell[0] if one else cell
@@ -445,44 +445,7 @@ def _numbers(column: Any) -> Floats:
 
     Checked.  tests/claims/test_rows_alone.py::test_lists_are_read_as_the_fit_reads_them
     """
-    if isinstance(column, list):
-        return np.fromiter(map(number_of, column), dtype=np.float64, count=len(column))
-    if isinstance(column, np.ndarray):
-        return _array_numbers(column)
-    series = nw.from_native(column, series_only=True)
-    kind = series.dtype
-    plain = kind.is_integer() or kind.is_float() or kind == nw.Boolean
-    if not plain or kind in (nw.Int128, nw.UInt128):
-        return _numbers(_cells_of(series))
-    gone = np.asarray(series.is_null().to_numpy(), dtype=bool)
-    filled = series.fill_null(False if series.dtype == nw.Boolean else 0) if gone.any() else series
-    return np.where(gone, math.nan, _array_numbers(filled.to_numpy()))
-
-
-def _array_numbers(column: np.ndarray[Any, Any]) -> Floats:
-    if column.dtype.kind in "OUT":
-        return _numbers(column.tolist())
-    if column.dtype.kind not in "iufb":
-        return np.full(len(column), math.nan)
-    with np.errstate(all="ignore"):
-        numbers = np.array(column.astype(np.float64))
-    numbers[np.ma.getmaskarray(column)] = math.nan
-    return numbers
-
-
-def _cells_of(series: nw.Series[Any]) -> list[Any]:
-    """The cells of a series as Python objects; one that cannot be read is missing, alone."""
-    try:
-        return list(series.to_list())
-    except Exception:
-        return [_cell(scalar) for scalar in series.to_native()]
-
-
-def _cell(scalar: Any) -> Any:
-    try:
-        return scalar.as_py()
-    except Exception:
-        return None
+    return numbers(cells_of(column))
 
 
 def _equal(column: Any, label: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -502,12 +465,8 @@ def _equal(column: Any, label: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 def _objects(column: Any) -> list[Any]:
-    """The cells of a column as Python objects."""
-    if isinstance(column, np.ndarray):
-        return list(column.tolist())
-    return (
-        column if isinstance(column, list) else _cells_of(nw.from_native(column, series_only=True))
-    )
+    """The cells of a column as Python objects, each as a fit reads it."""
+    return python_objects(cells_of(column))
 
 
 def _is(cell: Any, label: Any) -> bool:
@@ -515,7 +474,7 @@ def _is(cell: Any, label: Any) -> bool:
         same = cell == label
     except Exception:
         return False
-    return type(same) in (bool, np.bool_) and bool(same)
+    return (type(same) is bool or type(same) is np.bool_) and bool(same)
 
 
 def _clamped(column: Any, low: float, high: float) -> Floats:

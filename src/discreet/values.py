@@ -146,6 +146,7 @@ def place_of(column: Category | Boolean | Integer, value: Any) -> int:
 
 def places_of(column: Category | Boolean | Integer, values: Iterable[Any]) -> Codes:
     """`place_of` of every value; arrays of numbers and booleans at array speed."""
+    values = plain_array(values)
     array = values if isinstance(values, np.ndarray) else None
     if array is not None and array.ndim == 1 and not isinstance(array, np.ma.MaskedArray):
         if isinstance(column, Integer) and array.dtype.kind in "iu":
@@ -172,11 +173,20 @@ def code_of(column: Real | Integer | Boolean, value: Any) -> int:
 
 def codes_of(column: Real | Integer | Boolean, values: Iterable[Any]) -> Codes:
     """`code_of` of every value; arrays of numbers at array speed."""
+    values = plain_array(values)
     if isinstance(column, Boolean):
         return 2 * places_of(column, values) - 1
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iuf" and not isinstance(values, np.ma.MaskedArray):
         return _grid_codes(column, _floats(values))
     return _grid_codes(column, np.fromiter(map(number_of, values), dtype=np.float64))
+
+
+def plain_array(values: Any) -> Any:
+    """An array of a class of its own as one of numpy's: what it overrides is not asked. Masked arrays stay, and are read one by one."""
+    kind = type(values)
+    if not issubclass(kind, np.ndarray) or kind is np.ndarray or kind is np.ma.MaskedArray:
+        return values
+    return np.ma.array(values, subok=False) if issubclass(kind, np.ma.MaskedArray) else np.array(values, subok=False)
 
 
 def _floats(values: NDArray[Any]) -> NDArray[np.float64]:

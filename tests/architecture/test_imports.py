@@ -57,7 +57,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "client": {"client_gradients", "noise", "mechanisms"} | VOCABULARY,  # ships in apps: specs, exact draws, and nothing else
     "local": {"mechanisms", "accounting", "inference", "plots"} | VOCABULARY,  # reads reports; no data, no noise
     "reading": {"inference", "local", "plain"},  # an edge: results of every kind from their JSON
-    "sklearn": {"", "errors", "values", "seclusion"},  # an edge: the public functions as scikit-learn estimators
+    "sklearn": {"", "errors", "engines", "seclusion"},  # an edge: the public functions as scikit-learn estimators
     "": ANYTHING, "__main__": ANYTHING, "cli": ANYTHING, "demo": ANYTHING, "ledger_view": ANYTHING, "account_view": {"accounting", "accounting_plots"} | VOCABULARY, "testing": ANYTHING,
 }
 

@@ -199,10 +199,17 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "cast": "unsigned indices of a dictionary, whose type is public",
         "to_numpy": "whole numbers of one type, no nulls among them",
     },
+    ("engines/arrow_cells.py", "_run_out"): {
+        "array": "places of runs, which are whole numbers",
+        "asarray": "the ends of runs, of the type that the column has",
+    },
     ("engines/arrow_cells.py", "_small_steps"): {
         "asarray": "the mask of missing cells",
         "astype": "whole numbers below 2**53 are floats exactly",
         "frombuffer": "16 bytes a cell, as the type says",
+    },
+    ("engines/arrow_cells.py", "_unlisted"): {
+        "array": "places in a dictionary, which are whole numbers",
     },
     ("engines/arrow_cells.py", "_wide_text"): {
         "cast": "offsets alone change; bytes stay as they are",
@@ -279,6 +286,9 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "to_native": "to look at the type that the column has, not at its cells",
         "to_numpy": TYPED,
     },
+    ("engines/cells.py", "cells_of"): {
+        "from_native": "a column that has its own type",
+    },
     ("engines/cells.py", "distinct_texts"): {
         "array": "places of texts, of the type that is named",
     },
@@ -307,6 +317,9 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "array": "text of the type that is named, each decoded alone",
         "cast": "bytes that are UTF-8 are that text; both ways give the same text for them",
         "to_pylist": "bytes, cell by cell",
+    },
+    ("engines/csv_files.py", "fields_of"): {
+        "to_pylist": "names of the header, each decoded alone",
     },
     ("engines/csv_files.py", "records_of"): {
         "frombuffer": "the bytes of the file as they are",
@@ -482,14 +495,6 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("sklearn.py", "_array"): {
         "asarray": TYPED,
     },
-    ("sklearn.py", "_array_numbers"): {
-        "array": VIEW,
-        "astype": DTYPE,
-    },
-    ("sklearn.py", "_cells_of"): {
-        "to_list": OBJECTS,
-        "to_native": OBJECTS,
-    },
     ("sklearn.py", "_clamped"): {
         "asarray": VIEW,
     },
@@ -500,15 +505,6 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("sklearn.py", "_equal"): {
         "asarray": VIEW,
         "fromiter": ONE_BY_ONE,
-    },
-    ("sklearn.py", "_numbers"): {
-        "asarray": TYPED,
-        "from_native": TYPED,
-        "fromiter": ONE_BY_ONE,
-        "to_numpy": TYPED,
-    },
-    ("sklearn.py", "_objects"): {
-        "from_native": TYPED,
     },
     ("sklearn.py", "_vector"): {
         "from_native": TYPED,
@@ -548,6 +544,9 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("values.py", "places_of"): {
         "astype": DTYPE,
         "fromiter": ONE_BY_ONE,
+    },
+    ("values.py", "plain_array"): {
+        "array": "the same numbers of the same dtype, without a class of their own",
     },
 }
 

@@ -10,7 +10,9 @@ import asyncio
 import contextlib
 import importlib
 import io
+import itertools
 import logging
+import os
 import random
 import re
 import sys
@@ -705,3 +707,112 @@ def test_a_gap_would_be_noticed(mutant, data_sets, monkeypatch):
             noticed += 1
     assert noticed
     assert type(warnings) is types.ModuleType
+
+
+# ── interrupts, forks and streams that change meanwhile ───────────────────────────────────────
+
+
+def interrupted_at(line):
+    """aside(), with an interrupt at its line-th line in the module; whether it has so many."""
+    lines = 0
+
+    def trace(frame, event, argument):
+        nonlocal lines
+        if frame.f_code.co_filename != seclusion.__file__:
+            return None
+        if event == "line":
+            lines += 1
+            if lines == line:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        seclusion.aside(lambda: None)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(before)
+    return lines >= line
+
+
+def test_an_interrupt_anywhere_leaves_later_sections_closed():
+    """An interrupt between counting a section and exchanging for it left every later section open."""
+    streams, numbers = (sys.stdout, sys.stderr), 0
+    for line in itertools.count(1):
+        if not interrupted_at(line):
+            break
+        numbers = line
+        seclusion._lock = threading.RLock()  # Python runs no handler between a block and the release of its lock; a trace does
+        seclusion._here.depth = 0  # an interrupt in the last line of a section may leave it; the next one must work all the same
+        heard = io.StringIO()
+        with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
+            seclusion.aside(lambda: (print("cell"), print("cell", file=sys.stderr), warnings.warn("cell", stacklevel=1)))
+            print("outside")
+        assert heard.getvalue() == "outside\n", line
+        seclusion.aside(lambda: None)
+    assert numbers > 40
+    seclusion._open = 0
+    seclusion.aside(lambda: None)
+    assert (sys.stdout, sys.stderr) == streams
+
+
+def test_a_stream_that_is_set_while_a_section_is_open_is_held_too_and_put_back():
+    opened, done = threading.Event(), threading.Event()
+
+    def elsewhere():
+        with seclusion.Secluded():
+            opened.set()
+            done.wait(10)
+
+    before, heard = sys.stdout, io.StringIO()
+    for _ in range(3):
+        opened.clear()
+        done.clear()
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        opened.wait(10)
+        with contextlib.redirect_stdout(heard):
+            seclusion.aside(lambda: print("cell"))
+            done.set()
+            thread.join()
+    seclusion.aside(lambda: None)
+    assert sys.stdout is before
+    assert heard.getvalue() == ""
+    assert type(warnings) is types.ModuleType
+
+
+def test_a_child_forked_beside_a_section_has_its_own_streams():
+    opened, done = threading.Event(), threading.Event()
+
+    def elsewhere():
+        with seclusion.Secluded():
+            opened.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    opened.wait(10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a fork beside threads
+        child = os.fork()
+    if child == 0:
+        right = type(warnings) is types.ModuleType and type(sys.stdout) is not seclusion._Stream
+        seclusion.aside(lambda: None)
+        os._exit(0 if right and type(sys.stderr) is not seclusion._Stream else 1)
+    done.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_an_interrupt_that_a_test_raises_is_no_rejection():
+    """Whoever writes the function could tell by an interrupt whether a cell is there."""
+    data = dp.from_arrays({"x": [1.0] * 40}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove())
+    session = data.open(budget=dp.PureDP(100))
+
+    def interrupts(x):
+        raise KeyboardInterrupt
+
+    result = dp.subsample_test(session, interrupts, columns="x", parts=4, inner=0.2, spend=dp.PureDP(50))
+    assert result.release.integers == (0,)

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 import os
 import pickle
+from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path, PosixPath
 
@@ -16,7 +19,7 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet import plain
+from discreet import client, plain
 from discreet.accounting import Price
 from discreet.client_gradients import LocalGradients
 from discreet.errors import DiscreetError, InsecureNoise, InvalidParameter, LedgerRefused
@@ -32,6 +35,7 @@ from discreet.release import Asked, Question
 from discreet.schema import Encoding, Schema
 from discreet.session import Session
 from discreet.testing import SeededSource, seeded_session
+from discreet.values import codes_of
 
 SCHEMA = {"x": dp.Real(0, 100), "g": dp.Category(["a", "b"])}
 COLUMNS = {"x": [1.5, 60.25, 99.0], "g": ["a", "b", "a"]}
@@ -431,3 +435,82 @@ def test_mechanisms_hold_plain_numbers():
     noise = GaussianNoise(honest.sensitivity, Half(honest.spread), np.int64(honest.refinement))
     assert (type(noise.spread), type(noise.refinement)) == (Fraction, int)
     assert noise == honest
+
+
+def test_a_ledger_is_kept_by_stores_of_this_package_alone():
+    """A store that forgets granted 300 answers for one."""
+
+    class Forgetful:
+        name, persistent = "a store", True
+
+        def read(self):
+            raise AssertionError
+
+        write = read
+
+    with pytest.raises(InvalidParameter, match="no store of this package"):
+        Ledger(Forgetful())
+
+
+def test_an_array_of_a_class_of_its_own_is_read_as_numpy_holds_it():
+    class Wild(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, **options):
+            return np.full(3, 10**9)
+
+        def __array_function__(self, function, types, args, kwargs):
+            return np.full(3, 10**9)
+
+        def astype(self, *args, **options):
+            return np.full(3, 1e9)
+
+    column = client.Real(0, 1)
+    given = np.array([0.0, 0.5, 1.0]).view(Wild)
+    assert codes_of(column, given).tolist() == codes_of(column, np.array([0.0, 0.5, 1.0])).tolist()
+    spec = client.LaplaceResponse(column, 50)
+    assert np.abs(client.reports(spec, given)).max() < 10**6
+
+
+def test_what_never_ends_or_is_far_too_large_is_refused():
+    doubled = [0.5]
+    for _ in range(28):
+        doubled = [doubled, doubled]
+
+    class Endless(Mapping):
+        def __getitem__(self, name):
+            return 1
+
+        def __len__(self):
+            return 1
+
+        def __iter__(self):
+            return itertools.count()
+
+        def items(self):
+            return ((str(number), itertools.count()) for number in itertools.count())
+
+    class Hashed(Decimal):
+        def __hash__(self):
+            return 1
+
+    for given in (doubled, Endless(), np.broadcast_to(0.5, (10**13,)), np.array(0.5), {Hashed("sNaN"): 1}):
+        with pytest.raises(InvalidParameter):
+            plain.value(given)
+
+
+def test_a_stored_answer_that_is_none_is_refused():
+    session = dp.from_arrays({"x": [1.0]}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove()).open(budget=dp.GDP(9))
+    question = questions.mean_question(session.public, "x", spend=dp.GDP(0.1))
+    checked = session._checked(question)
+    for number, text in enumerate(("nonsense", "7", "[]", '{"integers": 3}', '{"integers": ["x"], "found": [], "secure": true}')):
+        session.ledger.debit(key=f"k{number}", request=session._request(checked), price=session.price(question), secure=session._secure)
+        session.ledger.store(f"k{number}", lambda text=text: text)
+        with pytest.raises(LedgerRefused):
+            session.release(question, key=f"k{number}")
+
+
+@pytest.mark.parametrize("path", ["x\ud800", "x" * 5000, "\0"])
+def test_a_path_that_no_file_system_has_is_refused(path, tmp_path):
+    data = dp.from_arrays({"x": [1.0]}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove())
+    for budget in (dp.GDP(1), None):
+        with pytest.raises(dp.DiscreetError):
+            data.open(ledger=str(tmp_path) + "/" + path, budget=budget)

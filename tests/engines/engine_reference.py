@@ -185,7 +185,7 @@ def mix(value):
 
 
 def whole_text(unit):
-    return "large" if isinstance(unit, float) and abs(unit) >= 2.0**63 else str(math.floor(unit))
+    return "large" if abs(unit) >= 2**128 else str(math.floor(unit))
 
 
 def bounded(rows, schema, neighbors):

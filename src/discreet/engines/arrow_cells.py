@@ -96,12 +96,29 @@ def _nothing(kind: pa.DataType) -> Any:
 
 
 def plain(column: Any) -> Any:
-    """A column without a dictionary or runs around its values, in the pieces that it has."""
+    """A column without a dictionary or runs around its values, in the pieces that it has; text with 64-bit offsets."""
     while pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type):
-        listed = pa.types.is_dictionary(column.type)
-        pieces = [piece.dictionary_decode() if listed else pc.run_end_decode(piece) for piece in _pieces(column)]
-        column = pa.chunked_array(pieces, type=column.type.value_type)
+        pieces = [_unlisted(piece) if pa.types.is_dictionary(piece.type) else _run_out(piece) for piece in _pieces(column)]
+        column = pa.chunked_array(pieces, type=pieces[0].type if pieces else column.type.value_type)
     return column
+
+
+def _unlisted(piece: Any) -> Any:
+    """The cells of a dictionary array; a place without an entry, or an entry that is null, is missing."""
+    return _takeable(piece.dictionary).take(pa.array(_places(piece), mask=_places(piece) < 0))
+
+
+def _run_out(piece: Any) -> Any:
+    """The cells of a run-end encoded array, a run at a time."""
+    rows = np.arange(piece.offset, piece.offset + len(piece))
+    return _takeable(piece.values).take(pa.array(np.searchsorted(np.asarray(piece.run_ends), rows, side="right")))
+
+
+def _takeable(values: Any) -> Any:
+    """Values that can be taken by place, however often: text with 64-bit offsets, extensions by what they store."""
+    if isinstance(values, pa.ExtensionArray) and reading_of(values.type) == "text":
+        values = values.storage
+    return _wide_text(values) if _is_text(values.type) else values
 
 
 def _pieces(column: Any) -> list[Any]:
@@ -110,14 +127,19 @@ def _pieces(column: Any) -> list[Any]:
 
 def _in_one_piece(column: Any) -> Any:
     """One array: of text, of places in a dictionary of texts, or of the values that are held."""
-    if not (pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)):
-        column = plain(column)
-    pieces = [piece.storage if isinstance(piece, pa.ExtensionArray) and reading_of(piece.type) != "uuid" else piece for piece in _pieces(column)]
-    if len(pieces) > 1 and pa.types.is_dictionary(column.type):
-        return column.unify_dictionaries().combine_chunks()
-    if any(_is_text(piece.type) for piece in pieces) and (len(pieces) > 1 or pa.types.is_string_view(pieces[0].type)):
-        pieces = [_wide_text(piece) for piece in pieces]
-    return pa.concat_arrays(pieces) if len(pieces) > 1 else pieces[0] if pieces else pa.array([], type=column.type)
+    pieces = _pieces(column)
+    if len(pieces) == 1 and pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+        return pieces[0]
+    pieces = [piece.storage if isinstance(piece, pa.ExtensionArray) and reading_of(piece.type) != "uuid" else piece for piece in _pieces(plain(column))]
+    if reading_of(column.type) == "text" and (len(pieces) != 1 or pa.types.is_string_view(pieces[0].type)):
+        pieces = [_wide_text(piece) for piece in pieces] or [pa.array([], type=pa.large_string())]
+    return pa.concat_arrays(pieces) if len(pieces) > 1 else pieces[0] if pieces else pa.array([], type=_stored(column.type))
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """The type of the values of an empty column."""
+    held = _held(kind)
+    return held.storage_type if isinstance(held, pa.BaseExtensionType) and reading_of(held) != "uuid" else held
 
 
 def _wide_text(array: Any) -> Any:
@@ -144,7 +166,7 @@ class ArrowTexts:
     def find(self, texts: Sequence[str]) -> Labels:
         """The place of each cell's text among `texts`, which are all different; −1 for none."""
         listed = pa.types.is_dictionary(self.array.type)
-        cells = self.array.dictionary if listed else self.array
+        cells = _takeable(self.array.dictionary) if listed else self.array
         found = pc.index_in(cells, value_set=_listed_texts(tuple(texts), cells.type), skip_nulls=True).fill_null(-1).to_numpy(zero_copy_only=False)
         if not listed:
             return np.asarray(found)

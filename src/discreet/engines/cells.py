@@ -26,6 +26,7 @@ Codes = npt.NDArray[np.int32]
 Labels = npt.NDArray[np.signedinteger[Any]]
 NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
 NAN = math.nan
+LARGEST_SEED = 1 << 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,21 @@ class Texts(Protocol):
         ...
 
 
+def cells_of(column: Any) -> Cells:
+    """Cells of a list or tuple, a one-dimensional array, or a column of a frame."""
+    if isinstance(column, (list, tuple)):
+        return cells_from_sequence(column)
+    return cells_from_array(column) if isinstance(column, np.ndarray) else cells_from_series(nw.from_native(column, series_only=True))
+
+
+def python_objects(cells: Cells) -> list[Any]:
+    """Each cell as a Python value, None where it is missing or nothing."""
+    if cells.kind == "nothing":
+        return [None] * cells.length
+    listed = cells.values.tolist() if cells.kind in ("number", "boolean") else list(cells.values)
+    return listed if cells.missing is None else [None if gone else cell for cell, gone in zip(listed, cells.missing, strict=True)]
+
+
 def cells_from_array(array: npt.NDArray[Any]) -> Cells:
     """Cells of a one-dimensional numpy array (masked cells are missing)."""
     plain = np.asarray(array)
@@ -68,8 +84,25 @@ def cells_from_array(array: npt.NDArray[Any]) -> Cells:
         return Cells("number", plain, missing, len(plain))
     if plain.dtype.kind == "b":
         return Cells("boolean", plain, missing, len(plain))
-    cells = [None if gone else cell for cell, gone in zip(plain.tolist(), missing, strict=True)] if missing is not None else plain.tolist()
-    return Cells("objects", cells, None, len(plain))
+    listed = _listed(plain)
+    return Cells("objects", listed if missing is None else [None if gone else cell for cell, gone in zip(listed, missing, strict=True)], None, len(plain))
+
+
+def _listed(array: npt.NDArray[Any]) -> list[Any]:
+    """An array as a list of its cells; one that is no Python value (a code point beyond Unicode) is missing, alone."""
+    try:
+        return list(array.tolist())
+    except Exception:
+        return [_or_missing(lambda row=row: array[row : row + 1].tolist()[0]) for row in range(len(array))]
+
+
+def _or_missing(read: Any) -> Any:
+    try:
+        return read()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # some libraries panic outside of Exception
+        return None
 
 
 def cells_from_sequence(cells: Sequence[Any]) -> Cells:
@@ -153,17 +186,10 @@ def _mask(gone: Any) -> npt.NDArray[np.bool_] | None:
 
 
 def _python_cells(series: nw.Series[Any]) -> list[Any]:
-    try:
-        return list(series.to_list())
-    except Exception:  # a date that Python has not, say: such cells match nothing, alone
-        return [_python_cell(series, row) for row in range(len(series))]
-
-
-def _python_cell(series: nw.Series[Any], row: int) -> Any:
-    try:
-        return series.item(row)
-    except Exception:
-        return None
+    listed = _or_missing(lambda: list(series.to_list()))
+    if listed is not None:
+        return list(listed)
+    return [_or_missing(lambda row=row: series.item(row)) for row in range(len(series))]  # a date that Python has not, say: missing, alone
 
 
 def numbers(cells: Cells) -> Floats:
@@ -265,7 +291,7 @@ def open_text(cell: Any) -> str | None:
 
 
 def _uuid_text(cell: Any) -> str | None:
-    number = cell.int if type(cell) is uuid.UUID else None
+    number = getattr(cell, "int", None) if type(cell) is uuid.UUID else None
     return str(uuid.UUID(int=number)) if type(number) is int and 0 <= number < 1 << 128 else None
 
 
@@ -347,11 +373,9 @@ def unit_key(cell: Any) -> str | int | float | Decimal | None:
 
 
 def seed_text(key: str | int | float | Decimal) -> str:
-    """The public text that seeds a unit's row order: text itself, numbers as the decimal text of their floor."""
+    """The public text that seeds a unit's row order: text itself, numbers as the decimal text of their floor; the same for equal numbers of all types."""
     if isinstance(key, str):
         return key
-    if isinstance(key, int):
-        return str(key) if key.bit_length() <= 128 else "large"
-    if isinstance(key, Decimal):
-        return str(math.floor(key)) if key.is_finite() and key.adjusted() < 39 else "large"
-    return str(math.floor(key)) if abs(key) < 2.0**63 else "large"
+    if isinstance(key, Decimal) and not (key.is_finite() and (key.is_zero() or key.adjusted() < 40)):
+        return "large"
+    return str(math.floor(key)) if -LARGEST_SEED < key < LARGEST_SEED else "large"

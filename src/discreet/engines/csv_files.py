@@ -139,8 +139,9 @@ def header_of(path: str, block: int = 1 << 16) -> list[str]:
 
 def fields_of(records: Records, record: int) -> list[str]:
     """All fields of one record, as text."""
-    one = Records(records.block, records.starts, records.ends, records.first[record : record + 1], records.width[record : record + 1], records.quoted, 0)
-    return [one.column(place)[0].as_py() or "" for place in range(int(one.width[0]))]
+    fields = records.first[record] + np.arange(records.width[record])
+    each = Records(records.block, records.starts, records.ends, fields, np.ones(len(fields), dtype=np.int64), records.quoted, 0)
+    return [text or "" for text in each.column(0).to_pylist()]
 
 
 def without_first(records: Records) -> Records:

@@ -17,6 +17,7 @@ from discreet.engines.arrow_cells import reading_of
 Batch = tuple[dict[str, Any], int]  # Arrow arrays by column name, and the number of rows
 Task = Callable[[], Iterator[Batch]]
 
+LISTED_ENCODINGS = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
 WHOLE = 2  # times a batch's rows: row groups up to this size are read at once
 TASK_ROWS = 1 << 19  # rows of the row groups that one task reads, or those of one row group
 
@@ -31,7 +32,21 @@ class ParquetSource:
         self.columns: list[str] = list(fields.names)
         self.types: dict[str, Any] = dict(zip(fields.names, fields.types, strict=True))
         self._groups = [self._metadata.row_group(place).num_rows for place in range(self._metadata.num_row_groups)]
-        self.size = sum(self._groups)
+        self._listed = self._dictionary_texts()
+
+    def _dictionary_texts(self) -> set[str]:
+        """Text columns that may be read as places in a dictionary, which is quicker and gives the same cells.
+
+        Arrow cannot do so for all encodings, and a writer may choose an encoding by the cells.
+        """
+        found = {name for name, kind in self.types.items() if reading_of(kind) == "text"}
+        for group in range(len(self._groups)):
+            columns = self._metadata.row_group(group)
+            for place in range(columns.num_columns):
+                chunk = columns.column(place)
+                if not set(chunk.encodings) <= LISTED_ENCODINGS:
+                    found.discard(chunk.path_in_schema)
+        return found
 
     def tasks(self, names: Sequence[str], rows: int) -> Iterator[Task]:
         """What can be done side by side: each task gives batches of at most `rows` rows of some columns."""
@@ -46,7 +61,7 @@ class ParquetSource:
                 yield {}, min(rows, left)
                 left -= rows
             return
-        texts = [name for name in names if reading_of(self.types[name]) == "text"]
+        texts = [name for name in names if name in self._listed]
         with parquet.ParquetFile(self._path, metadata=self._metadata, read_dictionary=texts, pre_buffer=False) as file:
             for few in self._few(groups, rows):
                 if sum(self._groups[place] for place in few) <= WHOLE * rows:  # read at once: batches would be cut at pages

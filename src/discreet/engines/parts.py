@@ -6,13 +6,14 @@ import itertools
 import math
 import secrets
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.queries.parts import PartsPlan
-from discreet.seclusion import Failed, aside
+from discreet.seclusion import Failed, Secluded, aside, seclude_worker
 
 
 def balanced_parts(rows: int, parts: int) -> npt.NDArray[np.int64]:
@@ -36,13 +37,22 @@ def rejections(plan: PartsPlan, columns: Sequence[npt.NDArray[Any]], assigned: n
     """The number of parts whose p-value is a number of at most the plan's level.
 
     Every part gets copies of its own. What the test prints or warns is dropped, and its failures count as no rejection: the outcome of a part depends on that
-    part alone. There is no time limit, because a clock would let one part's rows decide another's outcome.
+    part alone. There is no time limit, because a clock would let one part's rows decide another's outcome. The test runs in a thread of its own: an
+    interrupt from the keyboard reaches the main thread, so that one in here is the test's own failure.
     """
     order = np.argsort(assigned, kind="stable")
     ends = np.searchsorted(assigned[order], np.arange(plan.parts + 1))
-    return sum(_rejects(plan, [column[order[low:high]].copy() for column in columns]) for low, high in itertools.pairwise(ends))
+
+    def count() -> int:
+        return sum(_rejects(plan, [column[order[low:high]].copy() for column in columns]) for low, high in itertools.pairwise(ends))
+
+    with Secluded(), ThreadPoolExecutor(1, initializer=seclude_worker) as pool:
+        return pool.submit(count).result()
 
 
 def _rejects(plan: PartsPlan, columns: list[npt.NDArray[Any]]) -> bool:
-    p = aside(lambda: float(plan.test(*columns)))
+    try:
+        p = aside(lambda: float(plan.test(*columns)))
+    except KeyboardInterrupt:
+        return False
     return not isinstance(p, Failed) and math.isfinite(p) and p <= plan.level

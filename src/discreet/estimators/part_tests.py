@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -76,7 +77,7 @@ def function_name(test: Callable[..., Any]) -> str:
     """What the ledger keeps of a function: its name and a hash of its code, so that a key is bound to it."""
     code = getattr(test, "__code__", None)
     text = f"{getattr(test, '__module__', '')}.{getattr(test, '__qualname__', type(test).__qualname__)}"
-    return text if code is None else f"{text}#{hashlib.sha256(code.co_code + repr((code.co_names, code.co_varnames)).encode()).hexdigest()[:16]}"
+    return text if type(code) is not types.CodeType else f"{text}#{hashlib.sha256(code.co_code + repr((code.co_names, code.co_varnames)).encode()).hexdigest()[:16]}"
 
 
 def _forecast(session: Session, test: Callable[..., float], *, spend: Guarantee, assume: Any, level: float, **options: Any) -> forecast.Preview:

@@ -46,6 +46,8 @@ class Ledger:
     """
 
     def __init__(self, store: Store) -> None:
+        if not plain.among(type(store), opening.STORES):  # one that forgets would grant everything
+            raise InvalidParameter("Ledger", f"a {plain.kind_name(store)} is no store of this package", "an account is kept by a store that is proven to keep it", "open a ledger with Ledger.open(budget, path=...)")
         self._store = store
         self._making = threading.local()
         with store.read() as view:

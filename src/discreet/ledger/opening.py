@@ -28,6 +28,9 @@ def asked_box(budget: Guarantee | None, *, pure: float | None, delta0: float | N
     return None
 
 
+STORES = (MemoryStore, SQLiteStore)
+
+
 def new_memory(budget: Guarantee | None, box: Amounts | None, expected_head: str | None) -> Store:
     if expected_head is not None:
         raise refusals.rolled_back("a new ledger in memory has no history")

@@ -160,7 +160,11 @@ class SQLiteStore:
         text = plain.path(path, "ledger path")
         if not text or "\0" in text or text.startswith((":memory:", "file:")):
             raise LedgerRefused("ledger path", "it does not name a file", "a persistent ledger is one file on a local disk", "pass a file name, or path=None for a ledger in memory")
-        self.path = Path(text).resolve()
+        try:
+            self.path = Path(text).resolve()
+            self.path.exists()
+        except (OSError, RuntimeError, ValueError):  # a loop of links, a name that is too long or no text of the file system
+            raise LedgerRefused("ledger path", "the file system has no such path", "a persistent ledger is one file on a local disk", "pass a file name, or path=None for a ledger in memory") from None
         self.name = f"the ledger file {self.path.name!r}"
 
     def exists(self) -> bool:
