@@ -432,7 +432,31 @@ def slow_calls() -> list[Call]:
         _asking(dp.ols, formula="y ~ x", relation=dp.Replace(), spend=dp.GDP(5.0)),
         _asking(dp.unbounded_mean, column="x", spend=dp.GDP(5.0)),
         _asking(dp.location, column="x", spend=dp.GDP(5.0)),
+        _asking(dp.robust, formula="y ~ x", relation=dp.Replace(), spend=dp.GDP(5.0), c=1.5),
+        _asking(dp.logistic, formula="b ~ x", where={"c": "N"}, spend=dp.GDP(5.0)),
+        _asking(dp.poisson, formula="k ~ x", spend=dp.GDP(5.0)),
+        _asking(dp.m_estimate, formula="y ~ x", psi=_huber, reach=2, spend=dp.GDP(5.0)),
+        Call(
+            "power",
+            lambda session, given: dp.power(dp.proportion_test, **given),
+            {"rows": 500, "spend": dp.PureDP(0.5), "alpha": 0.05, "null": 0.5, "share": 0.6},
+        ),
+        Call(
+            "sample_size",
+            lambda session, given: dp.sample_size(dp.proportion_test, **given),
+            {"spend": dp.PureDP(0.5), "power": 0.8, "null": 0.5, "share": 0.6},
+        ),
+        Call("watch", _watched, {"threshold": 3, "spend": dp.PureDP(0.5), "positives": 2}),
     ]
+
+
+def _huber(residual: float) -> float:
+    return max(-1.0, min(1.0, residual))
+
+
+def _watched(session: Any, given: dict[str, Any]) -> Any:
+    watch = dp.watch(session, **given)
+    return [watch.above({"c": "N"}), watch.above({"b": True}), watch.left]
 
 
 def _rejects(x: Any) -> float:
