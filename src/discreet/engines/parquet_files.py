@@ -32,25 +32,24 @@ class ParquetSource:
         self.columns: list[str] = list(fields.names)
         self.types: dict[str, Any] = dict(zip(fields.names, fields.types, strict=True))
         self._groups = [self._metadata.row_group(place).num_rows for place in range(self._metadata.num_row_groups)]
-        self._listed = self._dictionary_texts()
+        self._listed: dict[str, bool] = {}  # by column, found out when it is first read
 
-    def _dictionary_texts(self) -> set[str]:
-        """Text columns that may be read as places in a dictionary, which is quicker and gives the same cells.
+    def _is_listed(self, name: str) -> bool:
+        """Whether a column is text that may be read as places in a dictionary, which is quicker and gives the same cells.
 
         Arrow cannot do so for all encodings, and a writer may choose an encoding by the cells.
         """
-        found = {name for name, kind in self.types.items() if reading_of(kind) == "text"}
-        for group in range(len(self._groups)):
-            columns = self._metadata.row_group(group)
-            for place in range(columns.num_columns):
-                chunk = columns.column(place)
-                if not set(chunk.encodings) <= LISTED_ENCODINGS:
-                    found.discard(chunk.path_in_schema)
-        return found
+        if reading_of(self.types[name]) != "text":
+            return False
+        leaves = self._metadata.schema
+        places = [place for place in range(len(leaves)) if leaves.column(place).path == name]
+        chunks = (self._metadata.row_group(group).column(place) for place in places for group in range(len(self._groups)))
+        return all(set(chunk.encodings) <= LISTED_ENCODINGS for chunk in chunks)
 
     def tasks(self, names: Sequence[str], rows: int) -> Iterator[Task]:
         """What can be done side by side: each task gives batches of at most `rows` rows of some columns."""
         read = [name for name in names if reading_of(self.types[name]) != "nothing"]
+        self._listed |= {name: self._is_listed(name) for name in read if name not in self._listed}
         for groups in self._few(list(range(len(self._groups))), TASK_ROWS):
             yield functools.partial(self._batches, read, groups, rows)
 
@@ -61,7 +60,7 @@ class ParquetSource:
                 yield {}, min(rows, left)
                 left -= rows
             return
-        texts = [name for name in names if name in self._listed]
+        texts = [name for name in names if self._listed[name]]
         with parquet.ParquetFile(self._path, metadata=self._metadata, read_dictionary=texts, pre_buffer=False) as file:
             for few in self._few(groups, rows):
                 if sum(self._groups[place] for place in few) <= WHOLE * rows:  # read at once: batches would be cut at pages
