@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import marshal
 import os
 import sys
 from collections import OrderedDict
@@ -414,11 +415,14 @@ def kept(*, functions: tuple[str, ...] = ()) -> Callable[[type[Kind]], type[Kind
         def with_plain_values(self: Any, *args: Any, **kwargs: Any) -> None:
             # a specification in it that is intact is shared; the door makes all anew
             place = _Place(asked, _Members(), anew=False)
-            positional = [_for_field(argument, place) for argument in args]
-            named = {text(name, asked): _for_field(held, place) for name, held in kwargs.items()}
+            seen: set[int] = set()  # what is known to be plain, and lives as long as the call
+            positional = [_for_field(held, place, seen) for held in args]
+            named = {text(name, asked): _for_field(held, place, seen) for name, held in kwargs.items()}
             initialise(self, *positional, **named)
             for field in fields:
-                _require_plain(object.__getattribute__(self, field.name), field, asked)
+                held = object.__getattribute__(self, field.name)
+                if field.types is not None or id(held) not in seen:
+                    _require_plain(held, field, asked)
 
         kind.__init__ = with_plain_values  # type: ignore[method-assign]
         _KEPT[id(kind)] = fields
@@ -441,8 +445,11 @@ def _field(one: dataclasses.Field[Any], functions: tuple[str, ...]) -> _Field:
     return _Field(one.name, types, of_members, one.name in functions)
 
 
-def _for_field(given: Any, place: _Place) -> Any:
-    return given if is_plain(given) else _settled(_value(given, place))
+def _for_field(given: Any, place: _Place, seen: set[int]) -> Any:
+    if is_plain(given):
+        seen.add(id(given))
+        return given
+    return _settled(_value(given, place))
 
 
 def _settled(given: Any) -> Any:
@@ -464,12 +471,7 @@ def _is_right(held: Any, field: _Field) -> bool:
     if field.types is None:
         return is_plain(held)
     if field.of_members:
-        if type(held) is not tuple:
-            return False
-        for member in held:  # noqa: SIM110 (as in `among`)
-            if not among(type(member), field.types):
-                return False
-        return True
+        return type(held) is tuple and all(among(type(member), field.types) for member in held)
     return among(type(held), field.types)
 
 
@@ -479,10 +481,7 @@ def is_plain(held: Any) -> bool:
     if kind is str or kind is int or kind is float or kind is bool or held is None:
         return True
     if kind is tuple:
-        for member in held:  # noqa: SIM110 (as in `among`)
-            if not is_plain(member):
-                return False
-        return True
+        return _all_atoms(held) or all(map(is_plain, held))
     fields = _KEPT.get(id(kind))
     try:
         if kind is Fraction:
@@ -497,27 +496,42 @@ def is_plain(held: Any) -> bool:
     return True
 
 
-def is_json(held: Any) -> bool:
-    """Whether a value is made of exact dicts with text as names, lists, text and numbers."""
-    kind = type(held)
-    if kind is dict:
-        return all(type(name) is str and is_json(part) for name, part in held.items())
-    if kind is list:
-        return all(is_json(part) for part in held)
-    return kind is str or kind is int or kind is float or kind is bool or held is None
+_ATOM_IDS = frozenset(map(id, (str, int, float, bool, type(None))))
 
 
-def rebuilt(given: Spec) -> Spec:
+def _all_atoms(held: Iterable[Any]) -> bool:
+    """Whether all members are exact text, numbers or None, told by the identity of their types."""
+    return all(map(_ATOM_IDS.__contains__, map(id, map(type, held))))
+
+
+def copied(given: Any) -> Any:
+    """A copy of a value that is made of exact built-in types all the way down; None for any other.
+
+    `marshal` writes exact built-in types and nothing else, and asks no method of what it writes.
+    """
+    try:
+        return marshal.loads(marshal.dumps(given))
+    except (ValueError, TypeError, EOFError):
+        return None
+
+
+def is_kept(given: object) -> bool:
+    """Whether a value is a specification that `rebuilt` makes anew."""
+    return id(type(given)) in _KEPT
+
+
+def rebuilt(given: Spec, others: list[Any] | None = None) -> Spec:
     """A specification made anew, so that all its checks run; refused unless it is exactly ours.
 
-    Its fields are rebuilt on the way down, each once, so that what its class checks is what it holds.
+    Its fields are rebuilt on the way down, each once, so that what its class checks is what it holds;
+    `others` takes parts of this package that are no kept specifications, and so are not made anew.
     """
     kind = type(given)
     fields = _KEPT.get(id(kind))
     if fields is None:
         raise not_exact(given, "a specification")
     try:
-        held = {field.name: _rebuilt_field(given, field, kind.__name__) for field in fields}
+        held = {one.name: _rebuilt_field(given, one, kind.__name__, others) for one in fields}
     except AttributeError:
         found = "a field of it has no value"
         raise _refused(kind.__name__, found, "make it with its constructor") from None
@@ -526,43 +540,32 @@ def rebuilt(given: Spec) -> Spec:
     return made
 
 
-def _rebuilt_field(given: object, field: _Field, asked: str) -> Any:
+def _rebuilt_field(given: object, field: _Field, asked: str, others: list[Any] | None) -> Any:
     held = object.__getattribute__(given, field.name)
     if not (field.is_function and (held is None or callable(held))):
-        held = _rebuilt_part(held, asked)
+        held = _rebuilt_part(held, asked, others)
         if field.types is not None:
             _require_plain(held, field, asked)
     return held
 
 
-def _rebuilt_part(held: Any, asked: str) -> Any:
+def _rebuilt_part(held: Any, asked: str, others: list[Any] | None) -> Any:
     """A part of a specification: plain, with its own parts rebuilt; lists become tuples."""
     kind = type(held)
     if kind is str or kind is int or kind is float or kind is bool or held is None:
         return held
     if id(kind) in _KEPT:
-        return rebuilt(held)
+        return rebuilt(held, others)
     if kind is tuple or kind is list:
-        return tuple([_rebuilt_part(member, asked) for member in held])
+        if _all_atoms(held):
+            return tuple(held)
+        return tuple([_rebuilt_part(member, asked, others) for member in held])
     read = _settled(value(held, asked))
     if not is_plain(read):
         raise _refused(asked, f"it holds a {kind_name(held)}", _PLAIN)
+    if others is not None and type(read) is not Fraction:
+        others.append(read)
     return read
-
-
-def is_whole(held: Any) -> bool:
-    """Whether all parts of a plain value are built-in or kept, so that `rebuilt` reaches them."""
-    kind = type(held)
-    if kind is tuple:
-        return all(is_whole(member) for member in held)
-    if among(kind, (str, int, float, bool, Fraction, type(None))):
-        return True
-    fields = _KEPT.get(id(kind))
-    return fields is not None and all(
-        field.is_function or is_whole(object.__getattribute__(held, field.name))
-        for field in fields
-        if field.types is None
-    )
 
 
 def exactly(given: object, kind: type[Kind], name: str) -> Kind:

@@ -7,6 +7,7 @@ a function of it alone.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, get_args
@@ -71,14 +72,17 @@ def plain_question(question: Question) -> Question:
     if not plain.among(type(query), PROVEN_QUERIES) or not plain.among(type(mechanism), PROVEN_MECHANISMS):
         raise mismatched("its query or its mechanism is of a type without a theorem")
     try:
-        own_query, own_mechanism = plain.value(query), plain.value(mechanism)
-        if not plain.is_whole(own_query):
-            own_query = query_from_dict(json.loads(json.dumps(own_query.to_dict())))
-        if not plain.is_whole(own_mechanism):
-            own_mechanism = mechanism_from_dict(json.loads(json.dumps(own_mechanism.to_dict())))
+        own_query, own_mechanism = _own(query, query_from_dict), _own(mechanism, mechanism_from_dict)
     except Exception:  # whatever was smuggled into it failed
         raise mismatched("its query or its mechanism cannot be written down and read again") from None
     return Question(plain.exactly(asked, Asked, "a question"), own_query, own_mechanism, plain_spend(spend), rational(delta, "a question's delta"))
+
+
+def _own(given: Any, from_dict: Callable[[dict[str, Any]], Any]) -> Any:
+    """A query or a mechanism made anew, down to its last part."""
+    others: list[Any] = []
+    own = plain.rebuilt(given, others) if plain.is_kept(given) else given
+    return own if plain.is_kept(given) and not others else from_dict(json.loads(json.dumps(own.to_dict())))
 
 
 def _field(question: Question, name: str) -> Any:

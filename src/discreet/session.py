@@ -110,16 +110,16 @@ class Session:
     __slots__ = ("__weakref__", "_count", "_engine", "_ledger", "_neighbors", "_public", "_schema", "_secure", "_source")
 
     def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors, ledger: Ledger, source: Source) -> None:
-        schema, neighbors = Schema(schema), require_neighbors(neighbors)
+        schema, neighbors = schema if type(schema) is Schema else Schema(schema), require_neighbors(neighbors)
         if engine.schema != schema or engine.neighbors != neighbors:
             raise InvalidParameter("a session", "its engine has another schema or neighbour relation", "noise is set by the one and rows are read by the other", "declare the data set again, with dp.read_parquet, dp.from_frame, …")
         if type(ledger) is not Ledger:
             raise plain.not_exact(ledger, "ledger=")
         self._engine, self._source, self._ledger = engine, source, ledger
         self._secure = type(source) is SecureSource  # whatever another source says of itself
-        self._schema, self._neighbors = schema, neighbors
+        self._schema, self._neighbors = engine.schema, neighbors  # the engine's own, which nobody else holds
         self._count = _public_count(engine)
-        self._public = PublicFacts(Schema(schema), require_neighbors(neighbors), self._count)
+        self._public = PublicFacts(schema, require_neighbors(neighbors), self._count)
 
     @property
     def ledger(self) -> Ledger:

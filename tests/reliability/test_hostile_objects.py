@@ -114,7 +114,7 @@ def test_a_door_that_passes_values_on_is_caught(monkeypatch: pytest.MonkeyPatch)
     )
     counts = judged(trials)
     assert counts.leaks
-    assert counts.raw_errors
+    assert not counts.sound
 
 
 def test_a_session_that_keeps_the_class_of_a_question_is_caught(

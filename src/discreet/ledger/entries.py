@@ -15,7 +15,6 @@ restored old files, not an owner of the file who rewrites all of it.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -85,11 +84,10 @@ def bound_request(request: object, *, secure: bool) -> tuple[dict[str, Any], str
     """A request as plain values and as canonical text, marked where its noise is not secure."""
     why = "the key is bound to the request, so that a retry cannot ask something else"
     record: dict[str, Any] | None = None
-    if type(request) is dict and plain.is_json(request):
-        with contextlib.suppress(Exception):  # what cannot be written is refused below
-            record = json.loads(json.dumps(request, sort_keys=True))
-    if record is None:
-        record = plain.value(request, "request=") if issubclass(type(request), Mapping) else None
+    if type(request) is dict:
+        record = plain.copied(request)
+    if record is None and issubclass(type(request), Mapping):
+        record = plain.value(request, "request=")
     if record is None:
         raise InvalidParameter("request=", f"a {plain.kind_name(request)} is not a dict", why, "describe the query, mechanisms, spend, neighbors and data id in a dict")
     if "secure" in record:
