@@ -364,3 +364,38 @@ def test_neighbouring_tables_move_the_number_of_right_predictions_by_at_most_one
         steps = np.diff([0, *counted])
         assert ((steps == 0) | (steps == 1)).all()
         assert len(set(steps.tolist())) == 1  # every one of the equal rows is right, or none is
+
+
+@pytest.mark.parametrize("backend", ["pandas", "nullable", "arrow", "polars", "pyarrow"])
+def test_one_text_that_is_not_utf8_is_one_missing_cell(backend, tmp_path):
+    """Such a cell in a column of text made predict, score and the fit of labels raise, with its bytes in the error."""
+    X, _, y = rows_and_targets()
+    for spoiled in ("1.5", b"\xff"):
+        texts = [str(row[0]).encode() for row in X]
+        texts[3] = spoiled if isinstance(spoiled, bytes) else spoiled.encode()
+        buffers = pyarrow.array(texts).buffers()
+        column = pyarrow.Array.from_buffers(pyarrow.string(), len(texts), buffers)
+        table = pyarrow.table({"a": column, "b": [row[1] for row in X]})
+        try:
+            frame = {
+                "pandas": lambda table=table: table.to_pandas(),
+                "nullable": lambda table=table: table.to_pandas(types_mapper={pyarrow.string(): pandas.StringDtype("pyarrow")}.get),
+                "arrow": lambda table=table: table.to_pandas(types_mapper=pandas.ArrowDtype),
+                "polars": lambda table=table: polars.from_arrow(table),
+                "pyarrow": lambda table=table: table,
+            }[backend]()
+        except Exception:  # the library itself refuses to hold the text
+            continue
+        fitted = logistic().fit(frame, y)
+        assert np.isnan(fitted.decision_function(frame)[3]) == (spoiled == b"\xff")
+        assert np.isfinite(np.delete(fitted.decision_function(frame), 3)).all()
+        assert np.isfinite(fitted.score(frame, y))
+        labels = table.column("a") if backend == "pyarrow" else frame["a"]
+        assert np.isfinite(coefficients(logistic(classes=("1.5", "2")), [row[1:] for row in X], labels)).all()
+
+
+@pytest.mark.parametrize("empty", [0, 29, 30, 31, ROWS])
+def test_declared_bounds_say_the_width_however_many_rows_are_empty(empty):
+    X, y, _ = rows_and_targets()
+    rows = [[] if place < empty else row for place, row in enumerate(X)]
+    assert len(coefficients(linear(bounds=([-3, -3], [3, 3])), rows, y)) == 3
