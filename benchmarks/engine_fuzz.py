@@ -1,6 +1,6 @@
 """The file engine on adversarial tables: every type, writer and question, against memory and a plain reading, and neighbours on files.
 
-    make bench NAME=engine_fuzz [ARGS="--seconds 420 --seed 1"]
+    make bench NAME=engine_fuzz [ARGS="--seconds 540 --seed 1"]
 
 comparisons   statistics of one random table by the file engine, other readers and a plain reading cell by cell, each held against the engine in memory
 differences   of them, how many were not the same integers
@@ -47,7 +47,7 @@ def worker(seed: int, seconds: float, results: multiprocessing.Queue) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=420)
+    parser.add_argument("--seconds", type=float, default=540)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()

@@ -366,11 +366,8 @@ def door(function: Callable[Parameters, Returned]) -> Callable[Parameters, Retur
 
     @functools.wraps(function)
     def asked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        positional = [value(argument) for argument in args]
-        named = {
-            text(name, "a parameter's name"): value(argument, f"{name}=")
-            for name, argument in kwargs.items()
-        }
+        positional = [value(given) for given in args]
+        named = {text(name, "a name"): value(given, f"{name}=") for name, given in kwargs.items()}
         return function(*positional, **named)
 
     return asked
@@ -478,7 +475,7 @@ def _is_right(held: Any, field: _Field) -> bool:
 def is_plain(held: Any) -> bool:
     """Whether a value is exact text, an exact number, a specification, or a tuple of these."""
     kind = type(held)
-    if kind is str or kind is int or kind is float or kind is bool or held is None:
+    if id(kind) in _ATOM_IDS:
         return True
     if kind is tuple:
         return _all_atoms(held) or all(map(is_plain, held))
@@ -507,7 +504,7 @@ def _all_atoms(held: Iterable[Any]) -> bool:
 def copied(given: Any) -> Any:
     """A copy of a value that is made of exact built-in types all the way down; None for any other.
 
-    `marshal` writes exact built-in types and nothing else, and asks no method of what it writes.
+    `marshal` writes exact built-in types as they are; what else holds a buffer becomes bytes.
     """
     try:
         return marshal.loads(marshal.dumps(given))
@@ -563,7 +560,9 @@ def _rebuilt_part(held: Any, asked: str, others: list[Any] | None) -> Any:
     read = _settled(value(held, asked))
     if not is_plain(read):
         raise _refused(asked, f"it holds a {kind_name(held)}", _PLAIN)
-    if others is not None and type(read) is not Fraction:
+    if type(read) is tuple:
+        return _rebuilt_part(read, asked, others)
+    if others is not None and type(read) is not Fraction and id(type(read)) not in _ATOM_IDS:
         others.append(read)
     return read
 
@@ -571,10 +570,13 @@ def _rebuilt_part(held: Any, asked: str, others: list[Any] | None) -> Any:
 def exactly(given: object, kind: type[Kind], name: str) -> Kind:
     """A new specification of exactly this kind."""
     if type(given) is not kind:
-        raise _refused(
-            name, f"a {kind_name(given)} is not a {kind.__name__}", f"pass a {kind.__name__}"
-        )
-    return rebuilt(given)
+        found = f"a {kind_name(given)} is not a {kind.__name__}"
+        raise _refused(name, found, f"pass a {kind.__name__}")
+    others: list[Any] = []
+    made = rebuilt(given, others)
+    if others:  # a part that is not made anew could change
+        raise _refused(name, f"it holds a {kind_name(others[0])}", _PLAIN)
+    return made
 
 
 def is_ours(kind: type) -> bool:

@@ -179,7 +179,7 @@ def _in_child() -> None:
     """After a fork one thread is left: its own sections go on, and those of all others are over."""
     global _open, _lock
     _lock = threading.RLock()
-    _open = 1 if secluded() else 0
+    _open = getattr(_here, "depth", 0)
     if not _open:
         _put_back()
 

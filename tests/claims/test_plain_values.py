@@ -22,6 +22,7 @@ import discreet as dp
 from discreet import client, plain
 from discreet.accounting import Price
 from discreet.client_gradients import LocalGradients
+from discreet.engines.cells import PlainTexts
 from discreet.errors import DiscreetError, InsecureNoise, InvalidParameter, LedgerRefused
 from discreet.estimators import questions
 from discreet.estimators.selection_questions import watch_question
@@ -514,3 +515,26 @@ def test_a_path_that_no_file_system_has_is_refused(path, tmp_path):
     for budget in (dp.GDP(1), None):
         with pytest.raises(dp.DiscreetError):
             data.open(ledger=str(tmp_path) + "/" + path, budget=budget)
+
+
+def test_no_part_of_a_question_can_change_between_the_check_and_the_ledger():
+    """A class of the package's own that is no specification held a list of the caller's: checked, written and released were three labels."""
+    turns = itertools.count()
+
+    class Shifting(list):
+        def __iter__(self):
+            return iter([f"label-{next(turns)}"])
+
+    session = dp.from_arrays({"x": [1.0]}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove()).open(budget=dp.GDP(9))
+    question = questions.mean_question(session.public, "x", spend=dp.GDP(0.1))
+    held = PlainTexts(Shifting())
+    for asked in (lambda: Asked("mean", "x", ("g",), (held,)), lambda: Asked("mean", "x", (held,))):
+        with pytest.raises(InvalidParameter):
+            session.release(dataclasses.replace(question, asked=asked()), key="k")
+
+
+def test_a_request_may_hold_numbers_of_numpy():
+    ledger = Ledger.open(dp.PureDP(1))
+    for key, request in (("a", {"x": np.float64(1.5)}), ("b", {"x": 1.5})):
+        ledger.debit(key=key, request=request, price=Price(Fraction(1, 10)))
+    assert [entry.body for entry in ledger.entries()][1:] == ['{"x":1.5}'] * 2

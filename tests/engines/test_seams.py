@@ -116,3 +116,29 @@ def test_cells_that_are_no_python_values_are_missing_alone():
     schema = Schema({"k": Open()})
     for column, expected in (([hollow, "A"], ["A"]), (beyond, ["A"]), (pd.Series([hollow, "A"], dtype=object), ["A"])):
         assert list(memory_engine_from_arrays({"k": column}, schema, AddRemove()).keys(OpenPlan(("k",), ())).names) == expected
+
+
+@pytest.mark.parametrize("neighbors", [AddRemove(unit="id", max_rows=1), AddRemove()], ids=str)
+def test_a_part_without_rows_and_one_of_another_encoding_are_parts_like_others(neighbors, tmp_path):
+    """Text of a part without rows had another type than that of a part with one: whether one row was there decided whether a question failed."""
+    kinds = {"dictionary": {}, "bytes": {"use_dictionary": False, "column_encoding": {"c": "DELTA_BYTE_ARRAY", "id": "DELTA_BYTE_ARRAY"}}}
+    for rows in (0, 1, 2):
+        for first, second in (("dictionary", "bytes"), ("bytes", "dictionary"), ("dictionary", "dictionary")):
+            paths = [tmp_path / "first.parquet", tmp_path / "second.parquet"]
+            pq.write_table(pa.table({"c": pa.array(["N", "S"], pa.large_string()), "id": ["a", "b"]}), paths[0], **kinds[first])
+            pq.write_table(pa.table({"c": pa.array(["N"] * rows, pa.string()), "id": pa.array(["c", "d"][:rows], pa.string())}), paths[1], **kinds[second])
+            engine = FileEngine(paths, "parquet", SCHEMA, neighbors)
+            assert counts(engine) == [1 + rows, 1]
+            if neighbors.unit is not None:
+                continue
+            assert engine._joined(["c"], [batch for task in engine._tasks(["c"], 1) for batch in task()]).sums(BY_LEVEL)[:, 0].tolist() == [1 + rows, 1]
+
+
+@pytest.mark.parametrize("middle", [0, 1])
+def test_an_empty_row_group_is_no_reason_to_fail(middle, tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.engines.files.BATCH_ROWS", 3)
+    schema = pa.schema([("c", pa.string()), ("id", pa.string())])
+    with pq.ParquetWriter(tmp_path / "data.parquet", schema) as writer:
+        for rows in (10, middle, 10):
+            writer.write_table(pa.table({"c": ["N"] * rows, "id": [f"{rows} {row}" for row in range(rows)]}, schema=schema), row_group_size=max(rows, 1))
+    assert counts(FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, AddRemove(unit="id", max_rows=1))) == [10 + middle, 0]

@@ -96,11 +96,16 @@ def _nothing(kind: pa.DataType) -> Any:
 
 
 def plain(column: Any) -> Any:
-    """A column without a dictionary or runs around its values, in the pieces that it has; text with 64-bit offsets."""
+    """A column without a dictionary or runs around its values, in the pieces that it has.
+
+    Text has 64-bit offsets, however it was laid out: parts of one column have one type, whether they hold cells or not.
+    """
     while pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type):
         pieces = [_unlisted(piece) if pa.types.is_dictionary(piece.type) else _run_out(piece) for piece in _pieces(column)]
         column = pa.chunked_array(pieces, type=pieces[0].type if pieces else column.type.value_type)
-    return column
+    if reading_of(column.type) != "text":
+        return column
+    return pa.chunked_array([_takeable(piece) for piece in _pieces(column)], type=pa.large_string())
 
 
 def _unlisted(piece: Any) -> Any:
@@ -128,11 +133,11 @@ def _pieces(column: Any) -> list[Any]:
 def _in_one_piece(column: Any) -> Any:
     """One array: of text, of places in a dictionary of texts, or of the values that are held."""
     pieces = _pieces(column)
-    if len(pieces) == 1 and pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+    held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if len(pieces) == 1 and _is_text(held) and not pa.types.is_string_view(column.type):
         return pieces[0]
-    pieces = [piece.storage if isinstance(piece, pa.ExtensionArray) and reading_of(piece.type) != "uuid" else piece for piece in _pieces(plain(column))]
-    if reading_of(column.type) == "text" and (len(pieces) != 1 or pa.types.is_string_view(pieces[0].type)):
-        pieces = [_wide_text(piece) for piece in pieces] or [pa.array([], type=pa.large_string())]
+    column = plain(column)
+    pieces = [piece.storage if isinstance(piece, pa.ExtensionArray) and reading_of(piece.type) != "uuid" else piece for piece in _pieces(column)]
     return pa.concat_arrays(pieces) if len(pieces) > 1 else pieces[0] if pieces else pa.array([], type=_stored(column.type))
 
 

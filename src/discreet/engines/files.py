@@ -138,8 +138,8 @@ class FileEngine:
     def parts(self, plan: PartsPlan) -> int:
         """In how many random parts of the rows a caller's test rejects; the files are read into memory, where the test runs."""
         names = needed_columns(self.schema, self.neighbors)
-        batches = self._guarded(lambda: [batch for task in self._tasks(names, BATCH_ROWS) for batch in task()])
-        return self._joined(names, batches).parts(plan)
+        whole = self._guarded(lambda: self._joined(names, [batch for task in self._tasks(names, BATCH_ROWS) for batch in task()]))
+        return whole.parts(plan)
 
     def _model_codes(self, model: Model) -> ModelCodes:
         found: list[tuple[int, ModelCodes]] = []

@@ -86,6 +86,8 @@ def bound_request(request: object, *, secure: bool) -> tuple[dict[str, Any], str
     record: dict[str, Any] | None = None
     if type(request) is dict:
         record = plain.copied(request)
+        if record is not None and not _is_json(record):  # a number of numpy's, say
+            record = None
     if record is None and issubclass(type(request), Mapping):
         record = plain.value(request, "request=")
     if record is None:
@@ -98,6 +100,13 @@ def bound_request(request: object, *, secure: bool) -> tuple[dict[str, Any], str
         return record, canonical(record)
     except (TypeError, ValueError, RecursionError):
         raise InvalidParameter("request=", "it cannot be written as JSON", why, "use text, whole numbers, finite floats, lists and dicts with text keys") from None
+
+
+def _is_json(record: object) -> bool:
+    try:
+        return bool(canonical(record))
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def checked_answer(answer: object) -> str:
