@@ -805,17 +805,17 @@ def settled(outcome: Any) -> Any:
     return ("hostile", kind.__name__)
 
 
-_RIGHT: dict[int, tuple[Any, Any]] = {}
+_RIGHT: dict[int, tuple[Call, Any, Any]] = {}  # the call itself is held: the number of a call that is gone is used again
 
 
 def _right(call: Call) -> tuple[Any, Any]:
     """The outcome with plain values, and what it cost."""
     if id(call) not in _RIGHT:
         session = fresh_session(call.relation)
-        outcome = call.run(session, dict(call.arguments))
-        _RIGHT[id(call)] = settled(outcome), session.ledger.spent()
-        assert "hostile" not in str(_RIGHT[id(call)][0]), call.name
-    return _RIGHT[id(call)]
+        outcome = settled(call.run(session, dict(call.arguments)))
+        assert "hostile" not in str(outcome), call.name
+        _RIGHT[id(call)] = call, outcome, session.ledger.spent()
+    return _RIGHT[id(call)][1:]
 
 
 def judge(trial: Trial, counts: Counts) -> None:

@@ -15,6 +15,7 @@ restored old files, not an owner of the file who rewrites all of it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -83,30 +84,19 @@ def canonical(record: object) -> str:
 def bound_request(request: object, *, secure: bool) -> tuple[dict[str, Any], str]:
     """A request as plain values and as canonical text, marked where its noise is not secure."""
     why = "the key is bound to the request, so that a retry cannot ask something else"
-    record: dict[str, Any] | None = None
-    if type(request) is dict:
-        record = plain.copied(request)
-        if record is not None and not _is_json(record):  # a number of numpy's, say
-            record = None
-    if record is None and issubclass(type(request), Mapping):
-        record = plain.value(request, "request=")
-    if record is None:
+    if not issubclass(type(request), Mapping):
         raise InvalidParameter("request=", f"a {plain.kind_name(request)} is not a dict", why, "describe the query, mechanisms, spend, neighbors and data id in a dict")
-    if "secure" in record:
-        raise InvalidParameter("request=", "it has an entry 'secure'", "the ledger writes it where noise is seeded", "leave it out, and pass secure=False")
-    if not secure:
-        record["secure"] = False
-    try:
-        return record, canonical(record)
-    except (TypeError, ValueError, RecursionError):
-        raise InvalidParameter("request=", "it cannot be written as JSON", why, "use text, whole numbers, finite floats, lists and dicts with text keys") from None
-
-
-def _is_json(record: object) -> bool:
-    try:
-        return bool(canonical(record))
-    except (TypeError, ValueError, RecursionError):
-        return False
+    for copied in (plain.copied, plain.value):  # the first is quick, and knows no numbers of numpy's and no other mappings
+        record = copied(request)
+        if type(record) is not dict:
+            continue
+        if "secure" in record:
+            raise InvalidParameter("request=", "it has an entry 'secure'", "the ledger writes it where noise is seeded", "leave it out, and pass secure=False")
+        if not secure:
+            record["secure"] = False
+        with contextlib.suppress(TypeError, ValueError, RecursionError):
+            return record, canonical(record)
+    raise InvalidParameter("request=", "it cannot be written as JSON", why, "use text, whole numbers, finite floats, lists and dicts with text keys")
 
 
 def checked_answer(answer: object) -> str:
