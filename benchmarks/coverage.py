@@ -2,7 +2,7 @@
 
 Every repetition draws data, fits them privately (discreet.models, the real law of the noise, seeded) and without privacy, and asks whether each
 interval holds the truth. Widths are medians relative to the non-private interval: unweighted Huber, maximum likelihood or least squares, with sandwich
-errors. Beside the published design runs the lectures' method: noisy gradient descent with its own variance correction (math.md H4, "Says").
+errors. Beside the published design runs the lectures' method: noisy gradient descent with its own variance correction (reference.md H4, "Says").
 
     python benchmarks/coverage.py                          the published design at n = 200, 500, 1000, 4000
     python benchmarks/coverage.py --reps 200 --n 500,1000  smaller
@@ -172,7 +172,7 @@ def reference_fit(case: Case, x: Array, y: Array) -> tuple[Array, Array, float]:
 
 
 def lecture_fit(x: Array, y: Array, mu: float, rng: Rng, *, start_scale: float, steps: int = 60, radius_squared: float = 2.0) -> tuple[Array, Array]:
-    """Noisy gradient descent on (β, σ) with the lectures' correction V + (8η²B²K/(nμ²))I: estimates and standard errors (math.md G3, H3, H4 "Says").
+    """Noisy gradient descent on (β, σ) with the lectures' correction V + (8η²B²K/(nμ²))I: estimates and standard errors (reference.md G3, H3, H4 "Says").
 
     A third of μ² each for the gradients, the curvature and the scores, as H3 composes them.
     """

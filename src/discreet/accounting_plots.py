@@ -55,7 +55,7 @@ def plot_tradeoff(*guarantees: Any, labels: Sequence[str] | None = None, path: s
 
 
 def plot_ten_fold(path: str | Path | None = None) -> Any:
-    """Ten releases of (1/√10)-DP together, exactly, against G_1 and against what basic composition says (math.md C5).
+    """Ten releases of (1/√10)-DP together, exactly, against G_1 and against what basic composition says (reference.md C5).
 
     The exact curve is within 0.0123 of G_1, as the central limit theorem of f-DP foresees; √10-DP is far below it.
     """

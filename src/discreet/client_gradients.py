@@ -1,6 +1,6 @@
 """Local privacy: what one person's device computes from that person's record, with noise, before anything leaves it.
 
-`LocalGradients` answers the rounds of an interactive noisy gradient descent (math.md L4): a clipped gradient of one record plus noise that this device
+`LocalGradients` answers the rounds of an interactive noisy gradient descent (reference.md L4): a clipped gradient of one record plus noise that this device
 draws for itself. The server (discreet.local.descent) sees the noisy whole numbers alone.
 """
 
@@ -26,7 +26,7 @@ from discreet.sensitivity import L2
 class LocalGradients:
     """One person's answers to a descent of `rounds` rounds, μ-GDP for that person's record in all.
 
-    Theorem.  All reports together are μ-GDP for any two records, whatever the server asks and however it adapts (math.md L4).
+    Theorem.  All reports together are μ-GDP for any two records, whatever the server asks and however it adapts (reference.md L4).
     Proof.    A report is q + noise, q of whole numbers with ‖q‖ ≤ CLIP_UNITS for every record (checked in integers), so two records differ by at most
               2·CLIP_UNITS and noise of σ = 2·CLIP_UNITS·√rounds/μ, rounded up, makes a report μ/√rounds-GDP; at most `rounds` reports are given, each
               round once, and μ² adds up adaptively (C4). The noise is drawn here: no other device shares it.

@@ -9,7 +9,7 @@
 A unit is what its id says: rows with the same id are one unit; whoever shares an id with others is protected with
 them as one unit, not alone. Rows without an id count nowhere.
 
-There is no default: a guarantee says nothing until it names its relation (math.md A1, A2).
+There is no default: a guarantee says nothing until it names its relation (reference.md A1, A2).
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ def tally_sensitivity(neighbors: Neighbors, *, optional: bool) -> Rows:
 
 
 def gram_sensitivity(neighbors: Neighbors, norm_squared: int) -> L2:
-    """ℓ₂ sensitivity of the upper triangle of Σ v vᵀ where ‖v‖² ≤ norm_squared for every row (math.md G5).
+    """ℓ₂ sensitivity of the upper triangle of Σ v vᵀ where ‖v‖² ≤ norm_squared for every row (reference.md G5).
 
     Theorem.  k·B under AddRemove, k·√2·B under Replace, B = norm_squared, k = the rows of one unit.
     Proof.    ‖upper(v vᵀ)‖₂ ≤ ‖v vᵀ‖_F = ‖v‖² ≤ B; ‖v vᵀ − w wᵀ‖_F² = ‖v‖⁴ + ‖w‖⁴ − 2(v·w)² ≤ 2B². Sum over k rows.

@@ -50,7 +50,7 @@ def test_clt_of_composed_pure_releases():
 
 
 def test_clt_of_fixed_size_samples():
-    """Against the formula with √2 written out (math.md E8), and the ratio to Poisson sampling for weak signals."""
+    """Against the formula with √2 written out (reference.md E8), and the ratio to Poisson sampling for weak signals."""
     found = clt_mu_subsampled_approximation(noise_multiplier=1, sampling=FixedSizeSampling(100, 10000), steps=1000).value
     normal = dp.GDP(1).tradeoff(0.5)  # Φ(−1)
     assert normal == pytest.approx(0.15865525393145707)

@@ -52,7 +52,7 @@ def test_trade_off_of_one_approximate_guarantee():
 
 
 def test_trap_the_lifetime_example():
-    """k = 10⁴, δ = e^−32: 1/801 is not what the quoted theorem gives, 1.014 not 1; the exact curve does allow it (math.md C3)."""
+    """k = 10⁴, δ = e^−32: 1/801 is not what the quoted theorem gives, 1.014 not 1; the exact curve does allow it (reference.md C3)."""
     delta, each = Fraction(math.exp(-32)), dp.PureDP(Fraction(1, 801))
     assert advanced_dwork_rothblum_vadhan(each, times=10**4, slack=delta).epsilon == pytest.approx(1.0143473043148823, abs=1e-10)
     assert advanced(each, times=10**4, slack=delta).epsilon == pytest.approx(1.00654, abs=1e-5)

@@ -102,7 +102,7 @@ def test_analytic_gaussian_is_safe_and_tight(epsilon, delta):
 
 
 def test_the_classical_gaussian_is_not_what_we_use():
-    """√(2 ln(1.25/δ))/ε is too small a σ at ε = 10, δ = 1e-5 (math.md B4); the analytic one is not."""
+    """√(2 ln(1.25/δ))/ε is too small a σ at ε = 10, δ = 1e-5 (reference.md B4); the analytic one is not."""
     classical = math.sqrt(2 * math.log(1.25e5)) / 10
     assert dp.GDP(1 / classical).delta_at(10.0) > 1e-5
     assert dp.GDP(mu_for_approx(Fraction(10), Fraction(1, 10**5))).delta_at(10.0) <= 1e-5

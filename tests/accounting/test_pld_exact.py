@@ -55,7 +55,7 @@ def test_dpsgd_agrees_with_an_independent_fft_code() -> None:
 
 
 def test_the_clt_would_have_said_too_little() -> None:
-    """math.md E7: the Gaussian CLT says 1.618 where the certified lower bound is above 1.82."""
+    """reference.md E7: the Gaussian CLT says 1.618 where the certified lower bound is above 1.82."""
     low, high = sgd(1.0, 0.01, 1000).epsilon_bounds(1e-5)
     assert 1.82 < low < high < 1.83
 

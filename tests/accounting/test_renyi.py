@@ -63,14 +63,14 @@ def test_curve_reference_values():
 
 
 def test_trap_the_lecture_conversion_is_below_the_truth():
-    """`ρ + 4ρ ln(1/δ)` reports less than the exact ε of the Gaussian mechanism; ours never does (math.md D2)."""
+    """`ρ + 4ρ ln(1/δ)` reports less than the exact ε of the Gaussian mechanism; ours never does (reference.md D2)."""
     for rho in (0.001, 0.01):
         exact = dp.GDP(math.sqrt(2 * rho)).epsilon_at(1e-6)
         assert rho + 4 * rho * math.log(1e6) < exact <= ZCDP(rho).epsilon_at(1e-6)
 
 
 def test_trap_the_inverse_without_its_square():
-    """√(L+ε) − √L, printed without the square, allows a ρ whose Gaussian has ε = 2.3 instead of 1 (math.md D3)."""
+    """√(L+ε) − √L, printed without the square, allows a ρ whose Gaussian has ε = 2.3 instead of 1 (reference.md D3)."""
     printed = math.sqrt(math.log(1e6) + 1) - math.sqrt(math.log(1e6))
     assert dp.GDP(math.sqrt(2 * printed)).epsilon_at(1e-6) > 2.3
     assert dp.GDP(math.sqrt(2 * conversions.zcdp_rho(1, 1e-6))).epsilon_at(1e-6) <= 1

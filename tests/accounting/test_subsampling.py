@@ -187,14 +187,14 @@ def test_scenario_2():
 
 
 def test_scenario_3_and_its_trap():
-    """The lecture's recipe (sensitivity over n, orders ⌈αB²/(n²σ²)⌉) reports 0.048; the truth is near 1.83 (math.md E7)."""
+    """The lecture's recipe (sensitivity over n, orders ⌈αB²/(n²σ²)⌉) reports 0.048; the truth is near 1.83 (reference.md E7)."""
     curve = sampled_gaussian_rdp(noise_multiplier=1, sampling=PoissonSampling(0.01), neighbors=ADD_REMOVE, steps=1000)
     assert curve.epsilon_at(1e-5) == pytest.approx(2.1014, abs=1e-4)  # 2.108 at the peer's orders
     assert curve.epsilon_at(1e-5) > 1.828
 
 
 def test_trap_the_pure_step_without_its_logarithm():
-    """(e^{B/σm} − 1)m/n + 1, printed as the loss of a step, is 1.105 where the loss is 0.1 (math.md E5)."""
+    """(e^{B/σm} − 1)m/n + 1, printed as the loss of a step, is 1.105 where the loss is 0.1 (reference.md E5)."""
     printed = 1 + 0.05 * (math.exp(2 / (0.03532 * 50)) - 1)
     assert printed == pytest.approx(1.105, abs=1e-3)
     assert amplified_epsilon(2 / (0.03532 * 50), 0.05) == pytest.approx(0.1, abs=1e-4)

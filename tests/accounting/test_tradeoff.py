@@ -104,7 +104,7 @@ def test_gaussian_reference_values(mu, truth):
 
 @pytest.mark.parametrize(("times", "distance"), [(10, 1.23e-2), (100, 1.25e-3)])
 def test_central_limit_distance(times, distance):
-    """max |f^⊗K − G_1| of math.md C5: an approximation's error, which no certified curve may hide."""
+    """max |f^⊗K − G_1| of reference.md C5: an approximation's error, which no certified curve may hide."""
     curve = tradeoff_of(dp.PureDP(1 / math.sqrt(times))).repeat(times)
     grid = {float(alpha) for alpha, _ in curve.exact_vertices} | {i / 500 for i in range(501)}
     assert max(abs(curve(alpha) - dp.GDP(1).tradeoff(alpha)) for alpha in grid) == pytest.approx(distance, rel=2e-2)
@@ -321,7 +321,7 @@ def test_covers_other_guarantees(mine, theirs, fail):
 
 
 def test_covers_by_tangency_is_sharp():
-    """f_(ε,δ) ≤ G_μ iff δ_μ(ε) ≤ δ (math.md A7), here through the slopes."""
+    """f_(ε,δ) ≤ G_μ iff δ_μ(ε) ≤ δ (reference.md A7), here through the slopes."""
     fail = dp.GDP(1).delta_at(1.5)
     assert tradeoff_of(dp.ApproxDP(1.5, fail * (1 + 1e-9))).covers(dp.GDP(1))
     assert not tradeoff_of(dp.ApproxDP(1.5, fail * 0.99)).covers(dp.GDP(1))
@@ -440,7 +440,7 @@ def test_subsampling_is_attained_by_a_mechanism_that_knows_the_row():
 
 
 def test_subsampling_amplifies_epsilon_as_the_theorem_says():
-    """math.md E1: ln(1 + p(e^ε − 1)) is the steepest slope of C_p(f_ε), up to a δ of about 1e-15 that exchanging the neighbours costs."""
+    """reference.md E1: ln(1 + p(e^ε − 1)) is the steepest slope of C_p(f_ε), up to a δ of about 1e-15 that exchanging the neighbours costs."""
     assert tradeoff_of(dp.PureDP(1)).subsampled(0.1).epsilon_at(1e-14) == pytest.approx(math.log1p(0.1 * math.expm1(1)), rel=1e-9)
     assert tradeoff_of(dp.PureDP(1)).subsampled(1).epsilon_at(1e-14) == pytest.approx(1, rel=1e-9)
     assert tradeoff_of(dp.ApproxDP(1, 1e-3)).subsampled(0.1).epsilon_at(1.0001e-4) == pytest.approx(math.log1p(0.1 * math.expm1(1)), rel=1e-5)

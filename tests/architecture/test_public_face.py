@@ -71,15 +71,15 @@ def test_the_citation_pattern_reads_paths_and_functions() -> None:
     assert cited("Checked.  tests/a/test_b.py::test_c, tests/ledger/") == [("tests/a/test_b.py", "test_c"), ("tests/ledger/", "")]
 
 
-ENTRY = re.compile(r"math\.md ((?:[A-Z]\d+(?:–[A-Z]?\d+)?)(?:, [A-Z]\d+(?:–[A-Z]?\d+)?)*)")
+ENTRY = re.compile(r"reference\.md ((?:[A-Z]\d+(?:–[A-Z]?\d+)?)(?:, [A-Z]\d+(?:–[A-Z]?\d+)?)*)")
 
 
 def test_every_citation_of_the_mathematics_names_an_entry() -> None:
     seen = 0
     for module in MODULES:
         text = re.sub(r"\s+", " ", module.read_text())
-        seen += text.count("math.md")
-        assert len(ENTRY.findall(text)) == text.count("math.md"), f"{module.relative_to(SOURCE)}: math.md without an entry such as B5"
+        seen += text.count("reference.md")
+        assert len(ENTRY.findall(text)) == text.count("reference.md"), f"{module.relative_to(SOURCE)}: reference.md without an entry such as B5"
     assert seen > 10
 
 

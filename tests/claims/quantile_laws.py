@@ -48,7 +48,7 @@ def with_ends(cells: int, values: Values) -> list[int]:
 
 
 def naive_smooth(cells: int, values: Values, a: int, b: int, beta: float) -> float:
-    """math.md B8, word for word."""
+    """reference.md B8, word for word."""
     x, n = with_ends(cells, values), len(values)
     m = order_index(a, b, n)
     at = lambda i: x[min(max(i, 0), n + 1)]
@@ -56,7 +56,7 @@ def naive_smooth(cells: int, values: Values, a: int, b: int, beta: float) -> flo
 
 
 def naive_gamma(cells: int, values: Values, a: int, b: int, eta: float) -> int:
-    """math.md B9, word for word."""
+    """reference.md B9, word for word."""
     x, n = with_ends(cells, values), len(values)
     m = order_index(a, b, n)
     return min((j - i - 1 for i in range(m + 1) for j in range(m, n + 2) if i < j and x[j] - x[i] > eta), default=n + 1)

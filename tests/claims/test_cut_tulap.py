@@ -74,7 +74,7 @@ def test_moves_of_several_counts_together_fail_no_more_often() -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (1.0, 1e-6), (0.1, 1e-8), (0.5, 0.3), (100.0, 1e-3)])
 def test_the_reach_is_the_least_and_the_published_cut(epsilon: float, delta: float) -> None:
-    """δ is met at the reach and not one step before; on a grid of 2**-32 the cut is math.md M3's q."""
+    """δ is met at the reach and not one step before; on a grid of 2**-32 the cut is reference.md M3's q."""
     mechanism = calibrated(epsilon, delta)
     assert cut_delta(mechanism) <= Fraction(repr(delta)) < cut_bounds(mechanism.noise, mechanism.reach - 1)[1]
     assert released_noise(mechanism).cut == pytest.approx(truncation(epsilon, delta), rel=1e-6)

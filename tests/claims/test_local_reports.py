@@ -101,7 +101,7 @@ def test_one_level_says_nothing() -> None:
 
 @pytest.mark.parametrize(("levels", "epsilon", "true"), [(2, 1.0, 1.862), (5, 1.0, 1.481), (10, 0.5, 1.041)])
 def test_the_printed_law_is_caught(levels: int, epsilon: float, true: float) -> None:
-    """Positive control (math.md L2): the printed probability of truth, but "otherwise" uniform over all K."""
+    """Positive control (reference.md L2): the printed probability of truth, but "otherwise" uniform over all K."""
     truth = math.exp(epsilon) / (levels - 1 + math.exp(epsilon))
     law = [[arb(truth + (1 - truth) / levels) if x == y else arb((1 - truth) / levels) for y in range(levels)] for x in range(levels)]
     found = float(greatest_ratio(law).log().mid())

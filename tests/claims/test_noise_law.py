@@ -29,7 +29,7 @@ SPREADS += [("geometric", s) for s in (0.3, 1.0, 7.5, 12345.6)] + [("tulap", s) 
 
 
 def tulap_cdf(x: np.ndarray, spread: float) -> np.ndarray:
-    """math.md M3 with q = 0."""
+    """reference.md M3 with q = 0."""
     b, nearest = math.exp(-1 / spread), np.floor(x + 0.5)
     left = b ** np.abs(nearest) / (1 + b) * (b + (x - nearest + 0.5) * (1 - b))
     right = 1 - b ** np.abs(nearest) / (1 + b) * (b + (nearest - x + 0.5) * (1 - b))

@@ -1,4 +1,4 @@
-"""The quantile mechanisms keep their promises, on the laws that run; the lectures' versions go through the same checks and fail (math.md B6–B10)."""
+"""The quantile mechanisms keep their promises, on the laws that run; the lectures' versions go through the same checks and fail (reference.md B6–B10)."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_least_threshold_is_least_and_beats_the_continuous_one() -> None:
 
 
 def test_smooth_sensitivity_is_brute_force() -> None:
-    """Against math.md's formula for all data sets, and against the definition: over all data sets and all their neighbours."""
+    """Against reference.md's formula for all data sets, and against the definition: over all data sets and all their neighbours."""
     for beta in (F(1, 10), F(7, 10)):
         for rows, cells in ((0, 3), (1, 6), (2, 6), (3, 6), (4, 6), (5, 5)):
             for values in data_sets(cells, rows):
@@ -239,7 +239,7 @@ def test_the_lectures_smooth_median_fails_the_same_test() -> None:
 
 
 def test_the_constants_of_the_literature_are_covered() -> None:
-    """math.md B7: what its table allows costs no more by the theorems here."""
+    """reference.md B7: what its table allows costs no more by the theorems here."""
     for epsilon, delta in ((0.1, 1e-6), (0.5, 1e-3), (0.9, 1e-2), (0.99, 1e-9)):
         tail = math.log(2 / delta)
         gaussian = noise("gaussian", epsilon, "approx", epsilon / (4 * (1 + 2 * tail)), 5 * math.sqrt(2 * tail) / epsilon)

@@ -217,7 +217,7 @@ def test_randomised_response_spends_what_the_noise_spends() -> None:
 
 
 def test_values_outside_the_range_are_used_as_they_are() -> None:
-    """Clamping to [0, n] first would never reject a small null from below (math.md M3)."""
+    """Clamping to [0, n] first would never reject a small null from below (reference.md M3)."""
     noise = ReleasedNoise("tulap", 1.0)
     assert NoisyCount(-4.0, 30, noise).p_value(0.02, "less") < 0.03
     assert NoisyCount(0.0, 30, noise).p_value(0.02, "less") > 0.2

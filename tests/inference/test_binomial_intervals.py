@@ -108,7 +108,7 @@ def test_symmetric_intervals_hold_what_their_test_accepts() -> None:
 @pytest.mark.parametrize(("theta", "rows", "epsilon"), [(0.05, 30, 1.0), (0.01, 100, 0.5), (0.02, 20, 0.5), (0.001, 50, 1.0), (0.5, 30, 1.0), (0.95, 30, 1.0), (0.5, 500, 0.1)])
 @pytest.mark.parametrize("kind", ["tulap", "laplace", "gaussian"])
 def test_fiducial_coverage_is_close_to_nominal(theta: float, rows: int, epsilon: float, kind: str) -> None:
-    """The published grid (math.md M6), computed: the releases whose interval holds θ, and their probability."""
+    """The published grid (reference.md M6), computed: the releases whose interval holds θ, and their probability."""
     noise = ReleasedNoise(kind, 1 / epsilon)
     wide = 40 * noise.spread + 40
 

@@ -85,7 +85,7 @@ def test_reference_estimator() -> None:
 
 
 def test_the_biased_estimator_is_caught() -> None:
-    """Positive control (math.md L3): the share of ones in the reports is no estimate of the share."""
+    """Positive control (reference.md L3): the share of ones in the reports is no estimate of the share."""
     spec = client.TwoCoinResponse(client.Boolean())
     answers = seeded_reports(spec, np.arange(20_000) < 2000, 3)
     fit = local.shares(spec, answers)

@@ -1,4 +1,4 @@
-"""The lectures' solvers: every release is paid for, noise is propagated as math.md H4 and H5 say, intervals cover, and nothing depends on the data but the answers."""
+"""The lectures' solvers: every release is paid for, noise is propagated as reference.md H4 and H5 say, intervals cover, and nothing depends on the data but the answers."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def path(solver, eta, gradients, **more):
 
 @pytest.mark.parametrize(("eta", "expected"), [(0.3, (0.1765, 0.5236)), (1.0, (1.0, 1.961)), (1.6, (4.0, 3.51))])
 def test_gradient_noise_is_the_finite_sum_of_H4(eta, expected):
-    """The numbers of math.md H4, H = diag(1, 0.3), s = 1."""
+    """The numbers of reference.md H4, H = diag(1, 0.3), s = 1."""
     covariance = propagated(path("gradient", eta, 400), np.array([1.0, 0.3]), np.eye(2))
     assert np.diag(covariance) == pytest.approx(expected, rel=2e-3)
     assert np.diag(propagated(path("gradient", eta, 1), np.array([1.0, 0.3]), np.eye(2))) == pytest.approx([eta**2, eta**2])

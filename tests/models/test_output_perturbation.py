@@ -1,4 +1,4 @@
-"""Output perturbation by influence functions has no finite-sample guarantee: it is kept away from sessions, and its counterexample is kept here (math.md G2)."""
+"""Output perturbation by influence functions has no finite-sample guarantee: it is kept away from sessions, and its counterexample is kept here (reference.md G2)."""
 
 from __future__ import annotations
 

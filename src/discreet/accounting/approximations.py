@@ -28,13 +28,13 @@ class Approximation:
 
 
 def classical_gaussian_sigma_approximation(*, epsilon: Number, delta: Number, sensitivity: Number = 1) -> Approximation:
-    """σ = Δ√(2 ln(1.25/δ))/ε: too much noise for ε < 1, too little for large ε (math.md B4). Use `gaussian_sigma_for_approx`."""
+    """σ = Δ√(2 ln(1.25/δ))/ε: too much noise for ε < 1, too little for large ε (reference.md B4). Use `gaussian_sigma_for_approx`."""
     e, d, size = (float(x) for x in (positive(epsilon, "epsilon"), failure_probability(delta), positive(sensitivity, "sensitivity")))
     return Approximation(size * math.sqrt(2 * math.log(1.25 / d)) / e, "σ", "false for large ε, wasteful for ε < 1")
 
 
 def clt_mu_subsampled_approximation(*, noise_multiplier: Number, sampling: PoissonSampling | FixedSizeSampling, steps: int) -> Approximation:
-    """The limit μ of T sampled Gaussian steps (math.md E8), which can under-report ε.
+    """The limit μ of T sampled Gaussian steps (reference.md E8), which can under-report ε.
 
     Poisson, add/remove: γ√(T(e^{1/σ²} − 1)). Fixed size, replace-one: γ√(2T(e^{1/σ²}Φ(3/(2σ)) + 3Φ(−1/(2σ)) − 2)).
     """
@@ -52,7 +52,7 @@ def clt_mu_subsampled_approximation(*, noise_multiplier: Number, sampling: Poiss
 
 
 def clt_mu_approximation(epsilons: Iterable[Number]) -> Approximation:
-    """The limit μ of composed pure releases: 2Σkl/√(Σκ₂ − Σkl²), kl = ε·tanh(ε/2), κ₂ = ε² (math.md C6)."""
+    """The limit μ of composed pure releases: 2Σkl/√(Σκ₂ − Σkl²), kl = ε·tanh(ε/2), κ₂ = ε² (reference.md C6)."""
     sizes = [float(positive(epsilon, "epsilon")) for epsilon in epsilons]
     if not sizes:
         raise InvalidParameter("epsilons", "there are none", "an empty release has no limit", "pass one epsilon a release")

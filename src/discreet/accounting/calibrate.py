@@ -17,13 +17,13 @@ from discreet.sensitivity import L1, L2
 
 
 def gaussian_noise(sensitivity: L2, mu_squared: Fraction) -> GaussianNoise:
-    """Gaussian noise that is μ-GDP: σ = Δ/μ, rounded up (math.md B5)."""
+    """Gaussian noise that is μ-GDP: σ = Δ/μ, rounded up (reference.md B5)."""
     sigma = sqrt_up(sensitivity.squared / mu_squared)
     return GaussianNoise(sensitivity, sigma, _refinement(sigma))
 
 
 def laplace_noise(sensitivity: L1, epsilon: Fraction) -> LaplaceNoise:
-    """Laplace noise that is ε-DP: b = Δ/ε, rounded up (math.md B2)."""
+    """Laplace noise that is ε-DP: b = Δ/ε, rounded up (reference.md B2)."""
     scale = Fraction(float_up(sensitivity.value / epsilon))
     return LaplaceNoise(sensitivity, scale, _refinement(scale))
 
@@ -42,7 +42,7 @@ def pure_within(spend: Guarantee, delta: Fraction = Fraction(0), *, parts: int =
 
 
 def bounded_range_within(spend: Guarantee, delta: Fraction = Fraction(0), *, parts: int = 1) -> Fraction:
-    """The same for mechanisms of bounded range ε, such as the exponential mechanism (math.md B6)."""
+    """The same for mechanisms of bounded range ε, such as the exponential mechanism (reference.md B6)."""
     return _greatest(spend, delta, lambda epsilon: Loss(bounded_range=(epsilon,) * parts), parts)
 
 

@@ -14,7 +14,7 @@ from discreet.sensitivity import LInf
 
 
 def exponential_choice(sensitivity: LInf, spend: Guarantee) -> ExponentialChoice:
-    """rate = ε/span for the greatest bounded range ε within the spend (math.md B6)."""
+    """rate = ε/span for the greatest bounded range ε within the spend (reference.md B6)."""
     return ExponentialChoice(sensitivity, bounded_range_within(spend) / sensitivity.span)
 
 

@@ -1,4 +1,4 @@
-"""Composition of (ε, δ) guarantees, from simplest to exact, and the change of neighbour relation (math.md A2, C1–C3).
+"""Composition of (ε, δ) guarantees, from simplest to exact, and the change of neighbour relation (reference.md A2, C1–C3).
 
     basic      ε and δ add
     advanced   ε grows like the square root of the number of releases, for a slack δ′
@@ -28,7 +28,7 @@ LARGEST_TIMES = 10**10
 
 
 def basic(*parts: PureDP | ApproxDP, times: int = 1) -> PureDP | ApproxDP:
-    """The guarantee of releasing `times` rounds of all parts: (Σε_i, Σδ_i), rounded up (math.md C1)."""
+    """The guarantee of releasing `times` rounds of all parts: (Σε_i, Σδ_i), rounded up (reference.md C1)."""
     count = whole_number(times, "times")
     epsilon, delta = Fraction(0), Fraction(0)
     for part in _checked_parts(parts):
@@ -37,7 +37,7 @@ def basic(*parts: PureDP | ApproxDP, times: int = 1) -> PureDP | ApproxDP:
 
 
 def advanced(guarantee: PureDP | ApproxDP, *, times: int, slack: Number) -> ApproxDP:
-    """k releases at (ε, δ) with slack δ′: (min{kε, kε·tanh(ε/2) + ε√(2k ln(1/δ′))}, kδ + δ′), rounded up (math.md C2).
+    """k releases at (ε, δ) with slack δ′: (min{kε, kε·tanh(ε/2) + ε√(2k ln(1/δ′))}, kδ + δ′), rounded up (reference.md C2).
 
     Theorem.  Kairouz–Oh–Viswanath 2015, Theorem 3.4 (its closed form).
     Proof.    The worst releases are randomised responses, whose losses are ±ε with mean ε·tanh(ε/2): Hoeffding's inequality
@@ -51,7 +51,7 @@ def advanced(guarantee: PureDP | ApproxDP, *, times: int, slack: Number) -> Appr
 
 
 def advanced_dwork_rothblum_vadhan(guarantee: PureDP | ApproxDP, *, times: int, slack: Number) -> ApproxDP:
-    """The older form (√(2k ln(1/δ′))·ε + kε(e^ε−1), kδ + δ′), rounded up; never better than `advanced` (math.md C2, C3)."""
+    """The older form (√(2k ln(1/δ′))·ε + kε(e^ε−1), kδ + δ′), rounded up; never better than `advanced` (reference.md C2, C3)."""
     (part,), k, d = _checked_parts((guarantee,)), whole_number(times, "times"), failure_probability(slack, "slack")
     e = _epsilon(part)
     root = upper_float(enclose(lambda ball: ball(e) * (-2 * k * ball(d).log()).sqrt() + k * ball(e) * ball(e).expm1()))
@@ -156,7 +156,7 @@ class OptimalComposition:
 
 
 def optimal(*parts: PureDP | ApproxDP, times: int = 1) -> OptimalComposition:
-    """The exact composition of `times` rounds of all parts (math.md C2, C3).
+    """The exact composition of `times` rounds of all parts (reference.md C2, C3).
 
     Equal ε may be repeated up to 10¹⁰ times. Different ε are convolved, which is possible while the summed losses take at most
     `randomized_losses.MOST_VALUES` values; the general problem is #P-hard (Murtagh–Vadhan 2016).
@@ -177,7 +177,7 @@ def adaptive_filter_epsilon(epsilons: Iterable[Number], delta: Number) -> float:
     """ε of pure releases whose ε_i, and their number, are themselves chosen on the way: √(2 ln(1/δ)·Σε_i²) + ½Σε_i², rounded up.
 
     Theorem.  If a fully adaptive analyst is stopped before this exceeds ε, the whole is (ε, δ)-DP (Whitehouse et al. 2023, Theorem 1 [cited]).
-    Proof.    (Idea.) ε_i-DP is ½ε_i²-zCDP (`pure_rho` is at most that); a stopped sum of at most ρ is ρ-zCDP (Feldman–Zrnic 2021); math.md D2.
+    Proof.    (Idea.) ε_i-DP is ½ε_i²-zCDP (`pure_rho` is at most that); a stopped sum of at most ρ is ρ-zCDP (Feldman–Zrnic 2021); reference.md D2.
     Checked.  tests/accounting/test_composition.py::test_filter_reference_value
     """
     total, d = sum((not_negative(epsilon, "epsilon") ** 2 for epsilon in epsilons), Fraction(0)), failure_probability(delta)
@@ -190,7 +190,7 @@ _Kind = TypeVar("_Kind", PureDP, ApproxDP, GDP, ZCDP, RDP)
 
 
 def to_replace(guarantee: _Kind) -> _Kind:
-    """From AddRemove to Replace: pure 2ε, (2ε, (1+e^ε)δ), GDP 2μ, zCDP 4ρ, RDP by its triangle inequality (math.md A2).
+    """From AddRemove to Replace: pure 2ε, (2ε, (1+e^ε)δ), GDP 2μ, zCDP 4ρ, RDP by its triangle inequality (reference.md A2).
 
     Theorem.  Replacing a row is removing one and adding one: a group of two.
     Checked.  tests/accounting/test_composition.py::test_add_remove_to_replace
@@ -201,7 +201,7 @@ def to_replace(guarantee: _Kind) -> _Kind:
 
 
 def to_add_remove(guarantee: object) -> NoReturn:
-    """From Replace to AddRemove: refused, whatever the guarantee (math.md A2)."""
+    """From Replace to AddRemove: refused, whatever the guarantee (reference.md A2)."""
     raise NoTheorem(
         f"a guarantee under AddRemove from {type(guarantee).__name__} under Replace",
         "none follows: the mechanism that prints the number of rows has ε = 0 under Replace, where that number never changes, and no privacy at all under AddRemove",

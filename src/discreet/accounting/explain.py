@@ -1,4 +1,4 @@
-"""A guarantee in words: what an attacker who knows everyone else can still find out about one person (math.md A5, A6).
+"""A guarantee in words: what an attacker who knows everyone else can still find out about one person (reference.md A5, A6).
 
 The attacker must tell two neighbouring data sets apart: with and without a person's data (AddRemove), or with one of two
 values for them (Replace). Nothing is said about what may be learnt about people in general, with or without the person's data.
@@ -45,7 +45,7 @@ def explain(guarantee: Curve, *, false_alarm: float = 0.05, prior: float | None 
 
 
 def power_bound(guarantee: Curve, false_alarm: float) -> float:
-    """The most powerful test's power at a false-alarm rate: 1 − f(α), rounded up (math.md A5, A6)."""
+    """The most powerful test's power at a false-alarm rate: 1 − f(α), rounded up (reference.md A5, A6)."""
     probability(false_alarm, "false_alarm")
     missed = getattr(guarantee, "tradeoff", None) or tradeoff_of(guarantee).tradeoff
     return min(1.0, float_up(1 - readings(missed(false_alarm))[0]))

@@ -1,4 +1,4 @@
-"""The exact dictionary between μ-GDP and (ε, δ)-DP, and the μ of a pure guarantee (math.md A5–A7, B5)."""
+"""The exact dictionary between μ-GDP and (ε, δ)-DP, and the μ of a pure guarantee (reference.md A5–A7, B5)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def delta_bounds(mu: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
 def gdp_delta(mu: Fraction, epsilon: Fraction) -> float:
     """δ_μ(ε), rounded up.
 
-    Theorem.  A mechanism is μ-GDP iff it is (ε, δ_μ(ε))-DP for every ε ≥ 0 (math.md A7).
+    Theorem.  A mechanism is μ-GDP iff it is (ε, δ_μ(ε))-DP for every ε ≥ 0 (reference.md A7).
     Checked.  tests/accounting/test_gaussian.py::test_delta_matches_direct_integration
     """
     return min(1.0, upper_float(delta_bounds(mu, epsilon)))
@@ -48,7 +48,7 @@ def gdp_epsilon(mu: Fraction, delta: Fraction) -> float:
 
 @lru_cache(maxsize=1024)
 def mu_for_approx(epsilon: Fraction, delta: Fraction) -> float:
-    """The greatest μ with δ_μ(ε) ≤ δ, rounded down: the analytic Gaussian's μ (math.md B5)."""
+    """The greatest μ with δ_μ(ε) ≤ δ, rounded down: the analytic Gaussian's μ (reference.md B5)."""
 
     def too_much(mu: float) -> bool:
         return delta_bounds(readings(mu)[1], epsilon)[1] > delta
@@ -78,7 +78,7 @@ def mu_for_pure(epsilon: Fraction) -> float:
 
 
 def tradeoff_gdp(mu: float, alpha: float) -> float:
-    """G_μ(α) = Φ(Φ⁻¹(1−α) − μ), rounded down (math.md A6)."""
+    """G_μ(α) = Φ(Φ⁻¹(1−α) − μ), rounded down (reference.md A6)."""
     if alpha <= 0.0 or alpha >= 1.0:
         return 1.0 if alpha <= 0.0 else 0.0
 

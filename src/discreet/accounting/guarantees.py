@@ -54,7 +54,7 @@ class PureDP(Explained):
         object.__setattr__(self, "epsilon", _checked(self.epsilon, "epsilon", EPSILON_FLOOR, EPSILON_CEILING))
 
     def epsilon_at(self, delta: float) -> float:
-        """The least ε of an (ε, δ) statement that follows: ln(e^ε − δ(1+e^ε)), rounded up (math.md A5 inverted)."""
+        """The least ε of an (ε, δ) statement that follows: ln(e^ε − δ(1+e^ε)), rounded up (reference.md A5 inverted)."""
         if rational(delta, "delta") == 0:
             return self.epsilon
         exact, delta_exact = rational(self.epsilon, "epsilon"), rational(_checked_delta(delta), "delta")
@@ -70,7 +70,7 @@ class PureDP(Explained):
         return min(1.0, upper_float(enclose(lambda ball: (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp()))))
 
     def tradeoff(self, alpha: float) -> float:
-        """The least probability of missing a person at false-alarm rate α, rounded down (math.md A5)."""
+        """The least probability of missing a person at false-alarm rate α, rounded down (reference.md A5)."""
         return _tradeoff_approx(self.epsilon, 0.0, float(probability(alpha, "alpha")))
 
     def covers(self, other: Guarantee) -> bool:
@@ -124,7 +124,7 @@ class ApproxDP(Explained):
         return other.delta_at(self.epsilon) <= self.delta
 
     def group(self, size: int) -> ApproxDP:
-        """(kε, δ(e^{kε}−1)/(e^ε−1)) (math.md A3)."""
+        """(kε, δ(e^{kε}−1)/(e^ε−1)) (reference.md A3)."""
         k, epsilon, delta = _group(size), rational(self.epsilon, "epsilon"), rational(self.delta, "delta")
         grown = upper_float(enclose(lambda ball: ball(delta) * (ball(k * epsilon).exp() - 1) / (ball(epsilon).exp() - 1)))
         return ApproxDP(float_up(k * epsilon), grown)
@@ -148,11 +148,11 @@ class GDP(Explained):
         object.__setattr__(self, "mu", _checked(self.mu, "mu", MU_FLOOR, MU_CEILING))
 
     def epsilon_at(self, delta: float) -> float:
-        """The least ε with (ε, δ)-DP, rounded up (math.md A7)."""
+        """The least ε with (ε, δ)-DP, rounded up (reference.md A7)."""
         return gdp_epsilon(rational(self.mu, "mu"), rational(_checked_delta(delta), "delta"))
 
     def delta_at(self, epsilon: float) -> float:
-        """δ_μ(ε), rounded up (math.md A7)."""
+        """δ_μ(ε), rounded up (reference.md A7)."""
         return gdp_delta(rational(self.mu, "mu"), not_negative(epsilon, "epsilon"))
 
     def tradeoff(self, alpha: float) -> float:
@@ -178,7 +178,7 @@ Guarantee = PureDP | ApproxDP | GDP | ZCDP | RDP
 
 @plain.door
 def compose(*parts: Any) -> Any:
-    """The guarantee of releasing everything together, adaptively (math.md C1, C4), rounded up.
+    """The guarantee of releasing everything together, adaptively (reference.md C1, C4), rounded up.
 
     Pure parts add ε; Gaussian parts add μ²; pure and Gaussian parts add μ² with the pure part's μ; once a zCDP part
     is in, all add ρ (ε·tanh(ε/2), μ²/2), and once an RDP part is in, all add at its orders (C7); once an (ε, δ) part
@@ -242,7 +242,7 @@ def mu_squared(guarantee: Guarantee) -> Fraction:
 
 
 def spend_mu_squared(spend: Guarantee) -> Fraction:
-    """How much μ² a Gaussian mechanism may use so that it satisfies `spend`: 2ρ for zCDP; analytic Gaussian for (ε, δ) (math.md B5, D1)."""
+    """How much μ² a Gaussian mechanism may use so that it satisfies `spend`: 2ρ for zCDP; analytic Gaussian for (ε, δ) (reference.md B5, D1)."""
     if isinstance(spend, ZCDP):
         if not MU_FLOOR**2 <= 2 * spend.exact <= MU_CEILING**2:
             raise InvalidParameter("spend=", f"{spend} is outside {decimal_text(MU_FLOOR**2 / 2)} … {decimal_text(MU_CEILING**2 / 2)}", _WHY, "typical values of rho are between 0.00001 and 10")
@@ -265,7 +265,7 @@ def _group(size: int) -> int:
 
 
 def _tradeoff_approx(epsilon: float, delta: float, alpha: float) -> float:
-    """f_(ε,δ)(α) = max(0, 1−δ−e^ε α, e^−ε(1−δ−α)), rounded down (math.md A5)."""
+    """f_(ε,δ)(α) = max(0, 1−δ−e^ε α, e^−ε(1−δ−α)), rounded down (reference.md A5)."""
     e, d, a = rational(epsilon, "epsilon"), rational(delta, "delta"), Fraction(alpha)
     steep = lower_float(enclose(lambda ball: 1 - ball(d) - ball(e).exp() * ball(a)))
     flat = lower_float(enclose(lambda ball: (-ball(e)).exp() * (1 - ball(d) - ball(a))))

@@ -4,7 +4,7 @@ Theorem.  Let δ_M(ε) be the worse of both orders of the neighbours. If δ_M(ε
           trade-off function of M lies above G_μ⊗f_(0,δ₀) in both orders, so that M may be charged (μ², δ₀).
 Proof.    The right side is the δ(ε) of the pair with trade-off function g = G_μ⊗f_(0,δ₀), which is symmetric. For one order,
           δ at −ε follows from the other order's δ at ε by δ_{P,Q}(−ε) = 1 − e^{−ε} + e^{−ε}δ_{Q,P}(ε), and the same identity holds for g; so
-          ε ≥ 0 in both orders is all real ε in each, and f_M ≥ g by duality (math.md A5–A7).
+          ε ≥ 0 in both orders is all real ε in each, and f_M ≥ g by duality (reference.md A5–A7).
 On whole intervals.  As functions of y = e^ε both sides are convex. Between two points the chord of upper bounds of δ_M lies above δ_M,
           and the right side lies above each of its tangents; so it is enough that one tangent, slope −(1−δ₀)Φ(−ε/μ − μ/2), is above the
           chord at both ends, which is decided in ball arithmetic. Beyond the last point δ_M ≤ δ₀ already.
@@ -80,7 +80,7 @@ def price_of_pld(pld: PLD, *, delta0: float) -> Price:
 
 
 def _gaussian_mu_squared(pld: PLD) -> Fraction | None:
-    """Σμ² where every factor is Gaussian (math.md C4), else None."""
+    """Σμ² where every factor is Gaussian (reference.md C4), else None."""
     total = Fraction(0)
     for factor, times in pld.factors:
         if not isinstance(factor, Gaussian):

@@ -1,4 +1,4 @@
-"""What cut Tulap noise costs: ε for the ratio of probabilities, δ for the ends that only one neighbour can reach; and its calibration (math.md M3).
+"""What cut Tulap noise costs: ε for the ratio of probabilities, δ for the ends that only one neighbour can reach; and its calibration (reference.md M3).
 
 Theorem.  `CutTulapNoise` of spread s and reach L on whole statistics of ℓ₁ sensitivity k is (k/s, δ)-DP with δ = P(N ≥ L − k), N the cut noise. For one count
           and k = 1 no smaller δ is true. It is charged as ε but for an event of probability δ that does not depend on the data.

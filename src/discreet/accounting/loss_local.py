@@ -12,7 +12,7 @@ from discreet.mechanisms.local import GaussianResponse, LaplaceResponse, LocalSp
 def local_parts(spec: LocalSpec) -> dict[str, Any]:
     """The fields of a report's Loss.
 
-    Theorem.  Each spec is ε-DP for its ε (two coins: ln 3, rounded up), or μ-GDP, for one record replaced by any other (math.md L1, L2, B2, B5).
+    Theorem.  Each spec is ε-DP for its ε (two coins: ln 3, rounded up), or μ-GDP, for one record replaced by any other (reference.md L1, L2, B2, B5).
     Proof.    In the docstring of each spec of mechanisms/local.py.
     Checked.  tests/claims/test_local_reports.py
     """

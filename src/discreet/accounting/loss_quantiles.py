@@ -27,7 +27,7 @@ _SPLITS = tuple(Fraction(part, 16) for part in range(1, 16))
 
 
 def choice_parts(choice: QuantileChoice) -> Parts:
-    """Theorem.  P(c) ∝ exp(−rate·loss(c)) has bounded range ε = 2·rate·Δ if every loss moves by at most Δ (math.md B6).
+    """Theorem.  P(c) ∝ exp(−rate·loss(c)) has bounded range ε = 2·rate·Δ if every loss moves by at most Δ (reference.md B6).
 
     Proof.    The log-ratio of P(c) to P′(c) is rate·(loss′(c) − loss(c)) and a constant: as c varies it stays in an interval of length 2·rate·Δ.
     Checked.  tests/claims/test_quantile_mechanisms.py::test_choices_stay_within_their_range
@@ -72,7 +72,7 @@ def smooth_parts(noise: SmoothNoise) -> Parts:
 def cauchy_slopes(power: int) -> tuple[Fraction, Fraction]:
     """(c₁, c₂) such that noise of density ∝ 1/(1 + |z|^p) is pure with ε = c₁·β + c₂·α, p = 2 or 4.
 
-    Theorem.  c₁ = p − 1, c₂ = (p − 1)^((p−1)/p). For p = 2 that is ε = β + α, a third of what math.md B7's constants ask.
+    Theorem.  c₁ = p − 1, c₂ = (p − 1)^((p−1)/p). For p = 2 that is ε = β + α, a third of what reference.md B7's constants ask.
     Proof.    d/dλ ln(e^λ h(e^λ z)) = 1 − p·w/(1 + w) lies in (1 − p, 1], w = |e^λ z|^p. |(ln h)′| = p|z|^(p−1)/(1 + |z|^p) is greatest where |z|^p = p − 1.
     Checked.  tests/claims/test_quantile_mechanisms.py::test_smooth_laws_keep_their_promise
     """
@@ -100,7 +100,7 @@ def _student(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Parts:
 
 
 def _laplace(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Parts:
-    """Theorem.  (ε, δ)-DP for every ε ≥ α + β, δ = (1 − e^−β)·exp(−(ε − α + β)/(e^β − 1)); any ε, unlike math.md B7's row.
+    """Theorem.  (ε, δ)-DP for every ε ≥ α + β, δ = (1 − e^−β)·exp(−(ε − α + β)/(e^β − 1)); any ε, unlike reference.md B7's row.
 
     Proof.    Stretch, from Lap(1) to Lap(e^−λ), λ > 0: ln p/q = |z|(e^λ − 1) − λ > ε₁ iff |z| > T = (ε₁ + λ)/(e^λ − 1), and P(|z| > T) − e^ε₁·Q(|z| > T)
               = e^−T(1 − e^−λ), which rises with λ as T falls; to a wider law, ln p/q ≤ β ≤ ε₁. Shift: pure α, so δ₂ = 0. An (ε, δ)-DP pair is a

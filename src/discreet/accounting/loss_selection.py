@@ -24,7 +24,7 @@ def selection_parts(mechanism: ExponentialChoice | PermuteAndFlip | NoisyMax | T
 
 
 def exponential_choice_parts(mechanism: ExponentialChoice) -> Parts:
-    """Bounded range ε = rate·span (math.md B6; Dong et al. 2020).
+    """Bounded range ε = rate·span (reference.md B6; Dong et al. 2020).
 
     Theorem.  All log-ratios ln P(j)/P′(j) of neighbours lie in one interval of length rate·span; so they are within ±rate·span.
     Proof.    ln P(j)/P′(j) = rate·(score_j − score′_j) − ln Z/Z′. The last part is the same for all j, and the changes of the scores

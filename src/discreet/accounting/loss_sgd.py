@@ -26,7 +26,7 @@ def sgd_parts(mechanism: NoisySGD) -> dict[str, Any]:
               `steps` sampled Gaussian pairs of μ₀ = Δ/σ at the rate of the batches.
     Proof.    Given the earlier noisy sums, a step is a Gaussian mechanism of ℓ₂ sensitivity Δ on a sample: Poisson under AddRemove (rate 1 − e^(−1/gap),
               rounded up: a higher rate dominates, its mixture being the lower one's mixed with Q), fixed size under Replace (rate size/rows). Its
-              dominating pair is `pld.pairs.Sampled`'s (math.md E1, E8), pairs compose adaptively, and iterates are a function of the noisy sums.
+              dominating pair is `pld.pairs.Sampled`'s (reference.md E1, E8), pairs compose adaptively, and iterates are a function of the noisy sums.
     Checked.  tests/claims/test_sgd.py::test_the_price_is_never_below_the_loss_distribution
     """
     sensitivity = mechanism.sensitivity
@@ -68,7 +68,7 @@ def descent_pld(base: float, rate: float, scheme: str, steps: int) -> Any:
 def sgd_multiplier(mu_squared: Fraction, delta: Fraction, rate: float, scheme: str, steps: int) -> float:
     """The least noise multiplier σ/Δ, up to half a percent, with which a descent costs at most (μ², δ₀).
 
-    Method.  Secant steps on (ln multiplier, ln μ) from the central-limit value (math.md E8), which is never trusted: the multiplier returned was priced.
+    Method.  Secant steps on (ln multiplier, ln μ) from the central-limit value (reference.md E8), which is never trusted: the multiplier returned was priced.
     """
     goal = math.log(mu_squared) / 2
     enough = _grain(math.sqrt(steps / mu_squared) * (1 + 10 * _CLEAR))  # as if every row were in every batch

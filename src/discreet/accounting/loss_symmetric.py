@@ -16,7 +16,7 @@ def symmetric_mu_squared(mechanism: SymmetricGaussianNoise) -> Fraction:
     """μ² of symmetric matrix noise, exactly, from the two spreads that are drawn.
 
     Theorem.  The mechanism is μ-GDP with μ² = Δ²·max(1/s², 1/(2t²)), Δ the Frobenius sensitivity, s and t the standard deviations on
-              and off the diagonal (math.md G5); for t = s/√2 this is (Δ/s)².
+              and off the diagonal (reference.md G5); for t = s/√2 this is (Δ/s)².
     Proof.    Between two neighbours the real-valued outputs are normal with the same covariance and means that differ by D. Their
               trade-off curve is G_m with m² = Σ D_diag²/s² + Σ D_off²/t² + Σ D_rest²/s², which is at most
               max(1/s², 1/(2t²))·(Σ D_diag² + 2Σ D_off² + Σ D_rest²). Rounding to a grid that holds the statistic is post-processing.

@@ -71,12 +71,12 @@ def pure_epsilon(mechanism: AdditiveNoise) -> Fraction:
 
 
 def _gaussian(mechanism: GaussianNoise) -> Loss:
-    """Theorem.  Gaussian noise of standard deviation σ on a statistic of ℓ₂ sensitivity Δ is (Δ/σ)-GDP (math.md B5)."""
+    """Theorem.  Gaussian noise of standard deviation σ on a statistic of ℓ₂ sensitivity Δ is (Δ/σ)-GDP (reference.md B5)."""
     return Loss(mu_squared=gaussian_mu_squared(mechanism))
 
 
 def _pure(mechanism: AdditiveNoise) -> Loss:
-    """Theorem.  Laplace, two-sided geometric and Tulap noise of scale b on ℓ₁ sensitivity Δ is (Δ/b)-DP (math.md B2, M3)."""
+    """Theorem.  Laplace, two-sided geometric and Tulap noise of scale b on ℓ₁ sensitivity Δ is (Δ/b)-DP (reference.md B2, M3)."""
     return Loss(pure=(pure_epsilon(mechanism),))
 
 

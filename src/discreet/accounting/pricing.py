@@ -169,6 +169,6 @@ def _mu_squared(loss: Loss) -> Fraction:
 
 
 def _rho(loss: Loss) -> Fraction:
-    """The ρ of a loss: μ²/2 exactly, ε·tanh(ε/2) rounded up for a pure part, ε²/8 for one of bounded range (math.md B6, D1, D5)."""
+    """The ρ of a loss: μ²/2 exactly, ε·tanh(ε/2) rounded up for a pure part, ε²/8 for one of bounded range (reference.md B6, D1, D5)."""
     pure = sum((Fraction(pure_rho(epsilon)) for epsilon in loss.pure), Fraction(0))
     return loss.mu_squared / 2 + pure + sum((bounded_range_rho(epsilon) for epsilon in loss.bounded_range), Fraction(0)) + loss.rho

@@ -1,4 +1,4 @@
-"""Rényi guarantees: `ZCDP(rho)` and `RDP(orders, epsilons)`, which add when mechanisms are composed (math.md A8, C7, D).
+"""Rényi guarantees: `ZCDP(rho)` and `RDP(orders, epsilons)`, which add when mechanisms are composed (reference.md A8, C7, D).
 
     ZCDP(rho)              D_α(M(x)‖M(x')) ≤ αρ   for every α > 1
     RDP(orders, epsilons)  D_α(M(x)‖M(x')) ≤ ε(α) at the orders listed
@@ -50,7 +50,7 @@ class ZCDP(Explained):
         return rational(self.rho, "rho")
 
     def epsilon_at(self, delta: float) -> float:
-        """The least ε known to follow at δ, rounded up (math.md D2, the tight form)."""
+        """The least ε known to follow at δ, rounded up (reference.md D2, the tight form)."""
         return conversions.zcdp_epsilon(self.exact, delta)
 
     def delta_at(self, epsilon: float) -> float:
@@ -68,11 +68,11 @@ class ZCDP(Explained):
         return rho is not None and rho <= self.exact
 
     def group(self, size: int) -> ZCDP:
-        """k²ρ for groups of k (math.md A3; Bun–Steinke 2016, Proposition 1.9)."""
+        """k²ρ for groups of k (reference.md A3; Bun–Steinke 2016, Proposition 1.9)."""
         return ZCDP(float_up(self.exact * whole_number(size, "group size") ** 2))
 
     def repeat(self, times: int) -> ZCDP:
-        """The guarantee of `times` adaptive releases of this kind: ρ adds (math.md C7)."""
+        """The guarantee of `times` adaptive releases of this kind: ρ adds (reference.md C7)."""
         return ZCDP(float_up(self.exact * whole_number(times, "times")))
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class RDP(Explained):
         return min(chord, bounds[above])
 
     def epsilon_at(self, delta: float) -> float:
-        """The least ε that follows at δ from one of the orders, rounded up (math.md D4, the tight form)."""
+        """The least ε that follows at δ from one of the orders, rounded up (reference.md D4, the tight form)."""
         d = float(rational(delta, "delta"))
         log_delta = math.log(d) if 0 < d < 1 else 0.0
 
@@ -175,7 +175,7 @@ class RDP(Explained):
         return rdp_from(points)
 
     def repeat(self, times: int) -> RDP:
-        """The guarantee of `times` adaptive releases of this kind: the bounds add at every order (math.md C7)."""
+        """The guarantee of `times` adaptive releases of this kind: the bounds add at every order (reference.md C7)."""
         return rdp_from([(order, value * whole_number(times, "times")) for order, value in self.exact])
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class RDP(Explained):
 
 
 def compose_renyi(*parts: ZCDP | RDP) -> ZCDP | RDP:
-    """The guarantee of releasing everything together, adaptively: ρ adds, and so do bounds of one order (math.md C7).
+    """The guarantee of releasing everything together, adaptively: ρ adds, and so do bounds of one order (reference.md C7).
 
     Parts tabulated at different orders are read at the union of them by `RDP.at`.
     """
@@ -215,7 +215,7 @@ def rho_of(guarantee: Guarantee | ZCDP | RDP) -> Fraction | None:
 
 
 def zcdp_of(guarantee: Guarantee | ZCDP | RDP) -> ZCDP:
-    """The zCDP guarantee that follows from a pure, Gaussian or zCDP one (math.md D5); NoTheorem otherwise."""
+    """The zCDP guarantee that follows from a pure, Gaussian or zCDP one (reference.md D5); NoTheorem otherwise."""
     rho = rho_of(guarantee)
     if rho is None:
         raise NoTheorem(f"zCDP from {type(guarantee).__name__}", "an (ε, δ) mechanism may fail outright, and finitely many Rényi orders say nothing of the rest", "ρ-zCDP bounds the divergence at every order", "use ApproxDP by its own composition, or RDP at its orders")
@@ -276,7 +276,7 @@ def _increasing(curve: RDP) -> tuple[list[Fraction], list[Fraction]]:
 
 
 def _tradeoff(delta_at: Callable[[float], float], widest: float, alpha: Fraction) -> float:
-    """sup over ε in [0, widest] of max(0, 1−δ(ε)−e^ε α, e^−ε(1−δ(ε)−α)) over a search, rounded down (math.md A5).
+    """sup over ε in [0, widest] of max(0, 1−δ(ε)−e^ε α, e^−ε(1−δ(ε)−α)) over a search, rounded down (reference.md A5).
 
     Theorem.  Every ε gives a true lower bound of the trade-off curve; both lines hold because both orders of the neighbours are covered.
     """

@@ -1,4 +1,4 @@
-"""From Rényi divergences to (ε, δ) and back, each formula a function of numbers (math.md D2–D5).
+"""From Rényi divergences to (ε, δ) and back, each formula a function of numbers (reference.md D2–D5).
 
     D_α(P‖Q) = ln E_Q[(P/Q)^α] / (α−1)          ρ-zCDP:  D_α ≤ αρ for every α > 1, both orders of the neighbours
 
@@ -21,7 +21,7 @@ _LOWEST, _HIGHEST = -30.0, 80.0  # ln(α−1) that is searched
 
 
 def rdp_epsilon(order: Number, divergence: Number, delta: Number) -> float:
-    """The ε of an (ε, δ) statement from D_α ≤ r: max(0, r + ln((α−1)/α) − (ln δ + ln α)/(α−1)), rounded up (math.md D4).
+    """The ε of an (ε, δ) statement from D_α ≤ r: max(0, r + ln((α−1)/α) − (ln δ + ln α)/(α−1)), rounded up (reference.md D4).
 
     Theorem.  D_α(P‖Q) ≤ r implies P(E) ≤ e^ε Q(E) + δ with δ = e^{(α−1)(r−ε)} (1−1/α)^α / (α−1), for every real ε.
     Proof.    With Z = ln(P/Q) under P, sup_E P(E) − e^ε Q(E) = E(1−e^{ε−Z})₊ ≤ E e^{(α−1)Z} · max_z (1−e^{ε−z})₊ e^{−(α−1)z}.
@@ -58,7 +58,7 @@ def log_delta(order: float, divergence: float, epsilon: float) -> float:
 
 
 def zcdp_epsilon(rho: Number, delta: Number) -> float:
-    """The least ε that ρ-zCDP gives at δ by `rdp_epsilon` with r = αρ, over α, rounded up (math.md D2; Canonne–Kamath–Steinke 2020)."""
+    """The least ε that ρ-zCDP gives at δ by `rdp_epsilon` with r = αρ, over α, rounded up (reference.md D2; Canonne–Kamath–Steinke 2020)."""
     p, d = _rho(rho), failure_probability(delta)
     size, log_one_over_delta = float(p), -_log(d)
 
@@ -70,7 +70,7 @@ def zcdp_epsilon(rho: Number, delta: Number) -> float:
 
 
 def zcdp_epsilon_bun_steinke(rho: Number, delta: Number) -> float:
-    """ε = ρ + 2√(ρ ln(1/δ)), rounded up; never better than `zcdp_epsilon` (math.md D2; Bun–Steinke 2016)."""
+    """ε = ρ + 2√(ρ ln(1/δ)), rounded up; never better than `zcdp_epsilon` (reference.md D2; Bun–Steinke 2016)."""
     p, d = _rho(rho), failure_probability(delta)
     return upper_float(enclose(lambda ball: ball(p) + 2 * (-ball(p) * ball(d).log()).sqrt()))
 
@@ -84,7 +84,7 @@ def zcdp_delta(rho: Number, epsilon: Number) -> float:
 
 
 def zcdp_rho(epsilon: Number, delta: Number) -> float:
-    """A ρ such that every ρ-zCDP mechanism is (ε, δ)-DP: the greatest by `zcdp_epsilon`, rounded down (math.md D3).
+    """A ρ such that every ρ-zCDP mechanism is (ε, δ)-DP: the greatest by `zcdp_epsilon`, rounded down (reference.md D3).
 
     Theorem.  ρ = max_{α>1} (ε − ln((α−1)/α) + (ln δ + ln α)/(α−1)) / α.
     Proof.    For each α, `rdp_epsilon` with r = αρ is at most ε iff ρ is at most that.
@@ -101,13 +101,13 @@ def zcdp_rho(epsilon: Number, delta: Number) -> float:
 
 
 def zcdp_rho_bun_steinke(epsilon: Number, delta: Number) -> float:
-    """ρ = (√(ln(1/δ) + ε) − √ln(1/δ))², rounded down (math.md D3)."""
+    """ρ = (√(ln(1/δ) + ε) − √ln(1/δ))², rounded down (reference.md D3)."""
     e, d = positive(epsilon, "epsilon"), failure_probability(delta)
     return lower_float(enclose(lambda ball: ((ball(e) - ball(d).log()).sqrt() - (-ball(d).log()).sqrt()) ** 2))
 
 
 def pure_rho(epsilon: Number) -> float:
-    """The least ρ such that every ε-DP mechanism is ρ-zCDP: ε·tanh(ε/2) ≤ min(ε²/2, ε), rounded up (math.md D5, sharpened).
+    """The least ρ such that every ε-DP mechanism is ρ-zCDP: ε·tanh(ε/2) ≤ min(ε²/2, ε), rounded up (reference.md D5, sharpened).
 
     Theorem.  D_α ≤ α ε tanh(ε/2) for every α > 1, and no smaller ρ will do.
     Proof.    Randomised response is the worst pair (`pure_renyi`): (α−1)D_α = g(α−1), g(t) = ln cosh(ε(t+½)) − ln cosh(ε/2).
@@ -122,7 +122,7 @@ def pure_rho(epsilon: Number) -> float:
 def bounded_range_rho(epsilon: Number) -> Fraction:
     """The ρ of a mechanism whose privacy loss has range ε (max − min over outputs), the exponential mechanism among them: ε²/8.
 
-    Theorem.  D_α ≤ α ε²/8 for every α > 1 (math.md B6). The exponential mechanism ∝ π·exp(εu/(2Δ)) has range ε.
+    Theorem.  D_α ≤ α ε²/8 for every α > 1 (reference.md B6). The exponential mechanism ∝ π·exp(εu/(2Δ)) has range ε.
     Proof.    K(s) = ln E_Q[(P/Q)^s] has K(0) = K(1) = 0, and K″ is the variance of a variable with range ε, at most ε²/4.
               Interpolation at 0 and 1: K(α) ≤ α(α−1)/2 · ε²/4. The loss of the exponential mechanism is a constant plus
               ε(u(x,·) − u(x′,·))/(2Δ), which varies by at most ε.
@@ -132,7 +132,7 @@ def bounded_range_rho(epsilon: Number) -> Fraction:
 
 
 def gaussian_rho(mu: Number) -> Fraction:
-    """The ρ of a μ-GDP mechanism: μ²/2, exactly; every pair is a post-processing of N(0,1), N(μ,1) (math.md D1, D5)."""
+    """The ρ of a μ-GDP mechanism: μ²/2, exactly; every pair is a post-processing of N(0,1), N(μ,1) (reference.md D1, D5)."""
     return positive(mu, "mu") ** 2 / 2
 
 

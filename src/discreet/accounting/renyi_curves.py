@@ -1,4 +1,4 @@
-"""Rényi divergences of mechanisms, one function a law; each value is rounded up (math.md A8, D1, D5).
+"""Rényi divergences of mechanisms, one function a law; each value is rounded up (reference.md A8, D1, D5).
 
 Together with `subsampling` these are the curves from which an `RDP` guarantee is made.
 """
@@ -19,7 +19,7 @@ WHOLE_ORDERS: tuple[Fraction, ...] = (*(Fraction(n) for n in range(2, 65)), *(Fr
 
 
 def gaussian_renyi(order: Number, mu_squared: Number) -> float:
-    """D_α of Gaussian noise with Δ²/σ² = μ²: αμ²/2, exactly the divergence, rounded up (math.md D1)."""
+    """D_α of Gaussian noise with Δ²/σ² = μ²: αμ²/2, exactly the divergence, rounded up (reference.md D1)."""
     return float_up(order_above_one(order) * positive(mu_squared, "mu squared") / 2)
 
 

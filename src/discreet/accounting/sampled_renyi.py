@@ -1,4 +1,4 @@
-"""Rényi divergences of a mechanism run on a random sample: the formulas, as functions of numbers (math.md E2).
+"""Rényi divergences of a mechanism run on a random sample: the formulas, as functions of numbers (reference.md E2).
 
 Poisson sampling with rate γ, one row added or removed: M on the sample is Q without the row and (1−γ)Q + γP with it. With
 r = P/Q and w = 1−γ+γr the two directions are
@@ -29,7 +29,7 @@ _MOST_TERMS = 400
 
 
 def sampled_gaussian_renyi(order: Fraction, rate: Fraction, mu_squared: Fraction) -> float:
-    """D_α of Gaussian noise with Δ²/σ² = μ² on a Poisson sample, add/remove, at any real α > 1; rounded up (math.md E2).
+    """D_α of Gaussian noise with Δ²/σ² = μ² on a Poisson sample, add/remove, at any real α > 1; rounded up (reference.md E2).
 
     Theorem.  For a whole α = k it is ln(1 + Σ_{i=2}^k C(k,i) γ^i (1−γ)^{k−i} (e^{i(i−1)μ²/2} − 1)) / (k−1), exactly.
     Proof.    Expand w^k under Q: E_Q[r^i] = e^{i(i−1)μ²/2}; the coefficients sum to 1. Symmetric pair: forward dominates.
@@ -62,7 +62,7 @@ def sampled_general_renyi(order: int, rate: Fraction, divergences: Sequence[Frac
     """D_k of any mechanism on a Poisson sample, add/remove, from bounds of D_i in both orders: the terms i ≥ 3 count threefold.
 
     Theorem.  (k−1)D_k ≤ ln[(1−γ)^{k−1}(1+(k−1)γ) + C(k,2)γ²(1−γ)^{k−2}e^{ε(2)} + 3Σ_{i≥3} C(k,i)γ^i(1−γ)^{k−i}e^{(i−1)ε(i)}].
-    Proof.    Zhu–Wang 2019, Theorem 5 [cited]; for k = 2 it is the symmetric formula (math.md E2).
+    Proof.    Zhu–Wang 2019, Theorem 5 [cited]; for k = 2 it is the symmetric formula (reference.md E2).
     Checked.  tests/accounting/test_subsampling.py::test_general_bound_on_random_discrete_pairs
     """
 

@@ -1,4 +1,4 @@
-"""Noise for T steps of an iterative procedure: the three scenarios of the lectures, with the corrections of math.md E5–E7."""
+"""Noise for T steps of an iterative procedure: the three scenarios of the lectures, with the corrections of reference.md E5–E7."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from discreet.neighbors import Neighbors
 
 
 def laplace_scale_for_steps(*, sensitivity: Number, sampling: FixedSizeSampling, neighbors: Neighbors, epsilon: Number, steps: int) -> float:
-    """The Laplace scale for T noisy means over samples of m rows, ε-DP in all: B/(m ln(1 + (e^{ε/T}−1)n/m)), rounded up (math.md E5).
+    """The Laplace scale for T noisy means over samples of m rows, ε-DP in all: B/(m ln(1 + (e^{ε/T}−1)n/m)), rounded up (reference.md E5).
 
     `sensitivity` B is the ℓ₁ distance between two clipped rows, twice the clip norm; the mean divides by m, so it moves by B/m.
 
@@ -28,27 +28,27 @@ def laplace_scale_for_steps(*, sensitivity: Number, sampling: FixedSizeSampling,
 
 
 def gaussian_sigma_for_zcdp(*, sensitivity: Number, rho: Number, steps: int = 1) -> float:
-    """σ for T Gaussian answers that are ρ-zCDP in all: Δ√(T/(2ρ)), rounded up (math.md E6); Δ is the ℓ₂ sensitivity of one answer."""
+    """σ for T Gaussian answers that are ρ-zCDP in all: Δ√(T/(2ρ)), rounded up (reference.md E6); Δ is the ℓ₂ sensitivity of one answer."""
     return float(sqrt_up(positive(sensitivity, "sensitivity") ** 2 * whole_number(steps, "steps") / (2 * positive(rho, "rho"))))
 
 
 def gaussian_sigma_for_approx(*, sensitivity: Number, epsilon: Number, delta: Number, steps: int = 1) -> float:
-    """σ for T Gaussian answers that are (ε, δ)-DP in all: Δ√T/μ with δ_μ(ε) = δ, rounded up; no smaller σ will do (math.md B5, C4)."""
+    """σ for T Gaussian answers that are (ε, δ)-DP in all: Δ√T/μ with δ_μ(ε) = δ, rounded up; no smaller σ will do (reference.md B5, C4)."""
     mu = Fraction(mu_for_approx(positive(epsilon, "epsilon"), failure_probability(delta)))
     return float(sqrt_up(positive(sensitivity, "sensitivity") ** 2 * whole_number(steps, "steps") / mu**2))
 
 
 def sampled_gaussian_rdp(*, noise_multiplier: Number, sampling: PoissonSampling, neighbors: Neighbors, steps: int = 1, orders: Sequence[Fraction | float] = SAMPLED_ORDERS) -> RDP:
-    """DP-SGD: T sums over Poisson samples with noise N(0, (zB)²), rows clipped to ℓ₂ norm B, under AddRemove (math.md E7).
+    """DP-SGD: T sums over Poisson samples with noise N(0, (zB)²), rows clipped to ℓ₂ norm B, under AddRemove (reference.md E7).
 
-    A mean must divide by a fixed m; dividing by the realised size of the sample is not covered (math.md E3).
+    A mean must divide by a fixed m; dividing by the realised size of the sample is not covered (reference.md E3).
     """
     rate, mu_squared, count = matched_rate(sampling, neighbors), 1 / positive(noise_multiplier, "noise multiplier") ** 2, whole_number(steps, "steps")
     return rdp_from([(order, count * Fraction(sampled_gaussian_renyi(order, rate, mu_squared))) for order in checked_orders(orders)])
 
 
 def largest_rate_for_pure(*, epsilon: Number, target: Number) -> float:
-    """The greatest sampling rate at which an ε-DP step becomes `target`-DP: (e^target − 1)/(e^ε − 1), at most 1, rounded down (math.md E1)."""
+    """The greatest sampling rate at which an ε-DP step becomes `target`-DP: (e^target − 1)/(e^ε − 1), at most 1, rounded down (reference.md E1)."""
     e, t = positive(epsilon, "epsilon"), positive(target, "target")
     return 1.0 if t >= e else lower_float(enclose(lambda ball: ball(t).expm1() / ball(e).expm1()))
 

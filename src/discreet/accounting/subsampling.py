@@ -1,4 +1,4 @@
-"""Privacy amplification by sampling: the guarantee of a mechanism that is run on a secret random sample (math.md E1, E2).
+"""Privacy amplification by sampling: the guarantee of a mechanism that is run on a secret random sample (reference.md E1, E2).
 
     PoissonSampling(rate)         every row is in the sample with probability `rate`, independently    goes with AddRemove
     FixedSizeSampling(size, rows) one of the C(rows, size) subsets, all equally likely                 goes with Replace
@@ -68,7 +68,7 @@ Sampling = PoissonSampling | FixedSizeSampling
 def amplify(guarantee: Guarantee | ZCDP | RDP, sampling: Sampling, neighbors: Neighbors) -> PureDP | ApproxDP | RDP:
     """The guarantee, under `neighbors`, of a mechanism with `guarantee` that is run on a sample.
 
-    Theorem.  (ε, δ) becomes (ln(1+γ(e^ε−1)), γδ), γ the rate or size/rows (math.md E1; Balle–Barthe–Gaboardi 2018, Theorems 8 and 9).
+    Theorem.  (ε, δ) becomes (ln(1+γ(e^ε−1)), γδ), γ the rate or size/rows (reference.md E1; Balle–Barthe–Gaboardi 2018, Theorems 8 and 9).
               GDP, zCDP and RDP become an RDP curve: `amplify_renyi`.
     Checked.  tests/accounting/test_subsampling.py::test_amplification_is_exact_on_small_examples
     """

@@ -1,4 +1,4 @@
-"""f-differential privacy: `TradeOff`, a guarantee that is a whole trade-off curve (math.md A5–A7, C4–C6, E8).
+"""f-differential privacy: `TradeOff`, a guarantee that is a whole trade-off curve (reference.md A5–A7, C4–C6, E8).
 
     f(α)   the least probability of missing a person, over all tests with false-alarm rate α, between two neighbours
 
@@ -104,7 +104,7 @@ class TradeOff(Explained):
         return tuple((max(0.0, float_down(alpha)), max(0.0, float_down(beta))) for alpha, beta in self.exact_vertices)
 
     def tradeoff(self, alpha: float) -> float:
-        """The least probability of missing a person at false-alarm rate α, rounded down (math.md A6)."""
+        """The least probability of missing a person at false-alarm rate α, rounded down (reference.md A6)."""
         probability(alpha, "alpha")
         rate = min(Fraction(1), readings(alpha)[1] if type(alpha) is float else rational(alpha, "alpha"))
         return max(0.0, float_down(self._height(rate)))
@@ -217,7 +217,7 @@ class TradeOff(Explained):
         """C_p(f) = min{f_p, f_p⁻¹}**, f_p = p·f + (1−p)·(1−α): run on a secret sample of fixed size, rate p = m/n, under Replace only.
 
         Theorem.  If M is f-DP under Replace on data sets of m rows, M on m of n rows drawn without replacement is C_{m/n}(f)-DP under
-                  Replace (Dong–Roth–Su 2022, Theorem 4.2; math.md E8). `amplified` checks scheme and relation.
+                  Replace (Dong–Roth–Su 2022, Theorem 4.2; reference.md E8). `amplified` checks scheme and relation.
         Proof.    Cited for symmetric f; M is also max{f, f⁻¹}-DP, which is symmetric, and C_p is monotone in f.
         Checked.  tests/accounting/test_tradeoff.py::test_subsampling_is_below_every_true_curve
         """
@@ -236,7 +236,7 @@ class TradeOff(Explained):
         return self.subsampled(rate)
 
     def group(self, size: int) -> TradeOff:
-        """1 − (1−f)^∘k for groups of k (Dong–Roth–Su 2022, Theorem 2.14; math.md A3).
+        """1 − (1−f)^∘k for groups of k (Dong–Roth–Su 2022, Theorem 2.14; reference.md A3).
 
         Theorem.  T(P, R) ≥ g(1−f(α)) where T(P, Q) ≥ f and T(Q, R) ≥ g.
         Proof.    A test of level α under P has level ≤ 1−f(α) under Q, hence misses R with probability ≥ g(1−f(α)); g falls.
@@ -300,8 +300,8 @@ def _implies(curve: TradeOff, slope: Fraction, level: Fraction) -> bool:
 def tradeoff_of(guarantee: Curve, *, points: int = USUAL_POINTS) -> TradeOff:
     """The trade-off curve that follows from a guarantee, rounded down.
 
-    Theorem.  (ε, δ) gives max(0, 1−δ−e^ε α, e^−ε(1−δ−α)), exactly (math.md A5). Any guarantee that holds at (ε, δ(ε)) for several ε
-              gives the greatest of these over them; for μ-GDP these are supporting lines of G_μ (math.md A7), at most 1e-4 below it for μ ≤ 3 (`TradeOff.gap` says).
+    Theorem.  (ε, δ) gives max(0, 1−δ−e^ε α, e^−ε(1−δ−α)), exactly (reference.md A5). Any guarantee that holds at (ε, δ(ε)) for several ε
+              gives the greatest of these over them; for μ-GDP these are supporting lines of G_μ (reference.md A7), at most 1e-4 below it for μ ≤ 3 (`TradeOff.gap` says).
     Proof.    Each line is a true bound, for both orders of the neighbours; so is their maximum, which is convex.
     Checked.  tests/accounting/test_tradeoff.py::test_gaussian_curves_are_certified_and_close
     """

@@ -38,21 +38,21 @@ def sum(session: Session, column: str, *, spend: Guarantee, where: Where | None 
 
 @plain.door
 def mean(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> MeanResult:
-    """The mean of a number column (math.md F1, F4)."""
+    """The mean of a number column (reference.md F1, F4)."""
     return MeanResult(_open(session).release(questions.mean_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
 @plain.door
 def variance(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> VarianceResult:
-    """The variance of a number column (math.md F2)."""
+    """The variance of a number column (reference.md F2)."""
     return VarianceResult(_open(session).release(questions.variance_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
 @plain.door
 def proportion(session: Session, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None, noise: str | None = None, key: str | None = None) -> ProportionResult:
-    """The share of rows that are True (Boolean) or have `level` (Category) (math.md M1, M2).
+    """The share of rows that are True (Boolean) or have `level` (Category) (reference.md M1, M2).
 
-    ``noise="tulap"`` draws Tulap noise for a pure spend, and for ``dp.ApproxDP(ε, δ)`` Tulap noise cut so that the release is (ε, δ)-DP (math.md M3), where the number of
+    ``noise="tulap"`` draws Tulap noise for a pure spend, and for ``dp.ApproxDP(ε, δ)`` Tulap noise cut so that the release is (ε, δ)-DP (reference.md M3), where the number of
     rows is public; that needs a ledger with as much pure ε and δ₀: ``data.open(budget=dp.ApproxDP(1, 1e-6), pure=0.9, delta0=9e-7)``.
     """
     return ProportionResult(_open(session).release(questions.proportion_question(_open(session).public, column, spend=spend, level=level, where=where, noise=noise), key=key))
@@ -60,7 +60,7 @@ def proportion(session: Session, column: str, *, spend: Guarantee, level: object
 
 @plain.door
 def histogram(session: Session, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None, key: str | None = None) -> HistogramResult:
-    """Counts and shares of a column's levels, or of bins of a number column (math.md F3).
+    """Counts and shares of a column's levels, or of bins of a number column (reference.md F3).
 
     `bins` is a number of equal bins over the declared range (20 by default) or increasing edges. Shares are of all rows
     where their number is public and no filter is set, else of the rows that fall in a bin or have a declared level.

@@ -1,4 +1,4 @@
-"""Canonical noise for one count: Tulap for a pure spend, cut Tulap for an (ε, δ) spend where it is asked for (math.md M3)."""
+"""Canonical noise for one count: Tulap for a pure spend, cut Tulap for an (ε, δ) spend where it is asked for (reference.md M3)."""
 
 from __future__ import annotations
 

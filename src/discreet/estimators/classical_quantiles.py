@@ -2,7 +2,7 @@
 
     METHODS[name](public, column, q, spend=…, delta=…, where=…, …) → Question
 
-    exponential   every relation, filters; no δ                       rank loss on the grid (math.md B6)
+    exponential   every relation, filters; no δ                       rank loss on the grid (reference.md B6)
     inverse       row-level Replace without a filter; no δ            path length (B10)
     smooth        the same; δ only for law="gaussian" or "laplace"    noise in proportion to the smooth sensitivity (B7, B8)
     ptr           the same; needs δ; may answer ⊥                     propose-test-release with the corrected distance (B9)

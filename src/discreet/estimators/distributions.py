@@ -50,7 +50,7 @@ def ecdf(session: Session, column: str, *, spend: Guarantee, points: int | None 
 
 @plain.door
 def density(session: Session, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None, key: str | None = None) -> DensityResult:
-    """A histogram density of a number column, with pointwise and simultaneous bands (math.md F3).
+    """A histogram density of a number column, with pointwise and simultaneous bands (reference.md F3).
 
     `bins` is a number of equal bins over the declared range or increasing edges; by default the number that minimises the expected squared
     error of sampling, noise and bin width together for a normal law that fills the declared range (`default_bins`).

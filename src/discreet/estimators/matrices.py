@@ -29,7 +29,7 @@ MOST_STEPS = 1 << 50
 
 @plain.door
 def covariance(session: Session, columns: Sequence[str], *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> CovarianceResult:
-    """Variances and covariances of number columns, with intervals (math.md F2, G5).
+    """Variances and covariances of number columns, with intervals (reference.md F2, G5).
 
     `spend` is GDP, zCDP or (ε, δ): the noise is Gaussian. A filter `where` keeps some rows, as in dp.mean.
     """
@@ -38,7 +38,7 @@ def covariance(session: Session, columns: Sequence[str], *, spend: Guarantee, wh
 
 @plain.door
 def correlation(session: Session, columns: Sequence[str], *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> CorrelationResult:
-    """Pearson correlations of two or more number columns, with intervals within [−1, 1] (math.md F2, G5)."""
+    """Pearson correlations of two or more number columns, with intervals within [−1, 1] (reference.md F2, G5)."""
     return CorrelationResult(_open(session).release(correlation_question(_open(session).public, columns, spend=spend, where=where), key=key))
 
 

@@ -27,7 +27,7 @@ from discreet.session import PublicFacts, Session
 
 @plain.door
 def mean_test(session: Session, column: str, null: float, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> MeanTestResult:
-    """Test whether a mean is `null`: ``dp.mean_test(session, "income", 50_000, spend=dp.GDP(0.2)).test(alternative="greater")`` (math.md F1, F4).
+    """Test whether a mean is `null`: ``dp.mean_test(session, "income", 50_000, spend=dp.GDP(0.2)).test(alternative="greater")`` (reference.md F1, F4).
 
     The release is that of `dp.mean`; `test(other)` asks about other values at no cost.
     """

@@ -1,4 +1,4 @@
-"""Any test, made private: it is run on secret disjoint parts of the data, and only the noisy number of rejections is released (math.md K1, K2)."""
+"""Any test, made private: it is run on secret disjoint parts of the data, and only the noisy number of rejections is released (reference.md K1, K2)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def proportion_test(session: Session, column: str, null: float, *, spend: Guaran
                Where it is private, the share of two noisy counts and the score test. `result` has the estimate, intervals and any other test.
                ``noise="tulap"`` with ``spend=dp.ApproxDP(ε, δ)`` draws cut Tulap noise, the canonical noise of (ε, δ)-DP, from a ledger with as much ε and δ₀.
     Validity.  Independent rows. Exact size where the number of rows is public.
-    Reference. math.md M3; Awan and Slavković (2018, 2020), Awan and Vadhan (2023).
+    Reference. reference.md M3; Awan and Slavković (2018, 2020), Awan and Vadhan (2023).
     """
     checked_share(null, "null")
     checked_alternative(alternative)

@@ -1,6 +1,6 @@
 """dp.median, dp.quantile and dp.quantiles: estimates with intervals that assume no shape.
 
-*Method*: the estimate is chosen by the exponential mechanism on the column's grid (math.md B6). A search by noisy counts, which starts from it, then finds the
+*Method*: the estimate is chosen by the exponential mechanism on the column's grid (reference.md B6). A search by noisy counts, which starts from it, then finds the
 ends of the interval; both are one release with one debit. Other methods (``method="inverse"``, ``"smooth"``, ``"ptr"``) release one number without an interval.
 More than three quantiles at once come from one noisy tree of counts, at about logarithmic cost.
 """
@@ -39,7 +39,7 @@ MOST_SEARCHED = 3  # with more quantiles a tree of counts is better
 
 @plain.door
 def median(session: Session, column: str, *, spend: Guarantee, method: str | None = None, delta: float | None = None, where: Where | None = None, key: str | None = None, **options: object) -> MedianResult:
-    """The median of a number column, with an interval (math.md B6–B9).
+    """The median of a number column, with an interval (reference.md B6–B9).
 
     `method` is "exponential" (default, with an interval), "inverse", "smooth" (options `law`, `shape`) or "ptr" (option `eta`; needs `delta`, and may
     answer ⊥: then `released` is False and the estimate nan). With the default, `interval_share` is the part of the spend that the interval gets.

@@ -29,13 +29,13 @@ CENTRE = Fraction(1, 5)  # of the whole goes to the centre of a median absolute 
 
 @plain.door
 def iqr(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> IQRResult:
-    """The interquartile range of a number column, with an interval that assumes no shape (math.md B6)."""
+    """The interquartile range of a number column, with an interval that assumes no shape (reference.md B6)."""
     return IQRResult(_open(session).release(iqr_question(_open(session).public, column, spend=spend, where=where), key=key))
 
 
 @plain.door
 def mad(session: Session, column: str, *, spend: Guarantee, normal: bool = False, where: Where | None = None, key: str | None = None) -> MADResult:
-    """The median absolute deviation of a number column about a private median, with an interval (math.md B6).
+    """The median absolute deviation of a number column about a private median, with an interval (reference.md B6).
 
     ``normal=True`` multiplies it by 1.4826, which makes it the standard deviation of normal data.
     """

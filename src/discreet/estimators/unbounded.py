@@ -1,4 +1,4 @@
-"""Means without bounds: a range is found privately first, then a clipped mean; Huber-type location; truncated means (math.md F4, F5).
+"""Means without bounds: a range is found privately first, then a clipped mean; Huber-type location; truncated means (reference.md F4, F5).
 
 *Method*: the declared range may be absurdly wide. A part of the spend asks noisy counts of rows below places of a 32-bit grid on it (where is the
 bulk?), then of a finer grid about what was found (how far do the tails reach?); the column is encoded anew, from its original values, on the
@@ -276,7 +276,7 @@ def truncated_mean_question(public: PublicFacts, column: str, *, bound: object, 
 
 @plain.door
 def truncated_mean(session: Session, column: str, *, bound: float, spend: Guarantee, where: Where | None = None, key: str | None = None) -> TruncatedMeanResult:
-    """The mean of sign(x)·min(|x|, bound), for a public bound (math.md F4); values are clamped to the declared range first."""
+    """The mean of sign(x)·min(|x|, bound), for a public bound (reference.md F4); values are clamped to the declared range first."""
     return TruncatedMeanResult(_open(session).release(truncated_mean_question(_open(session).public, column, bound=bound, spend=spend, where=where), key=key))
 
 

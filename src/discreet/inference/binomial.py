@@ -1,4 +1,4 @@
-"""Exact inference on one proportion from one noisy count Y = X + N, X ~ Binomial(n, θ), N the noise as it was released (math.md M2, M3).
+"""Exact inference on one proportion from one noisy count Y = X + N, X ~ Binomial(n, θ), N the noise as it was released (reference.md M2, M3).
 
 Tails are finite sums over the binomial law, never a normal approximation. Rows further than 9 standard deviations + 30 from the mean are left out: by
 Bernstein's inequality they weigh less than 1e-17. P(Y ≥ y) increases with θ (a coupling: X does), so one-sided p-values are valid for
@@ -111,7 +111,7 @@ class NoisyCount:
         return min(1.0, 2 * min(self.at_least(null), self.at_most(null)))
 
     def symmetric_p_value(self, null: float) -> float:
-        """P(|Y − n·null| ≥ the distance seen): exact size, and nearly unbiased for many rows (math.md M3)."""
+        """P(|Y − n·null| ≥ the distance seen): exact size, and nearly unbiased for many rows (reference.md M3)."""
         centre, x_weights = self.rows * null, binomial_law(self.rows, null)
         distance = abs(self.value - centre)
         x, weights = x_weights
@@ -204,7 +204,7 @@ def _first_guess(value: float, rows: int, noise_variance: float, goal: float) ->
 
 
 def normal_p_value(count: NoisyCount, null: float, alternative: str) -> float:
-    """Vu and Slavković's normal approximation: Y ~ N(nθ, nθ(1−θ) + noise variance) at the null (math.md M2). Approximate: its size can exceed α."""
+    """Vu and Slavković's normal approximation: Y ~ N(nθ, nθ(1−θ) + noise variance) at the null (reference.md M2). Approximate: its size can exceed α."""
     variance = count.rows * null * (1 - null) + count.noise.variance
     z = (count.value - count.rows * null) / math.sqrt(max(variance, 1e-300))
     if alternative == "two-sided":

@@ -1,4 +1,4 @@
-"""The parametric bootstrap of a released statistic, and confidence sets with finite-sample coverage by inverting simulated tests (math.md M6, M8).
+"""The parametric bootstrap of a released statistic, and confidence sets with finite-sample coverage by inverting simulated tests (reference.md M6, M8).
 
 Both take a simulator of the statistic before noise (see `discreet.inference.fiducial`) and the law of the noise as it was released.
 """

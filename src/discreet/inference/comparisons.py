@@ -1,4 +1,4 @@
-"""Two proportions: difference, ratio and odds ratio from one noisy table of groups × outcome, alone or within strata (math.md M1, M2)."""
+"""Two proportions: difference, ratio and odds ratio from one noisy table of groups × outcome, alone or within strata (reference.md M1, M2)."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def _weighted(slope: tuple[float, float], first: float, second: float) -> float:
 
 
 def normal_p_value(tables: Any, noise_variance: float) -> Array:
-    """The plain normal approximation on 2 × 2 tables, for comparison: pooled z-test with the noise's variance added (math.md M2); never rejects where a noisy group is empty."""
+    """The plain normal approximation on 2 × 2 tables, for comparison: pooled z-test with the noise's variance added (reference.md M2); never rejects where a noisy group is empty."""
     x, n = tables[..., 0], tables.sum(axis=-1)
     good = (n > 0).all(axis=-1)
     safe = np.where(good[..., None], n, 1.0)

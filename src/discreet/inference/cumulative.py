@@ -1,7 +1,7 @@
 """Cumulative counts from a noisy tree, with score intervals for the distribution function at every boundary of its leaves.
 
 *Method*: for a candidate p, T(p) = X(t) − p·N has mean 0 and variance N·p(1−p) + Var(noise), X(t) the least squares count before boundary t,
-and the noise law exact (inference/trees.py); the interval is {p : |T(p)| ≤ half-width at p}, as for shares (math.md M1, M2).
+and the noise law exact (inference/trees.py); the interval is {p : |T(p)| ≤ half-width at p}, as for shares (reference.md M1, M2).
 *Validity*: rows are independent draws; one boundary at a time.
 """
 

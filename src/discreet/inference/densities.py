@@ -1,4 +1,4 @@
-"""The result of `dp.density`: a histogram density with pointwise and simultaneous bands (math.md F3)."""
+"""The result of `dp.density`: a histogram density with pointwise and simultaneous bands (reference.md F3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulation-based inference from a released statistic: solve the matching equation for many draws (JIMI; math.md M5, M6, M8).
+"""Simulation-based inference from a released statistic: solve the matching equation for many draws (JIMI; reference.md M5, M6, M8).
 
 Given a released number, the law of its noise and a simulator of the statistic as a function of the parameter and of fixed uniform numbers, each draw asks
 which parameter makes a simulated release equal to the one seen. The simulator clamps as the release did, so clamping does no harm.
@@ -100,7 +100,7 @@ def matched_draws(observed: float, simulate: Simulator, noise: ReleasedNoise, *,
     Method.    Vectorised bisection for the least θ with statistic ≥ target and the greatest with statistic ≤ target, target = observed − noise; between
                them (a discrete statistic) a Beta(½, ½) point. Targets out of reach give `low` or `high`. `size` uniforms a draw.
     Validity.  The statistic never decreases with θ for fixed U. `interval` is approximate, `covering_interval` has finite-sample coverage.
-    Reference. Boulaguiem and others (JIMI), math.md M5, M6.
+    Reference. Boulaguiem and others (JIMI), reference.md M5, M6.
     """
     total = checked_draws(draws)
     stream = Stream(seed)

@@ -1,4 +1,4 @@
-"""The fiducial law of one proportion given a noisy count (DP-JIMI; math.md M5, M6): its exact distribution function, and draws from it.
+"""The fiducial law of one proportion given a noisy count (DP-JIMI; reference.md M5, M6): its exact distribution function, and draws from it.
 
 A draw takes fresh noise off the released count, x* = y − N*, and answers what a count of x* says about the share: 0 for x* < 0, 1 for x* > n, else
 Beta(x* + ½, n − x* + ½), the law of the matching equation's solution. The count is never clamped before noise is taken off.
@@ -58,7 +58,7 @@ def _density(noise: ReleasedNoise, t: Array) -> Array:
 class FiducialShare:
     """The fiducial distribution of a share, computed without simulation.
 
-    Validity. Approximate: coverage of 0.95 is within 0.01 of nominal for smooth noise on the published grid (math.md M6: slightly below, by at most
+    Validity. Approximate: coverage of 0.95 is within 0.01 of nominal for smooth noise on the published grid (reference.md M6: slightly below, by at most
               0.006 there). On whole counts (geometric noise) it moves with the lattice as every deterministic interval does.
     """
 

@@ -1,4 +1,4 @@
-"""Noise propagation of the lectures' solvers: what the noise of every step has become in the estimate (math.md H3–H5), from released numbers alone.
+"""Noise propagation of the lectures' solvers: what the noise of every step has become in the estimate (reference.md H3–H5), from released numbers alone.
 
 In the eigenvectors of the released curvature H (eigenvalues λ), with σ_k the scale and s_k the noise of the k-th of K mean gradients:
 
@@ -10,7 +10,7 @@ In the eigenvectors of the released curvature H (eigenvalues λ), with σ_k the 
 Beside it stand what is left of the start, (1−ηλ)^K of the distance to it, and for Newton the noise of the matrices, E[EvvᵀE] = (s_H²/2)(‖v‖²I + vvᵀ).
 
 Validity.   The estimating equation is nearly linear over the last steps; 0 < ηλ < 2, which the public step size ensures.
-Reference.  math.md H3–H6, E8; tests/models/test_lectures.py compares with simulations of the procedures.
+Reference.  reference.md H3–H6, E8; tests/models/test_lectures.py compares with simulations of the procedures.
 """
 
 from __future__ import annotations

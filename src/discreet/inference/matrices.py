@@ -54,7 +54,7 @@ class MatrixResult(Result):
         return float(main.estimate[place]), float(main.low[place]), float(main.high[place])
 
     def positive_definite(self) -> Array:
-        """The matrix, repaired by raising the eigenvalues of the noisy covariance matrix (post-processing, free; math.md G5).
+        """The matrix, repaired by raising the eigenvalues of the noisy covariance matrix (post-processing, free; reference.md G5).
 
         Method.    In units where every declared range is [−1, 1], eigenvalues below a millionth of the largest one (or of the noise's
                    standard deviation, where none stands clear of it) are raised to that. With a floor of 0 this is the nearest positive

@@ -1,4 +1,4 @@
-"""Tests of means from noisy counts, sums and spreads: one sample, pairs, two groups (Welch), several groups (analysis of variance) (math.md F1–F4)."""
+"""Tests of means from noisy counts, sums and spreads: one sample, pairs, two groups (Welch), several groups (analysis of variance) (reference.md F1–F4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals for means and totals from noisy counts, sums and spreads (math.md F1–F4).
+"""Intervals for means and totals from noisy counts, sums and spreads (reference.md F1–F4).
 
 Everything is in code units: c ∈ [−1, 1], `count` = N, `first` = Σc, `even` = Σ(1−c²), each with its own noise.
 For a candidate mean m, T(m) = first − m·count has mean 0 and variance Σ(c−m)² + Var(noise), and the interval

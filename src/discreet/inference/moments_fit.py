@@ -49,7 +49,7 @@ class MomentsResult(RegressionResult):
 
     Validity.   Independent rows and errors of equal variance (homoskedastic): fourth moments are not released, so there is no sandwich. Values
                 outside a declared range count as the nearest bound. Exact least squares otherwise: nothing is clipped, no row is weighted.
-    Reference.  regression.md §5; math.md G5 for the noise.
+    Reference.  regression.md §5; reference.md G5 for the noise.
     """
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""The most powerful private tests of one proportion, and the exact power of every test that reads a noisy count (math.md M3, L1).
+"""The most powerful private tests of one proportion, and the exact power of every test that reads a noisy count (reference.md M3, L1).
 
 A private test is a map from the count x to a rejection probability φ(x); privacy bounds how fast φ may change from x to x + 1. With canonical noise N
 (Tulap for ε-DP and, cut, for (ε, δ)-DP; Gaussian for μ-GDP) φ(x) = P(x + N ≥ m) meets that bound with equality on the way up, which makes it uniformly
@@ -119,7 +119,7 @@ def two_armed_power(rows: int, theta: float, noise: ReleasedNoise, k: float, m: 
 def randomised_share(theta: float, noise: ReleasedNoise) -> float:
     """The share of "yes" after binary randomised response with the same guarantee as `noise` on a count of sensitivity 1.
 
-    Method. Each row lies with probability 1/(1 + e^ε) (ε-DP, math.md L1), or Φ(−μ/2) (μ-GDP: where its trade-off curve meets G_μ).
+    Method. Each row lies with probability 1/(1 + e^ε) (ε-DP, reference.md L1), or Φ(−μ/2) (μ-GDP: where its trade-off curve meets G_μ).
     """
     lie = float(ndtr(-0.5 / noise.spread)) if noise.kind == "gaussian" else 1 / (1 + math.exp(min(1 / noise.spread, 700.0)))
     return theta + lie * (1 - 2 * theta)

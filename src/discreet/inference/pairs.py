@@ -1,4 +1,4 @@
-"""Covariances and correlations with their errors, from noisy moments of pairs up to the fourth (math.md G5, F2).
+"""Covariances and correlations with their errors, from noisy moments of pairs up to the fourth (reference.md G5, F2).
 
 Everything is in code units, c ∈ [−1, 1]. An estimate's error is, to first order, the mean of its influence function, a polynomial q(x, y) of
 degree two about the released means; its sampling variance is E[q²]/N, read from the same joint release, so no shape is assumed. The

@@ -1,4 +1,4 @@
-"""The test of tests: from a noisy number of parts in which some test rejects to one p-value (math.md K1, M3)."""
+"""The test of tests: from a noisy number of parts in which some test rejects to one p-value (reference.md K1, M3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a test will reject, from public facts alone: exact power of the test of one proportion, and the rows that it needs (math.md M3, L1).
+"""How often a test will reject, from public facts alone: exact power of the test of one proportion, and the rows that it needs (reference.md M3, L1).
 
 Beside it stand the best test without privacy and the best test when every row is randomised at the source with the same guarantee.
 """

@@ -1,4 +1,4 @@
-"""Tests and intervals that every released proportion can be asked for afterwards: post-processing of one noisy count (math.md M2, M3, M6).
+"""Tests and intervals that every released proportion can be asked for afterwards: post-processing of one noisy count (reference.md M2, M3, M6).
 
     exact         the released law; a geometric count first gets its public uniform (`public_uniform`), which makes it a Tulap count: exact size, and uniformly
                   most powerful one-sided tests. Two-sided: equal tails.

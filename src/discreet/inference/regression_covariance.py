@@ -12,7 +12,7 @@ freedom n − p), so a noisy one does no harm.
 
 Validity.   Independent rows (or units, whose rows may be alike: the sampling part is multiplied by the rows of a unit); the noise small enough
             that the last point lies where the estimating equation is nearly linear, which the convergence check looks at.
-Reference.  Huber 1981 §7; math.md G1, G5, H3; simulations in benchmarks/coverage.py.
+Reference.  Huber 1981 §7; reference.md G1, G5, H3; simulations in benchmarks/coverage.py.
 """
 
 from __future__ import annotations

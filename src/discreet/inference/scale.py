@@ -1,4 +1,4 @@
-"""The results of dp.iqr and dp.mad: a spread by quantiles, with an interval from noisy counts alone (math.md B6)."""
+"""The results of dp.iqr and dp.mad: a spread by quantiles, with an interval from noisy counts alone (reference.md B6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals for shares (proportions, histogram cells) from noisy counts (math.md M1, M2).
+"""Intervals for shares (proportions, histogram cells) from noisy counts (reference.md M1, M2).
 
 For a candidate share p, T(p) = X − p·N has mean 0 and variance N·p(1−p) + Var(noise), evaluated at p itself
 (a score interval), so the interval is right for rare cells and never clamps the noisy count first.

@@ -1,4 +1,4 @@
-"""The exact laws of a released count's noise: two-sided geometric, Tulap, and rounded Gaussian or Laplace noise (math.md M3).
+"""The exact laws of a released count's noise: two-sided geometric, Tulap, and rounded Gaussian or Laplace noise (reference.md M3).
 
 Tulap noise is two-sided geometric noise plus a uniform on (−½, ½). It is the canonical noise of ε-DP: P(N ≥ t+1) = e^(−ε)·P(N ≥ t) or
 P(N < t) = e^(−ε)·P(N < t+1) for every real t, so that tests made of it meet the privacy constraint with equality. Gaussian noise is
@@ -23,7 +23,7 @@ SLACK = 1e-9  # of a grid step: a number this close to a grid point is that grid
 
 
 def truncation(epsilon: float, delta: float) -> float:
-    """q = 2δb/(1 − b + 2δb), b = e^(−ε): Tulap noise cut to its [q/2, 1 − q/2] quantiles is (ε, δ)-DP on counts (math.md M3)."""
+    """q = 2δb/(1 − b + 2δb), b = e^(−ε): Tulap noise cut to its [q/2, 1 − q/2] quantiles is (ε, δ)-DP on counts (reference.md M3)."""
     b = math.exp(-epsilon)
     return 2 * delta * b / (-math.expm1(-epsilon) + 2 * delta * b)
 

@@ -1,4 +1,4 @@
-"""Results of procedures that find a range first: means without bounds, Huber-type location, and truncated means (math.md F4).
+"""Results of procedures that find a range first: means without bounds, Huber-type location, and truncated means (reference.md F4).
 
 A procedure is several releases under one spend. The estimate comes from the last ones; those before it found the range, and their counts say how
 many rows lie outside it. Values outside count as the nearest end of the range, which moves the mean by
@@ -111,7 +111,7 @@ class Procedure(Result):
 
     @property
     def guarantee(self) -> Any:
-        """The guarantee of all releases together: ε adds up where all are pure, else μ² does (math.md C1, C4), rounded up."""
+        """The guarantee of all releases together: ε adds up where all are pure, else μ² does (reference.md C1, C4), rounded up."""
         parts: list[Any] = [release.guarantee for release in self.releases]
         if hasattr(parts[0], "mu"):
             return type(parts[0])(float_up(sqrt_up(sum((rational(part.mu, "mu") ** 2 for part in parts), Fraction(0)))))

@@ -1,4 +1,4 @@
-"""Intervals for a variance from noisy moments up to the fourth (math.md F2).
+"""Intervals for a variance from noisy moments up to the fourth (reference.md F2).
 
 The estimate is Σ(c−m)²/N; its sampling variance is (μ₄ − σ⁴)/N, with μ₄ from the same joint release, so no shape
 is assumed. Where the estimate stands clear of the noise the sampling variance is taken proportional to σ⁴ at

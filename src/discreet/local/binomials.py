@@ -27,7 +27,7 @@ class LinkedCounts:
 
     @property
     def unbiased(self) -> Array:
-        """(X/n − base)/gain (math.md L2, L3); NaN without reports. It may lie outside [0, 1]."""
+        """(X/n − base)/gain (reference.md L2, L3); NaN without reports. It may lie outside [0, 1]."""
         if self.reports == 0:
             return np.full(self.counts.shape, np.nan)
         return np.asarray((self.counts / self.reports - self.base) / self.gain)

@@ -1,4 +1,4 @@
-"""The server of an interactive local gradient descent (math.md L4): it averages noisy reports and takes the step. It never sees a record."""
+"""The server of an interactive local gradient descent (reference.md L4): it averages noisy reports and takes the step. It never sees a record."""
 
 from __future__ import annotations
 

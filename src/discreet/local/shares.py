@@ -87,7 +87,7 @@ def normal_p_values(z: Array, alternative: str) -> Array:
 class LocalShares(LocalResult):
     """The share of every declared value among the people who reported, and in the population they were drawn from.
 
-    Method.    Debiased frequencies (math.md L2, L3). Intervals invert the exact binomial test of each count (Hadamard response with several
+    Method.    Debiased frequencies (reference.md L2, L3). Intervals invert the exact binomial test of each count (Hadamard response with several
                blocks: the score test), and are cut to [0, 1] at the end.
     Validity.  People answer independently; exact intervals then cover at every n and share. One value alone (K = 1) has the share 1.
     """

@@ -7,7 +7,7 @@ is statistic·2**refinement + noise, an integer number of steps.
     GaussianNoise   sign · ⌊s·|Z| + ½⌋, Z standard normal, s = sigma·2**refinement steps
     LaplaceNoise    the same with |Z| exponential of mean 1, s = scale·2**refinement
     GeometricNoise  P(k) ∝ exp(−|k|/scale) on the integers (refinement 0)
-    TulapNoise      GeometricNoise + a uniform on (−½, ½), cut into 2**refinement steps (math.md M3)
+    TulapNoise      GeometricNoise + a uniform on (−½, ½), cut into 2**refinement steps (reference.md M3)
 
 Because the statistic lies on the grid, the output is a post-processing of the real-valued mechanism
 (rounding commutes with adding a grid point), so its guarantee is exactly that mechanism's.
@@ -138,7 +138,7 @@ class GeometricNoise(AdditiveNoise):
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class TulapNoise(AdditiveNoise):
-    """Geometric noise plus a uniform on (−½, ½): the noise of uniformly most powerful private tests (math.md M3)."""
+    """Geometric noise plus a uniform on (−½, ½): the noise of uniformly most powerful private tests (reference.md M3)."""
 
     kind: ClassVar[str] = "tulap"
 

@@ -1,4 +1,4 @@
-"""Tulap noise cut at both ends: the canonical noise of (ε, δ)-DP for counts (math.md M3)."""
+"""Tulap noise cut at both ends: the canonical noise of (ε, δ)-DP for counts (reference.md M3)."""
 
 from __future__ import annotations
 

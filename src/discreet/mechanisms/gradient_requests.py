@@ -1,4 +1,4 @@
-"""What the server of a local gradient descent asks in one round (math.md L4): public, and the same for every device."""
+"""What the server of a local gradient descent asks in one round (reference.md L4): public, and the same for every device."""
 
 from __future__ import annotations
 

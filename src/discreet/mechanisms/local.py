@@ -3,7 +3,7 @@
 A spec is public: it goes out with the app, and the server reads the same object. A device's *code* is the place of its value among the
 declared ones (−1: none of them), or its place on the column's fixed-point grid; the *report* is one whole number (or K bits).
 
-    RandomizedResponse  the true level with probability e^ε/(K−1+e^ε), else uniform over the K−1 others (math.md L1, L2)
+    RandomizedResponse  the true level with probability e^ε/(K−1+e^ε), else uniform over the K−1 others (reference.md L1, L2)
     TwoCoinResponse     heads: the truth; tails: a second coin answers. Exactly ln 3
     UnaryResponse       K bits; the own one is a fair coin, every other one is 1 with probability 1/(1+e^ε)  (optimised unary encoding)
     HadamardResponse    a cell of a Hadamard matrix, e^ε times likelier where the own row is +1: one number, for large K
@@ -119,7 +119,7 @@ class RandomizedResponse(_Choice):
 
     A value that is no declared level, where the column names no `missing` level, gives a uniform report.
 
-    Theorem.  ε-DP for one record (math.md L2).
+    Theorem.  ε-DP for one record (reference.md L2).
     Proof.    Every report has probability p, q or, without a level, 1/K, and p/q = e^ε with q ≤ 1/K ≤ p.
     Checked.  tests/claims/test_local_reports.py::test_every_report_law_has_its_epsilon
     """
@@ -153,7 +153,7 @@ class RandomizedResponse(_Choice):
 class TwoCoinResponse(_Choice):
     """The survey with two coins: heads, answer truly; tails, answer by a second toss. The report is 0 or 1.
 
-    Theorem.  ε-DP for one record with ε = ln 3 exactly (math.md L1).
+    Theorem.  ε-DP for one record with ε = ln 3 exactly (reference.md L1).
     Proof.    Reports agree with the truth with probability ½ + ½·½ = ¾ and disagree with ¼; without a level both have ½.
     Checked.  tests/claims/test_local_reports.py::test_every_report_law_has_its_epsilon
     """
@@ -311,7 +311,7 @@ class OneBitResponse(LocalSpec):
 class LaplaceResponse(LocalSpec):
     """The value on the column's grid plus Laplace noise; the report is a whole number of noise steps.
 
-    Theorem.  ε-DP for one record (math.md B2): one value moves the code by at most its range.
+    Theorem.  ε-DP for one record (reference.md B2): one value moves the code by at most its range.
     Checked.  tests/claims/test_local_reports.py::test_noise_specs_are_calibrated_to_the_whole_range
     """
 
@@ -334,7 +334,7 @@ class LaplaceResponse(LocalSpec):
 class GaussianResponse(LocalSpec):
     """The value on the column's grid plus normal noise; the report is a whole number of noise steps. `mu` is its GDP parameter.
 
-    Theorem.  μ-GDP for one record (math.md B5): one value moves the code by at most its range.
+    Theorem.  μ-GDP for one record (reference.md B5): one value moves the code by at most its range.
     Checked.  tests/claims/test_local_reports.py::test_noise_specs_are_calibrated_to_the_whole_range
     """
 

@@ -1,6 +1,6 @@
 """One quantile of a tally of values, by mechanisms that look at the data before they choose the noise.
 
-    QuantileChoice      a cell of the grid, with probability falling in its distance, counted in rows, from the quantile (math.md B6, B10)
+    QuantileChoice      a cell of the grid, with probability falling in its distance, counted in rows, from the quantile (reference.md B6, B10)
     SmoothNoise         the quantile plus noise in proportion to its smooth sensitivity (B7, B8)
     ProposeTestRelease  the quantile plus Laplace noise for a proposed sensitivity, or nothing if the data cannot be shown to be stable (B9)
 
@@ -108,7 +108,7 @@ class QuantileChoice:
 class SmoothNoise:
     """x_(m) + multiplier·S·Z, rounded to 1024ths of a cell; the answer is (steps,), a whole number of 1024ths.
 
-    S is the β-smooth sensitivity of x_(m) (math.md B8), Z has the law
+    S is the β-smooth sensitivity of x_(m) (reference.md B8), Z has the law
 
         gaussian   standard normal                          laplace   density e^−|z| / 2
         cauchy     density ∝ 1/(1 + |z|^shape), shape 2 or 4   student   t with `shape` degrees of freedom, 1 … 9
@@ -160,7 +160,7 @@ class SmoothNoise:
 class ProposeTestRelease:
     """(1, value) if the data are stable, else (0, 0), which stands for ⊥; the value counts 2**−refinement of a cell.
 
-    γ is the least number of values to replace before one more could move x_(m) by more than `eta` cells (math.md B9). The data pass if
+    γ is the least number of values to replace before one more could move x_(m) by more than `eta` cells (reference.md B9). The data pass if
     γ + G ≥ threshold, G two-sided geometric, P(G = k) ∝ exp(−|k|/test_spread); then the value is x_(m) plus Laplace noise of scale `spread`
     cells. With eta = 0 the value is x_(m) itself (spread 0): right for discrete data, where a stable quantile need not be blurred.
     """

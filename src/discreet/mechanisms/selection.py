@@ -32,7 +32,7 @@ STEPS = ("exponential", "permute and flip")
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class ExponentialChoice:
-    """One candidate, P(j) ∝ exp(rate·score_j): the exponential mechanism (math.md B6)."""
+    """One candidate, P(j) ∝ exp(rate·score_j): the exponential mechanism (reference.md B6)."""
 
     sensitivity: LInf
     rate: Fraction

@@ -1,4 +1,4 @@
-"""Noisy stochastic gradient descent as one mechanism: secret batches, noisy sums, and the descent that they are used for (math.md E3, E8).
+"""Noisy stochastic gradient descent as one mechanism: secret batches, noisy sums, and the descent that they are used for (reference.md E3, E8).
 
 With θ⁰ = start, for t = 1 … steps:
 

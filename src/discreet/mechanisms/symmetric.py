@@ -21,7 +21,7 @@ from discreet.sensitivity import Frobenius, sensitivity_from_dict
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class SymmetricGaussianNoise:
-    """Symmetric normal noise (the Gaussian orthogonal ensemble): N(0, s²) on the diagonal, N(0, s²/2) off it (math.md G5)."""
+    """Symmetric normal noise (the Gaussian orthogonal ensemble): N(0, s²) on the diagonal, N(0, s²/2) off it (reference.md G5)."""
 
     sensitivity: Frobenius
     spread: Fraction

@@ -1,4 +1,4 @@
-"""The lectures' solvers as releases of one spend: noisy gradient descent (math.md G3), noisy Newton (G5), and SGD's way in (models/sgd.py).
+"""The lectures' solvers as releases of one spend: noisy gradient descent (reference.md G3), noisy Newton (G5), and SGD's way in (models/sgd.py).
 
     count 1, mean 1        where the number of rows is private; where a model of counts needs a start
     gradient k             of every step; Huber's scale rides along (H1)
@@ -6,7 +6,7 @@
     curvature, scores 1    at the estimate, for the sandwich (H3)
 
 Theorem.  All releases together satisfy the spend. *Proof.*  As for Algorithm A: each is a release of `Session.release` at its share of μ², the shares sum to
-at most 1, and every point is computed from earlier releases and public numbers alone (math.md C4, G3, G5).
+at most 1, and every point is computed from earlier releases and public numbers alone (reference.md C4, G3, G5).
 Checked.  tests/models/test_lectures.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
 """
 
@@ -116,7 +116,7 @@ class LectureSteps:
 
     @property
     def largest(self) -> float:
-        """λ: no mean curvature is larger, since w‖x‖² ≤ R² and ψ′ is bounded (math.md G4, H2)."""
+        """λ: no mean curvature is larger, since w‖x‖² ≤ R² and ψ′ is bounded (reference.md G4, H2)."""
         return self.radius**2 * slope_bound(self.family) / (1 << PSI_BITS)
 
     @property
@@ -127,14 +127,14 @@ class LectureSteps:
         return Fraction(3, 2) if isinstance(self.steps.session.public.neighbors, Replace) else Fraction(1, 2)
 
     def gradients(self, here: Descent, step: float, names: list[str], share: Fraction) -> Descent:
-        """θ ← θ − ησ(mean gradient + noise), once for each name; math.md G3."""
+        """θ ← θ − ησ(mean gradient + noise), once for each name; reference.md G3."""
         for name in names:
             release = self.gradient(name, here, share / len(names))
             here = self.moved(release, lambda g: step * g)
         return here
 
     def newton(self, here: Descent, solver: Newton, share: Fraction) -> Descent:
-        """θ ← θ − ησH̃⁻¹(mean gradient + noise), gradient and curvature at half of a step's share each; math.md G5."""
+        """θ ← θ − ησH̃⁻¹(mean gradient + noise), gradient and curvature at half of a step's share each; reference.md G5."""
         for place in range(1, solver.steps + 1):
             release = self.gradient(f"gradient {place}", here, share / (2 * solver.steps))
             inverse = self.curvature(f"curvature {place}", here, share / (2 * solver.steps))
@@ -152,7 +152,7 @@ class LectureSteps:
         return self.steps.ask(name, WeightedGradient(self.steps.model, self.metric, self.family, point, self.steps.optional, self.ride), share)
 
     def curvature(self, name: str, here: Descent, share: Fraction) -> Array:
-        """Asks for the curvature and gives its inverse, eigenvalues floored at the reach of its noise (free: math.md G5)."""
+        """Asks for the curvature and gives its inverse, eigenvalues floored at the reach of its noise (free: reference.md G5)."""
         query = WeightedGram(self.steps.model, self.metric, "curvature", self.steps.optional, self.family, point_at(here.beta, here.sigma, self.family))
         reading = decode.read_gram(self.steps.ask(name, query, share), self.radius, self.rows)
         floor = max(0.5 * reading.noise * math.sqrt(2 * len(reading.value)), 1e-3 * float(query.worth))

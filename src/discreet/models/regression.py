@@ -41,13 +41,13 @@ def ols(session: Session, formula: str, *, spend: Guarantee, method: str = "clip
 
 @plain.door
 def robust(session: Session, formula: str, *, spend: Guarantee, c: float | None = None, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
-    """Huber's robust regression with Mallows weights and unknown scale (math.md H1, H2); `c` is 1.345 unless noise dominates."""
+    """Huber's robust regression with Mallows weights and unknown scale (reference.md H1, H2); `c` is 1.345 unless noise dominates."""
     return _fitted(session, formula, "robust" if c is None else huber_of(c), spend, where, solver, key)
 
 
 @plain.door
 def logistic(session: Session, formula: str, *, spend: Guarantee, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
-    """Logistic regression of a yes/no column, or of a level: ``C(region, base="N") ~ age`` (math.md H2, E4)."""
+    """Logistic regression of a yes/no column, or of a level: ``C(region, base="N") ~ age`` (reference.md H2, E4)."""
     return _fitted(session, formula, "logistic", spend, where, solver, key)
 
 

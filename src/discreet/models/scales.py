@@ -1,4 +1,4 @@
-"""What a residual family's ψ² averages to at the right scale: the number that a fit's scale is set by (math.md H1)."""
+"""What a residual family's ψ² averages to at the right scale: the number that a fit's scale is set by (reference.md H1)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def second_moment(family: Family) -> float:
 
 
 def huber_second_moment(c: float) -> float:
-    """κ₀ = E[min(Z², c²)] for a standard normal Z (math.md H1)."""
+    """κ₀ = E[min(Z², c²)] for a standard normal Z (reference.md H1)."""
     density, tail = math.exp(-c * c / 2) / math.sqrt(2 * math.pi), math.erfc(c / math.sqrt(2)) / 2
     return 1 - 2 * tail - 2 * c * density + 2 * c * c * tail
 

@@ -1,4 +1,4 @@
-"""Noisy stochastic gradient descent for a regression: one release, charged (μ, δ₀) by its privacy loss distribution (math.md E3, E8).
+"""Noisy stochastic gradient descent for a regression: one release, charged (μ, δ₀) by its privacy loss distribution (reference.md E3, E8).
 
 Batches are Poisson samples under AddRemove and of a fixed size under row-level Replace; sums are divided by a public number of rows. Huber's scale is found
 first, by a few full gradients whose scale rides along.

@@ -1,4 +1,4 @@
-"""Which of the lectures' solvers a regression uses, with public numbers that are checked before anything is spent (math.md G3–G5, E8).
+"""Which of the lectures' solvers a regression uses, with public numbers that are checked before anything is spent (reference.md G3–G5, E8).
 
     solver="gradient"        dp.GradientDescent()         noisy gradient descent
     solver="newton"          dp.Newton()                  noisy Newton, full steps
@@ -42,7 +42,7 @@ def _radius(value: object) -> None:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class GradientDescent:
-    """θ ← θ − η(mean gradient + noise), `steps` times; η = step_size/λ, λ the largest curvature that the weights allow (math.md G3, G4)."""
+    """θ ← θ − η(mean gradient + noise), `steps` times; η = step_size/λ, λ the largest curvature that the weights allow (reference.md G3, G4)."""
 
     steps: int = 300
     step_size: float = 1.0
@@ -57,7 +57,7 @@ class GradientDescent:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Newton:
-    """θ ← θ − η·H̃⁻¹(mean gradient + noise) with a fresh noisy curvature H̃ a step; damping η = 1 is pure (math.md G5)."""
+    """θ ← θ − η·H̃⁻¹(mean gradient + noise) with a fresh noisy curvature H̃ a step; damping η = 1 is pure (reference.md G5)."""
 
     steps: int = 6
     damping: float = 1.0
@@ -72,7 +72,7 @@ class Newton:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class SGD:
-    """Noisy gradient steps over secret batches of about `batch` rows; the estimate is the mean of the last half of the iterates (math.md E8).
+    """Noisy gradient steps over secret batches of about `batch` rows; the estimate is the mean of the last half of the iterates (reference.md E8).
 
     Batches are Poisson samples under AddRemove and have a fixed size under Replace. `delta` is δ₀ (None: a tenth of an (ε, δ) spend's own).
     `batch` None is a twentieth of the rows, at least 256, at most a quarter of them.

@@ -1,4 +1,4 @@
-"""The lectures' one-shot output perturbation (math.md G2): NOT a private mechanism. For teaching and comparison, on plain arrays alone.
+"""The lectures' one-shot output perturbation (reference.md G2): NOT a private mechanism. For teaching and comparison, on plain arrays alone.
 
 It adds noise in proportion to the largest influence that a row of *this* data set has on its M-estimate. That number is itself computed from the data
 without noise, and neighbours can have very different ones; no finite sample has a guarantee (docs/theory/output-perturbation.md has the
@@ -31,15 +31,15 @@ class UncertifiedEstimate:
 
     def __str__(self) -> str:
         values = ", ".join(f"{value:.6g}" for value in self.params)
-        return f"NOT CERTIFIED as private (asymptotic recipe, math.md G2): {values}; noise of standard deviation {self.noise_sd:.3g} was added"
+        return f"NOT CERTIFIED as private (asymptotic recipe, reference.md G2): {values}; noise of standard deviation {self.noise_sd:.3g} was added"
 
 
 def output_perturbation(rows: Any, response: Any, noise: Any, *, epsilon: float, delta: float, c: float = 1.345) -> UncertifiedEstimate:
     """Huber's regression of plain arrays plus γ·5√(2 ln n·ln(1/δ))/(εn) times the standard normal numbers `noise` (one for each column).
 
     Method.     γ is the largest norm of the influence function H⁻¹ψ(r)x over the rows, H the mean of ψ′xxᵀ, at the estimate; the scale is 1.
-    Validity.   None as a privacy guarantee (math.md G2): use `dp.robust`, which has one.
-    Reference.  Avella-Medina 2021; math.md G2.
+    Validity.   None as a privacy guarantee (reference.md G2): use `dp.robust`, which has one.
+    Reference.  Avella-Medina 2021; reference.md G2.
     """
     _refuse(rows, response)
     x, y, z = _numbers(rows, "rows"), _numbers(response, "response"), _numbers(noise, "noise")

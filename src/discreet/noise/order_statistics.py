@@ -82,7 +82,7 @@ def ends(tally: Tally, a: int, b: int) -> Ends:
 
 
 def stability_distance(around: Ends, eta: int) -> int:
-    """γ = min{j − i − 1 : i ≤ m ≤ j, x_(j) − x_(i) > η}, n + 1 where no pair is that far apart (math.md B9).
+    """γ = min{j − i − 1 : i ≤ m ≤ j, x_(j) − x_(i) > η}, n + 1 where no pair is that far apart (reference.md B9).
 
     Theorem.  Between data sets that differ in one value γ moves by at most 1; if their x_(m) differ by more than η, both have γ = 0.
     Proof.    Let one value of x rise, which gives x′ (else exchange them). Then x_(l) ≤ x′_(l) ≤ x_(l+1) for all l. A pair (i, j) that is far apart in
@@ -106,7 +106,7 @@ class Smooth:
 
 
 def smooth_sensitivity(around: Ends, beta: Fraction) -> Smooth:
-    """S = max{(x_(j) − x_(i))·exp(−β(j − i − 1)) : i ≤ m ≤ j}, or a pair whose value is at least exp(−2**-40)·S (math.md B8).
+    """S = max{(x_(j) − x_(i))·exp(−β(j − i − 1)) : i ≤ m ≤ j}, or a pair whose value is at least exp(−2**-40)·S (reference.md B8).
 
     Theorem.  |x_(m) − x′_(m)| ≤ min(S, S′) and S ≤ e^β·S′ between data sets that differ in one value.
     Proof.    Let one value of x rise: x_(l) ≤ x′_(l) ≤ x_(l+1). x′_(m) − x_(m) is at most x_(m+1) − x_(m) and at most x′_(m) − x′_(m−1), which are pairs of

@@ -52,7 +52,7 @@ class Tables:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Huber:
-    """ψ(r) = −clip(r, ±c), ψ′ = 1 inside (math.md H1, H2); r is the residual in units of the scale σ."""
+    """ψ(r) = −clip(r, ±c), ψ′ = 1 inside (reference.md H1, H2); r is the residual in units of the scale σ."""
 
     c: float
     kind: ClassVar[str] = "huber"
@@ -90,7 +90,7 @@ class SmoothHuber:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """ψ = s(η) − y, ψ′ = s(1 − s), y is 0 or 1 (math.md H2)."""
+    """ψ = s(η) − y, ψ′ = s(1 − s), y is 0 or 1 (reference.md H2)."""
 
     kind: ClassVar[str] = "logistic"
     residual: ClassVar[bool] = False

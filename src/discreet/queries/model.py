@@ -1,7 +1,7 @@
 """Estimating equations of a regression: weighted gradients and second moments in a released metric, as exact integers.
 
 A row has model columns x (whole numbers, |x_j| ≤ UNIT stands for 1), a response y, and is seen in the metric z = A·x, A a released matrix of whole
-numbers. Its weight w = min(1, R²/‖z‖²) bounds what it adds, whatever it holds: w‖z‖ ≤ R, w‖z‖² ≤ R² (math.md H2; regression.md §2).
+numbers. Its weight w = min(1, R²/‖z‖²) bounds what it adds, whatever it holds: w‖z‖ ≤ R, w‖z‖² ≤ R² (reference.md H2; regression.md §2).
 
     WeightedGradient   Σ w ψ(η, y) z, and beside it Σ γψ², which rides free under Replace (regression.md, "Privacy")
     WeightedGram       Σ w z zᵀ, Σ w ψ′ z zᵀ or Σ w²ψ² z zᵀ (upper triangle)
@@ -338,7 +338,7 @@ class WeightedGram:
         return self.largest * self.metric.bound**2
 
     def sensitivity(self, neighbors: Neighbors) -> Frobenius:
-        """Frobenius sensitivity (math.md G5).
+        """Frobenius sensitivity (reference.md G5).
 
         Theorem.  With B = 2**LEAN_BITS·R² in units of the statistic: √2·B for one row exchanged, B for one row added or taken away, k times
                   that for k rows; rounding the q(q+1)/2 released entries adds at most q.

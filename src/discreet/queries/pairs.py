@@ -46,7 +46,7 @@ def reach_of_a_row(columns: int, count: int) -> Fraction:
 
 
 def reach_of_a_replacement(columns: int) -> Fraction:
-    """A bound on sup ‖ψ(c) − ψ(d)‖² = 2(Bp + A²/B)², in squared units of c; with K = 0 it is math.md G5's √2·‖v‖² for v = (A/√B, √B·c).
+    """A bound on sup ‖ψ(c) − ψ(d)‖² = 2(Bp + A²/B)², in squared units of c; with K = 0 it is reference.md G5's √2·‖v‖² for v = (A/√B, √B·c).
 
     Theorem.  For all c, d ∈ [−1, 1]^p the squared Frobenius norm of the difference of two rows' contributions is at most this.
     Proof.    docs/theory/covariance.md. The matrix part is Σ over both rows of 2A²‖c‖² + B²‖c‖⁴, less 4A²t + 2B²t², t = c·d, which is at

@@ -1,4 +1,4 @@
-"""How many of m secret parts of the data a test rejects in: any test becomes private (math.md K1, K2).
+"""How many of m secret parts of the data a test rejects in: any test becomes private (reference.md K1, K2).
 
 The test is the caller's own function. It runs beside the data, with the caller's rights: it must be trusted not to write its data anywhere and to depend on
 nothing but its arguments. Nothing but the number of rejections leaves, and that with noise.

@@ -46,7 +46,7 @@ def geometric_pld(epsilon: float, sensitivity: int = 1) -> PLD:
 
 
 def randomized_response_pld(epsilon: float, levels: int = 2) -> PLD:
-    """k-ary randomised response (math.md L2)."""
+    """k-ary randomised response (reference.md L2)."""
     if isinstance(levels, bool) or not isinstance(levels, int) or not 2 <= levels <= 10**12:
         raise InvalidParameter("levels", "it is not a whole number of 2 or more", "it counts the possible answers", "pass 2 for yes/no")
     return PLD(((randomized_response_atoms(_positive(epsilon, "epsilon", 1e-9, 500), levels), 1),))

@@ -121,7 +121,7 @@ class PLD(Explained):
     def tradeoff(self, alpha: float, *, accuracy: float = ACCURACY) -> float:
         """The least probability of missing a person at false-alarm rate α, rounded down, for both orders.
 
-        f(α) = sup_ε 1 − δ(ε) − e^ε·α over real ε (math.md A5, A6): every ε gives a lower bound.
+        f(α) = sup_ε 1 − δ(ε) − e^ε·α over real ε (reference.md A5, A6): every ε gives a lower bound.
         """
         rate = rational(alpha, "alpha")
         if not 0 <= rate <= 1:
@@ -142,13 +142,13 @@ class PLD(Explained):
         return tradeoff_of(self, points=97).covers(other)
 
     def group(self, size: int) -> Any:
-        """The guarantee for groups of `size`, as a trade-off function (math.md A3)."""
+        """The guarantee for groups of `size`, as a trade-off function (reference.md A3)."""
         from discreet.accounting.tradeoff import tradeoff_of
 
         return tradeoff_of(self, points=97).group(size)
 
     def _gaussian_mu(self, *, up: bool) -> Fraction | None:
-        """√Σμ² where every factor is Gaussian (exact composition, math.md C4), rounded up or down."""
+        """√Σμ² where every factor is Gaussian (exact composition, reference.md C4), rounded up or down."""
         if not all(isinstance(factor, Gaussian) for factor, _ in self.factors):
             return None
         total = sum((times * rational(factor.mu, "mu") ** 2 for factor, times in self.factors if isinstance(factor, Gaussian)), Fraction(0))

@@ -19,7 +19,7 @@ Scheme = Literal["poisson", "fixed"]
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
-    """P = N(μ, 1), Q = N(0, 1): additive Gaussian noise, μ = Δ₂/σ (math.md A7)."""
+    """P = N(μ, 1), Q = N(0, 1): additive Gaussian noise, μ = Δ₂/σ (reference.md A7)."""
 
     mu: float
 
@@ -99,7 +99,7 @@ class Sampled:
     """The base mechanism on a secret random sample of the records.
 
     "poisson"  every record is kept with probability `rate`, neighbours by add/remove. Remove: P = (1−r)Q₀+rP₀
-               against Q₀; add: Q₀ against the mixture (Zhu, Dong, Wang 2022, theorem 11; math.md E1, E2).
+               against Q₀; add: Q₀ against the mixture (Zhu, Dong, Wang 2022, theorem 11; reference.md E1, E2).
     "fixed"    a sample of fixed size, rate = m/n, without replacement, neighbours by replace-one: the
                symmetrised C_r(f₀) = min(f_r, f_r⁻¹)** with f_r = r·f₀ + (1−r)·Id (Dong, Roth, Su 2022, theorem 4.2; E8).
 
@@ -132,14 +132,14 @@ def randomized_response_atoms(epsilon: float, levels: int) -> Atoms:
 
 
 def approx_atoms(epsilon: float, delta: float) -> Atoms:
-    """The worst (ε, δ)-DP mechanism: it tells everything with probability δ, else it is randomised response (math.md A5)."""
+    """The worst (ε, δ)-DP mechanism: it tells everything with probability δ, else it is randomised response (reference.md A5)."""
     flip = randomized_response_atoms(epsilon, 2) if epsilon > 0 else Atoms((0.0,), (1.0,), (1.0,), symmetric=True)
     keep = 1 - delta
     return Atoms(flip.losses, tuple(keep * m for m in flip.p), tuple(keep * m for m in flip.q), delta, delta, True)
 
 
 def geometric_atoms(step: float, shift: int) -> Atoms:
-    """Two-sided geometric noise P(k) ∝ e^(−step·|k|) against its shift by a whole number (math.md B3, M3).
+    """Two-sided geometric noise P(k) ∝ e^(−step·|k|) against its shift by a whole number (reference.md B3, M3).
 
     The loss is step·(|k−shift|−|k|): its two ends hold the tails, the values between one outcome each.
     Vectors with ℓ₁ sensitivity `shift` are dominated by this scalar pair, as for `Laplace`.
