@@ -486,7 +486,11 @@ def is_plain(held: Any) -> bool:
         if fields is None:
             return is_ours(kind)
         for field in fields:
-            if not _is_right(object.__getattribute__(held, field.name), field):
+            part = object.__getattribute__(held, field.name)
+            if field.types is None and not field.is_function:
+                if id(type(part)) not in _ATOM_IDS and not is_plain(part):
+                    return False
+            elif not _is_right(part, field):
                 return False
     except AttributeError:
         return False
@@ -527,23 +531,27 @@ def rebuilt(given: Spec, others: list[Any] | None = None) -> Spec:
     fields = _KEPT.get(id(kind))
     if fields is None:
         raise not_exact(given, "a specification")
+    asked, held = kind.__name__, {}
     try:
-        held = {one.name: _rebuilt_field(given, one, kind.__name__, others) for one in fields}
+        for field in fields:
+            part = object.__getattribute__(given, field.name)
+            if field.is_function and (part is None or callable(part)):
+                held[field.name] = part
+                continue
+            of_kind = id(type(part))
+            if of_kind in _KEPT:
+                part = rebuilt(part, others)
+            elif of_kind not in _ATOM_IDS:
+                part = _rebuilt_part(part, asked, others)
+            if field.types is not None:
+                _require_plain(part, field, asked)
+            held[field.name] = part
     except AttributeError:
         found = "a field of it has no value"
-        raise _refused(kind.__name__, found, "make it with its constructor") from None
+        raise _refused(asked, found, "make it with its constructor") from None
     made: Spec = object.__new__(kind)
     _INITIALISE[id(kind)](made, **held)
     return made
-
-
-def _rebuilt_field(given: object, field: _Field, asked: str, others: list[Any] | None) -> Any:
-    held = object.__getattribute__(given, field.name)
-    if not (field.is_function and (held is None or callable(held))):
-        held = _rebuilt_part(held, asked, others)
-        if field.types is not None:
-            _require_plain(held, field, asked)
-    return held
 
 
 def _rebuilt_part(held: Any, asked: str, others: list[Any] | None) -> Any:

@@ -57,7 +57,7 @@ class Metric:
         widths = {len(row) for row in self.rows}
         if not self.rows or len(self.rows) > LARGEST_COLUMNS or len(widths) != 1 or self.radius_squared < 1 or self.shift < 0:
             raise _bad_metric("it is no matrix with a radius")
-        reach = [sum(abs(entry) for entry in row) << UNIT_BITS for row in self.rows]
+        reach = [sum(map(abs, row)) << UNIT_BITS for row in self.rows]
         if max(reach).bit_length() > FLOAT_BITS or sum(((one >> self.shift) + 1) ** 2 for one in reach).bit_length() > FLOAT_BITS:
             raise _bad_metric("its entries have too many bits")
 
@@ -84,8 +84,8 @@ def metric_of(matrix: npt.NDArray[np.float64], radius: float) -> Metric:
     if not (math.isfinite(reach) and reach > 0 and math.isfinite(radius) and radius > 0):
         raise _bad_metric("its numbers are not finite")
     bits = FLOAT_BITS - 2 - UNIT_BITS - max(0, math.ceil(math.log2(reach)))
-    rows = tuple(tuple(int(entry) for entry in row) for row in np.floor(np.ldexp(matrix, bits) + 0.5).astype(object))
-    largest = max(sum(abs(entry) for entry in row) for row in rows) << UNIT_BITS
+    rows = tuple(tuple(map(int, row)) for row in np.floor(np.ldexp(matrix, bits) + 0.5).tolist())
+    largest = max(sum(map(abs, row)) for row in rows) << UNIT_BITS
     shift = max(0, largest.bit_length() - (FLOAT_BITS - 2 - math.ceil(math.log2(len(rows)))) // 2)
     scaled = Fraction(radius) * (1 << (bits + UNIT_BITS)) / (1 << shift)
     return Metric(rows, shift, max(1, math.floor(scaled**2)))
@@ -402,6 +402,8 @@ def _digits_of(matrix: npt.NDArray[np.object_]) -> list[npt.NDArray[np.float64]]
     """Whole numbers as digits, least first: matrix = Σ digits·2**(DIGIT_BITS·place); all but the last lie in 0 … 2**DIGIT_BITS − 1."""
     largest = int(np.abs(matrix).max(initial=0))
     count = max(1, -(-(largest.bit_length() + 1) // DIGIT_BITS))
+    if largest.bit_length() < 63:
+        matrix = matrix.astype(np.int64)  # the same numbers, whose digits are taken at once
     lower = [(matrix >> (DIGIT_BITS * place)) & ((1 << DIGIT_BITS) - 1) for place in range(count - 1)]
     return [digit.astype(np.float64) for digit in [*lower, matrix >> (DIGIT_BITS * (count - 1))]]
 
