@@ -17,8 +17,8 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.stats import norm
 
-from discreet.inference.association import association
-from discreet.inference.tulap import ReleasedNoise
+from discreet.inference.counts.tulap import ReleasedNoise
+from discreet.inference.tables.association import association
 from tests_size import MANY, normal_p_value, table_rejected
 
 ALPHA, STEP, MARGIN, NULLS = 0.05, 0.4, 3.2, 9

@@ -30,10 +30,10 @@ from scipy import optimize, stats
 
 import discreet as dp
 from discreet.models.fit import fit_regression
-from discreet.queries import Factor
-from discreet.queries.model import Model
-from discreet.queries.pieces import RESPONSE_BITS, LevelPiece, ModelColumn, NumberPiece, Response
 from discreet.schema import Encoding, Schema
+from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.pieces import RESPONSE_BITS, LevelPiece, ModelColumn, NumberPiece, Response
+from discreet.specs.queries import Factor
 from discreet.testing import seeded_session
 
 REPETITIONS = 4000

@@ -20,22 +20,22 @@ import numpy as np
 from scipy import stats
 
 import discreet as dp
-from discreet.estimators.cells import bin_cells
+from discreet.asking.cells import bin_cells
 from discreet.estimators.distributions import default_edges, density_question, ecdf_question, quantile_leaves, tree_noise
-from discreet.inference.cumulative import Cumulative, share_bounds
-from discreet.inference.decode import decode_shares, noise_of, to_float
-from discreet.inference.densities import SMALLEST_SHARE
-from discreet.inference.shares import share_interval
-from discreet.inference.simultaneous import band_half_width, cell_level
-from discreet.inference.tree_quantiles import invert
-from discreet.inference.trees import TreeShape, least_squares, prefix_counts
-from discreet.kernels import bin_index, clamp, encode
-from discreet.noise import draw
-from discreet.queries import TreeCounts, tree_over
+from discreet.inference.counts.shares import share_interval
+from discreet.inference.counts.simultaneous import band_half_width, cell_level
+from discreet.inference.quantiles.cumulative import Cumulative, share_bounds
+from discreet.inference.quantiles.densities import SMALLEST_SHARE
+from discreet.inference.quantiles.tree_quantiles import invert
+from discreet.inference.quantiles.trees import TreeShape, least_squares, prefix_counts
+from discreet.inference.results.decode import decode_shares, noise_of, to_float
 from discreet.schema import Column, Integer, Real, Schema
-from discreet.session import PublicFacts
-from discreet.tally import tally_of_cells
+from discreet.specs.queries import TreeCounts, tree_over
+from discreet.specs.statistics import tally_of_cells
 from discreet.testing import SeededSource
+from discreet.trusted.engines.kernels import bin_index, clamp, encode
+from discreet.trusted.noise import draw
+from discreet.trusted.session import PublicFacts
 
 REPETITIONS = 2000
 SIZES = (200, 1000, 5000)

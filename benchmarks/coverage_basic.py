@@ -21,15 +21,15 @@ import numpy as np
 from scipy import stats
 
 import discreet as dp
-from discreet.estimators.noise_choice import count_noise, moments_noise, norm_of
-from discreet.inference.decode import decode_means, decode_shares, decode_variance, noise_of
-from discreet.inference.laws import half_width
-from discreet.inference.means import mean_interval
-from discreet.inference.shares import share_interval
-from discreet.inference.variances import variance_interval
-from discreet.noise import draw, secure_source
-from discreet.queries import Factor, Levels, Moments, Sum, mean_design, variance_design
+from discreet.asking.noise_choice import count_noise, moments_noise, norm_of
+from discreet.inference.counts.shares import share_interval
+from discreet.inference.means.means import mean_interval
+from discreet.inference.means.variances import variance_interval
+from discreet.inference.results.decode import decode_means, decode_shares, decode_variance, noise_of
+from discreet.inference.results.laws import half_width
 from discreet.schema import Column, Encoding, Integer, Real
+from discreet.specs.queries import Factor, Levels, Moments, Sum, mean_design, variance_design
+from discreet.trusted.noise import draw, secure_source
 
 REPETITIONS = 10_000
 SIZES = (200, 1000, 10_000)

@@ -29,15 +29,15 @@ from scipy import stats
 
 from discreet.accounting import GDP
 from discreet.estimators.quantiles import quantile_question
-from discreet.inference.quantiles import QuantileResult
+from discreet.inference.quantiles.quantiles import QuantileResult
 from discreet.neighbors import Replace
-from discreet.noise.apply import apply
-from discreet.noise.kernels import compiled_kernel
-from discreet.release import Release
 from discreet.schema import Real, Schema
-from discreet.session import PublicFacts
-from discreet.tally import tally_of_cells
+from discreet.specs.statistics import tally_of_cells
 from discreet.testing import SeededSource
+from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.kernels import compiled_kernel
+from discreet.trusted.release import Release
+from discreet.trusted.session import PublicFacts
 
 REPETITIONS = 10_000
 SIZES = (500, 1000, 10_000)

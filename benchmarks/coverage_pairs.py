@@ -26,18 +26,18 @@ from scipy.special import ndtr, ndtri
 import discreet as dp
 from discreet.estimators.matrices import correlation_question
 from discreet.estimators.questions import variance_question
-from discreet.inference.decode import decode_variance
-from discreet.inference.pair_decode import decode_pairs
-from discreet.inference.pairs import correlation_estimate, correlation_interval
-from discreet.inference.variances import variance_interval
-from discreet.mechanisms import GaussianNoise
-from discreet.mechanisms.symmetric import off_diagonal
-from discreet.noise import draw
-from discreet.release import Question
+from discreet.inference.means.pair_decode import decode_pairs
+from discreet.inference.means.pairs import correlation_estimate, correlation_interval
+from discreet.inference.means.variances import variance_interval
+from discreet.inference.results.decode import decode_variance
 from discreet.schema import Column, Integer, Real, Schema
 from discreet.sensitivity import L2
-from discreet.session import PublicFacts
+from discreet.specs.mechanisms import GaussianNoise
+from discreet.specs.mechanisms.symmetric import off_diagonal
 from discreet.testing import SeededSource
+from discreet.trusted.noise import draw
+from discreet.trusted.release import Question
+from discreet.trusted.session import PublicFacts
 
 LEVEL = 0.95
 CORRELATIONS = (0.0, 0.3, 0.8)

@@ -33,18 +33,18 @@ from discreet.accounting import GDP, Guarantee, PureDP, guarantee_of
 from discreet.errors import DiscreetError
 from discreet.estimators.classical_quantiles import METHODS
 from discreet.estimators.quantiles import median_question
-from discreet.inference.basic import RESULTS
-from discreet.kernels import encode, places
-from discreet.mechanisms.in_turn import InTurn
-from discreet.mechanisms.quantiles import QuantileChoice
+from discreet.inference.means.basic import RESULTS
 from discreet.neighbors import Replace
-from discreet.noise import secure_source
-from discreet.noise.apply import apply
-from discreet.noise.order_statistics import rank_losses
-from discreet.release import Question, Release
 from discreet.schema import Integer, Real, Schema
-from discreet.session import PublicFacts
-from discreet.tally import Tally, tally_of_cells
+from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.quantiles import QuantileChoice
+from discreet.specs.statistics import Tally, tally_of_cells
+from discreet.trusted.engines.kernels import encode, places
+from discreet.trusted.extensions.data_dependent.order_statistics import rank_losses
+from discreet.trusted.noise import secure_source
+from discreet.trusted.noise.apply import apply
+from discreet.trusted.release import Question, Release
+from discreet.trusted.session import PublicFacts
 
 sys.path.insert(0, str(Path(__file__).parent))
 from unbounded_draws import LAWS, Law, MeanDraws, declared

@@ -19,10 +19,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.mechanisms.additive import GaussianNoise, GeometricNoise, LaplaceNoise
-from discreet.noise import draw, secure_source
-from discreet.noise.kernels import compiled_kernel
 from discreet.sensitivity import L1, L2
+from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise, LaplaceNoise
+from discreet.trusted.noise import draw, secure_source
+from discreet.trusted.noise.kernels import compiled_kernel
 
 SPREAD = 100.0
 REFINEMENT = 10  # grid of 2**-10: σ is 102 400 steps

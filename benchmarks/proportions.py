@@ -22,10 +22,10 @@ import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
 
-from discreet.inference.binomial import NoisyCount
-from discreet.inference.fiducial_share import FiducialShare, share_draws
-from discreet.inference.most_powerful import rejection
-from discreet.inference.tulap import ReleasedNoise
+from discreet.inference.counts.binomial import NoisyCount
+from discreet.inference.counts.fiducial_share import FiducialShare, share_draws
+from discreet.inference.counts.most_powerful import rejection
+from discreet.inference.counts.tulap import ReleasedNoise
 from local_reports import krr_vs_integers
 
 REPEATS, ROWS, COUNT, DRAWS = 60, 1000, 412, 100_000

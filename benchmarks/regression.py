@@ -27,10 +27,10 @@ from typing import Any
 import numpy as np
 
 import discreet as dp
-from discreet.model_kernels import ModelData, gradient_sums
 from discreet.models.points import point_at
-from discreet.queries.families import PSI, Logistic
-from discreet.queries.pieces import UNIT
+from discreet.specs.estimating.families import PSI, Logistic
+from discreet.specs.estimating.pieces import UNIT
+from discreet.trusted.extensions.estimating.kernels import ModelData, gradient_sums
 
 BATCH = 1024
 

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import expit
 
 import discreet as dp
-from discreet.inference import regression_decode as decode
+from discreet.inference.regression import decode as decode
 from discreet.testing import seeded_session
 
 NORMAL = 1.959963984540054

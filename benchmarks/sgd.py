@@ -13,16 +13,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.engines.batches import RowGradients
-from discreet.mechanisms.sgd import NoisySGD
-from discreet.model_kernels import ModelData, row_weights
-from discreet.noise import secure_source
-from discreet.noise.sgd import descend
-from discreet.queries.batches import ETA_BITS, LARGEST_BETA, plain_metric
-from discreet.queries.families import GRID, PSI, Logistic
-from discreet.queries.model import Point
-from discreet.queries.pieces import UNIT
 from discreet.sensitivity import OneRow
+from discreet.specs.estimating.batches import ETA_BITS, LARGEST_BETA, plain_metric
+from discreet.specs.estimating.families import GRID, PSI, Logistic
+from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.pieces import UNIT
+from discreet.specs.mechanisms.sgd import NoisySGD
+from discreet.trusted.extensions.estimating.kernels import ModelData, row_weights
+from discreet.trusted.extensions.sgd.batches import RowGradients
+from discreet.trusted.extensions.sgd.draw import descend
+from discreet.trusted.noise import secure_source
 
 BATCH, COLUMNS = 1024, 50
 

@@ -26,14 +26,14 @@ from scipy import stats
 
 from discreet.accounting import GDP, PureDP
 from discreet.estimators.test_plans import _mean_laws, count_law
-from discreet.inference.association import association
-from discreet.inference.comparisons import normal_p_value
-from discreet.inference.laws import Noise, student_factor
-from discreet.inference.mean_tests import MeanNoise, anova_statistic, fit_equal_means, simulated_means
-from discreet.inference.means import MeanStatistics
-from discreet.inference.table_tests import fit_statistic
-from discreet.inference.tables import NoisyTables, chi_square, fit_independence, kruskal_wallis
-from discreet.inference.tulap import ReleasedNoise
+from discreet.inference.counts.tulap import ReleasedNoise
+from discreet.inference.means.mean_tests import MeanNoise, anova_statistic, fit_equal_means, simulated_means
+from discreet.inference.means.means import MeanStatistics
+from discreet.inference.results.laws import Noise, student_factor
+from discreet.inference.tables.association import association
+from discreet.inference.tables.comparisons import normal_p_value
+from discreet.inference.tables.table_tests import fit_statistic
+from discreet.inference.tables.tables import NoisyTables, chi_square, fit_independence, kruskal_wallis
 
 ALPHA = 0.05
 ROWS = (50, 200, 1000, 10_000)

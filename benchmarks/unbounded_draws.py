@@ -17,22 +17,22 @@ from scipy import stats
 
 from discreet.accounting import GDP, Guarantee, guarantee_of
 from discreet.estimators.unbounded import Search, begun, location_by_steps, mean_by_steps, mean_shares, noise_of_width, zoomed
-from discreet.inference.decode import noise_of
-from discreet.inference.laws import Noise
-from discreet.inference.means import MeanStatistics, mean_interval
-from discreet.inference.unbounded import LeftOut, LocationResult, UnboundedMeanResult, left_out, widened
-from discreet.kernels import encode, places
+from discreet.inference.means.means import MeanStatistics, mean_interval
+from discreet.inference.means.unbounded import LeftOut, LocationResult, UnboundedMeanResult, left_out, widened
+from discreet.inference.results.decode import noise_of
+from discreet.inference.results.laws import Noise
 from discreet.neighbors import Neighbors, Replace
-from discreet.noise import secure_source
-from discreet.noise.apply import apply
-from discreet.queries import Moments
-from discreet.queries.plans import Factor
-from discreet.queries.tallies import GridCounts
-from discreet.ranges import Bulk, Purse, Talk, all_of_it, find_bulk, find_ends, nothing_found
-from discreet.release import Question, Release
 from discreet.schema import Encoding, Real, Schema
-from discreet.session import PublicFacts
-from discreet.tally import tally_of_cells
+from discreet.search.ranges import Bulk, Purse, Talk, all_of_it, find_bulk, find_ends, nothing_found
+from discreet.specs.queries import Moments
+from discreet.specs.queries.plans import Factor
+from discreet.specs.queries.tallies import GridCounts
+from discreet.specs.statistics import tally_of_cells
+from discreet.trusted.engines.kernels import encode, places
+from discreet.trusted.noise import secure_source
+from discreet.trusted.noise.apply import apply
+from discreet.trusted.release import Question, Release
+from discreet.trusted.session import PublicFacts
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ import pytest
 
 import discreet as dp
 from discreet.accounting import Price
-from discreet.accounting.renyi import ZCDP
-from discreet.accounting.tradeoff import tradeoff_of
-from discreet.accounting_plots import plot_budget, plot_epsilon_delta, plot_ten_fold, plot_tradeoff, tradeoff_points
+from discreet.accounting.renyi.rdp import ZCDP
+from discreet.accounting.tradeoff.curve import tradeoff_of
 from discreet.errors import InvalidParameter
-from discreet.ledger import Ledger
+from discreet.plots.accounting import plot_budget, plot_epsilon_delta, plot_ten_fold, plot_tradeoff, tradeoff_points
+from discreet.trusted.ledger import Ledger
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -118,7 +118,7 @@ def test_pyplot_is_never_loaded() -> None:
     code = """
 import sys
 import discreet as dp
-import discreet.accounting_plots as pictures
+import discreet.plots.accounting as pictures
 assert "matplotlib" not in sys.modules
 pictures.plot_tradeoff(dp.GDP(1))
 assert "matplotlib.pyplot" not in sys.modules

@@ -12,9 +12,9 @@ import discreet as dp
 from discreet.accounting import within_spend
 from discreet.errors import DiscreetError, InvalidParameter, NoTheorem
 from discreet.estimators.classical_quantiles import METHODS, compared, default_model, quantile_parts
-from discreet.inference.classical_quantiles import NormalValues, bottom_probability, expected_error, point, rank_error_bound
-from discreet.release import Question, release_from_json
+from discreet.inference.quantiles.classical_quantiles import NormalValues, bottom_probability, expected_error, point, rank_error_bound
 from discreet.testing import seeded_session
+from discreet.trusted.release import Question, release_from_json
 
 F = Fraction
 SCHEMA = {"x": dp.Real(0, 100), "age": dp.Integer(0, 90), "yes": dp.Boolean(), "who": dp.Category(["a", "b"])}

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import discreet as dp
-from discreet.cli import app
+from discreet.cli.commands import app
 from tests.survey import open_session, survey
 
 RUNNER = CliRunner()
@@ -127,7 +127,7 @@ def test_the_demo_is_right(tmp_path: Path) -> None:
     """The released mean is within seven standard errors of the census's own."""
     import pyarrow.parquet
 
-    from discreet.demo import census_file
+    from discreet.cli.demo import census_file
 
     income = pyarrow.parquet.read_table(census_file(tmp_path))["income"].to_numpy().clip(0, 4000)
     session = open_session(data={**survey(rows=len(income)), "income": income / 40})

@@ -18,9 +18,9 @@ from scipy import stats
 import discreet as dp
 from discreet.accounting import spend_mu_squared
 from discreet.estimators.matrices import _dividing, correlation_question
-from discreet.inference.pair_decode import decode_pairs
-from discreet.inference.pairs import correlation_estimate, correlation_interval, covariance_estimate, covariance_interval
-from discreet.inference.variances import supported_by_normal
+from discreet.inference.means.pair_decode import decode_pairs
+from discreet.inference.means.pairs import correlation_estimate, correlation_interval, covariance_estimate, covariance_interval
+from discreet.inference.means.variances import supported_by_normal
 from discreet.testing import SeededSource, seeded_session
 
 LARGE = dp.GDP(400)

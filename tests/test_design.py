@@ -10,12 +10,12 @@ import pytest
 from formulaic import model_matrix as oracle
 
 import discreet as dp
-from discreet.design import design_of
-from discreet.engines import memory_engine_from_arrays
-from discreet.queries.model import model_from_dict
-from discreet.queries.pieces import RESPONSE_BITS, UNIT, LevelPiece, NumberPiece
+from discreet.asking.formula import design_of
 from discreet.schema import Schema
+from discreet.specs.estimating.model import model_from_dict
+from discreet.specs.estimating.pieces import RESPONSE_BITS, UNIT, LevelPiece, NumberPiece
 from discreet.testing import seeded_session
+from discreet.trusted.engines import memory_engine_from_arrays
 
 SCHEMA = Schema({
     "y": dp.Real(0, 100), "x": dp.Real(1, 9), "z": dp.Integer(-3, 5), "d": dp.Category(["a", "b", "c"], missing="a"), "e": dp.Category(["p", "q"], missing="p"), "f": dp.Boolean(),

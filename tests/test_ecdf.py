@@ -11,14 +11,14 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.engines import MemoryEngine
 from discreet.estimators.distributions import default_bins, ecdf_leaves, quantile_leaves, tree_question
-from discreet.inference.cumulative import cumulative_of, share_bounds
-from discreet.inference.laws import half_width
-from discreet.inference.simultaneous import band_half_width, cell_level
-from discreet.inference.tree_quantiles import checked_quantiles, quantiles_from_tree
-from discreet.release import Asked
+from discreet.inference.counts.simultaneous import band_half_width, cell_level
+from discreet.inference.quantiles.cumulative import cumulative_of, share_bounds
+from discreet.inference.quantiles.tree_quantiles import checked_quantiles, quantiles_from_tree
+from discreet.inference.results.laws import half_width
 from discreet.testing import seeded_session
+from discreet.trusted.engines import MemoryEngine
+from discreet.trusted.release import Asked
 from tests.survey import RELATIONS, SPENDS, data_set, open_session, survey
 
 PLENTY = dp.GDP(200)

@@ -13,13 +13,13 @@ import pytest
 import discreet as dp
 from discreet.accounting import thresholded_counts
 from discreet.estimators import questions
-from discreet.inference.open_keys import OpenTableResult, printable
-from discreet.ledger import Ledger
-from discreet.mechanisms import ThresholdedCounts
-from discreet.queries import OpenCounts, Subset, query_from_dict
+from discreet.inference.counts.open_keys import OpenTableResult, printable
 from discreet.schema import column_from_dict
 from discreet.sensitivity import Rows
+from discreet.specs.mechanisms import ThresholdedCounts
+from discreet.specs.queries import OpenCounts, Subset, query_from_dict
 from discreet.testing import seeded_session
+from discreet.trusted.ledger import Ledger
 
 SCHEMA = {"city": dp.Open(), "shop": dp.Open(), "age": dp.Integer(18, 90), "member": dp.Boolean(), "cost": dp.Real(0, 100)}
 RELATIONS = [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2)]

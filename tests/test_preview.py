@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.engines import MemoryEngine
 from discreet.testing import seeded_session
+from discreet.trusted.engines import MemoryEngine
 from tests.survey import RELATIONS, SPENDS, data_set, open_session
 
 QUESTIONS = [

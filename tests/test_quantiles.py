@@ -12,14 +12,14 @@ import pytest
 
 import discreet as dp
 from discreet.estimators.quantiles import part_of, quantile_question
-from discreet.inference.quantiles import QuantileResult
+from discreet.inference.quantiles.quantiles import QuantileResult
 from discreet.neighbors import Replace
-from discreet.noise.apply import apply
-from discreet.release import Release
 from discreet.schema import Real, Schema
-from discreet.session import PublicFacts
-from discreet.tally import tally_of_cells
+from discreet.specs.statistics import tally_of_cells
 from discreet.testing import SeededSource, seeded_session
+from discreet.trusted.noise.apply import apply
+from discreet.trusted.release import Release
+from discreet.trusted.session import PublicFacts
 
 SCHEMA = {"income": dp.Real(0, 100), "age": dp.Integer(0, 120), "region": dp.Category(["N", "S"])}
 RELATIONS = [dp.Replace(), dp.AddRemove(), dp.Replace(unit="who", max_rows=3), dp.AddRemove(unit="who", max_rows=3)]

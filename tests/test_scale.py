@@ -14,20 +14,20 @@ from scipy import stats
 
 import discreet as dp
 from discreet.accounting import within_spend
-from discreet.accounting.losses import loss_of
 from discreet.estimators.scale import iqr_question, mad_question
-from discreet.inference.scale import IQRResult, MADResult
-from discreet.mechanisms import mechanism_from_dict
-from discreet.mechanisms.in_turn import InTurn
-from discreet.mechanisms.policies import Bisection
-from discreet.mechanisms.quantiles import QuantileChoice
-from discreet.mechanisms.search import CountSearch
-from discreet.noise import apply
-from discreet.noise.folded import folded
-from discreet.release import Release
+from discreet.inference.quantiles.scale import IQRResult, MADResult
+from discreet.search.policies import Bisection
 from discreet.sensitivity import Rows
-from discreet.tally import tally_of_cells
+from discreet.specs.mechanisms import mechanism_from_dict
+from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.quantiles import QuantileChoice
+from discreet.specs.mechanisms.search import CountSearch
+from discreet.specs.statistics import tally_of_cells
 from discreet.testing import SeededSource, seeded_session
+from discreet.trusted.losses.losses import loss_of
+from discreet.trusted.noise import apply
+from discreet.trusted.noise.folded import folded
+from discreet.trusted.release import Release
 
 RELATIONS = [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2)]
 SPENDS = [dp.GDP(1), dp.PureDP(1), dp.ZCDP(0.5), dp.ApproxDP(2, 1e-6)]

@@ -16,13 +16,13 @@ from scipy import stats
 
 import discreet as dp
 from discreet.accounting import within_spend
-from discreet.engines import carry_out
 from discreet.estimators import selection_questions as build
-from discreet.inference import selection as bounds
-from discreet.mechanisms.selection import AboveThreshold, ExponentialChoice, NoisyMax, PermuteAndFlip, TopChoices
-from discreet.noise import apply
+from discreet.inference.counts import selection as bounds
 from discreet.sensitivity import L1, LInf
+from discreet.specs.mechanisms.selection import AboveThreshold, ExponentialChoice, NoisyMax, PermuteAndFlip, TopChoices
 from discreet.testing import SeededSource, seeded_session
+from discreet.trusted.engines import carry_out
+from discreet.trusted.noise import apply
 from tests.survey import RELATIONS, SCHEMA, SPENDS, data_set, open_session, survey
 
 SCORES = LInf(Fraction(1), True)

@@ -11,8 +11,8 @@ import pyarrow.parquet
 import pytest
 
 import discreet as dp
-from discreet.engines import MemoryEngine
 from discreet.testing import seeded_session
+from discreet.trusted.engines import MemoryEngine
 from tests.survey import ASKS, RELATIONS, SCHEMA, data_set, open_session, survey
 
 SPEND = dp.GDP(0.5)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from discreet.tails import Seen, Tail, best_distances, choices, posterior
+from discreet.search.tails import Seen, Tail, best_distances, choices, posterior
 
 ROWS = 10_000.0
 

@@ -1,4 +1,4 @@
-"""Makes src/discreet/noise/tables.npy and prints the SHA-256 to put into tables.py.
+"""Makes src/discreet/trusted/noise/tables.npy and prints the SHA-256 to put into tables.py.
 
     python tools/make_noise_tables.py
 
@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from flint import arb, ctx
 
-from discreet.noise.tables import DEGREE, FIRST_EXPONENT, FRACTION_BITS, LAST_EXPONENT, MARGIN, ROWS, Tail
+from discreet.trusted.noise.tables import DEGREE, FIRST_EXPONENT, FRACTION_BITS, LAST_EXPONENT, MARGIN, ROWS, Tail
 
 TERMS = 18  # Taylor terms about the middle; the next one is below 2**-100
 HALF = Fraction(1, 1 << (FRACTION_BITS + 1))
 UNIT = Fraction(1, 1 << 53)
 SPARE = Fraction(1, 1 << 5)  # the proof in the tests bounds A by another way, which is less tight
-TARGET = Path(__file__).parent.parent / "src" / "discreet" / "noise" / "tables.npy"
+TARGET = Path(__file__).parent.parent / "src" / "discreet" / "trusted" / "noise" / "tables.npy"
 
 
 def chebyshev_polynomials(count: int) -> list[list[int]]:

@@ -24,11 +24,11 @@ _HOMES = {
     "discreet.accounting.explain": ("explain",),
     "discreet.accounting.plan": ("plan", "rows_needed"),
     "discreet.accounting.pld": ("PLD",),
-    "discreet.accounting.tradeoff": ("TradeOff",),
-    "discreet.datasets": ("from_arrays", "from_frame", "read_csv", "read_parquet"),
-    "discreet.session": ("Dataset", "ReleaseFailed", "Session"),
-    "discreet.ledger": ("Ledger",),
-    "discreet.release": ("Release",),
+    "discreet.accounting.tradeoff.curve": ("TradeOff",),
+    "discreet.trusted.datasets": ("from_arrays", "from_frame", "read_csv", "read_parquet"),
+    "discreet.trusted.session": ("Dataset", "ReleaseFailed", "Session"),
+    "discreet.trusted.ledger": ("Ledger",),
+    "discreet.trusted.release": ("Release",),
     "discreet.estimators": ("Watch", "above_threshold", "mode", "select", "top", "watch", "Assumptions", "correlation", "count", "covariance", "density", "ecdf", "histogram", "iqr", "mad", "mean", "preview", "proportion", "sum", "table", "variance", "location", "truncated_mean", "unbounded_mean"),
     "discreet.estimators.proportions": ("power", "proportion_test", "sample_size"),
     "discreet.estimators.comparisons": ("compare", "goodness_of_fit", "independence_test", "rank_test"),
@@ -39,9 +39,9 @@ _HOMES = {
     "discreet.models.residuals": ("residuals",),
     "discreet.models.solvers": ("GradientDescent", "Newton", "SGD"),
     "discreet.models.regression": ("logistic", "ols", "poisson", "robust"),
-    "discreet.inference.results": ("Result",),
-    "discreet.reading": ("from_json",),
-    "discreet.inference.selection": ("SelectionResult",),
+    "discreet.inference.results.results": ("Result",),
+    "discreet.asking.reading": ("from_json",),
+    "discreet.inference.counts.selection": ("SelectionResult",),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from discreet.accounting.explain import explain
     from discreet.accounting.plan import plan, rows_needed
     from discreet.accounting.pld import PLD
-    from discreet.accounting.tradeoff import TradeOff
-    from discreet.datasets import from_arrays, from_frame, read_csv, read_parquet
+    from discreet.accounting.tradeoff.curve import TradeOff
+    from discreet.asking.reading import from_json
     from discreet.errors import (
         BudgetExceeded,
         DataShapeRefused,
@@ -100,18 +100,18 @@ if TYPE_CHECKING:
     from discreet.estimators.part_tests import subsample_test
     from discreet.estimators.proportions import power, proportion_test, sample_size
     from discreet.estimators.quantiles import median, quantile, quantiles
-    from discreet.inference.results import Result
-    from discreet.inference.selection import SelectionResult
-    from discreet.ledger import Ledger
+    from discreet.inference.counts.selection import SelectionResult
+    from discreet.inference.results.results import Result
     from discreet.models.m_estimate import m_estimate
     from discreet.models.regression import logistic, ols, poisson, robust
     from discreet.models.residuals import residuals
     from discreet.models.solvers import SGD, GradientDescent, Newton
     from discreet.neighbors import AddRemove, Replace
-    from discreet.reading import from_json
-    from discreet.release import Release
     from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
-    from discreet.session import Dataset, ReleaseFailed, Session
+    from discreet.trusted.datasets import from_arrays, from_frame, read_csv, read_parquet
+    from discreet.trusted.ledger import Ledger
+    from discreet.trusted.release import Release
+    from discreet.trusted.session import Dataset, ReleaseFailed, Session
 
 
 def __getattr__(name: str) -> Any:

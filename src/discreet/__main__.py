@@ -1,5 +1,5 @@
 """``python -m discreet`` is the `discreet` command."""
 
-from discreet.cli import main
+from discreet.cli.commands import main
 
 main()

@@ -10,7 +10,7 @@ bound. Each `fit(X, y)` is a new release at the full spend: cross-validation and
 to keep one account over all of them; without, every fit opens an account of its own in memory. There is no random state: noise is secret.
 `score` reads data too, so it is refused until `score_spend=` says what it may cost.
 
-A row's cells are read for themselves, by the total rules of `discreet.values`, and its predictor
+A row's cells are read for themselves, by the total rules of `discreet.trusted.values`, and its predictor
 is added up column by column: what one row becomes cannot depend on another (docs/theory/rows.md).
 An array or a frame has a public type a column. A list of rows has none: every cell is read by its
 own type, rows that are shorter than the table have missing cells, and cells beyond it are ignored.
@@ -32,9 +32,9 @@ import narwhals as nw
 import numpy as np
 
 import discreet as dp
-from discreet.engines.cells import cells_of, numbers, python_objects
 from discreet.errors import InvalidParameter, MissingExtra
 from discreet.seclusion import Secluded
+from discreet.trusted.engines.cells import cells_of, numbers, python_objects
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin

@@ -8,9 +8,9 @@ import discreet as dp
 from discreet.accounting import compose, open_box, price_of_spend, spend_mu_squared
 from discreet.accounting.approximations import Approximation, classical_gaussian_sigma_approximation, clt_mu_approximation, clt_mu_subsampled_approximation
 from discreet.accounting.composition import basic, optimal
-from discreet.accounting.pricing import Price
-from discreet.accounting.renyi import compose_renyi, zcdp_of
+from discreet.accounting.renyi.rdp import compose_renyi, zcdp_of
 from discreet.accounting.subsampling import FixedSizeSampling, PoissonSampling, amplify
+from discreet.trusted.losses.pricing import Price
 
 RATE = 0.004266666666666667
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import discreet as dp
 from discreet.accounting.composition import adaptive_filter_epsilon, advanced, advanced_dwork_rothblum_vadhan, basic, optimal, to_add_remove, to_replace
-from discreet.accounting.renyi import ZCDP, rdp_of
-from discreet.accounting.renyi_conversions import zcdp_epsilon_bun_steinke
+from discreet.accounting.renyi.conversions import zcdp_epsilon_bun_steinke
+from discreet.accounting.renyi.rdp import ZCDP, rdp_of
 
 
 def enumerated(epsilons, deltas, epsilon):

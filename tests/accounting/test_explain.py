@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import discreet as dp
 from discreet.accounting.composition import optimal
 from discreet.accounting.explain import explain, guess_bound, odds_bound, percent_down, percent_up, posterior_bound, power_bound
-from discreet.accounting.renyi import ZCDP, rdp_of
-from discreet.accounting.tradeoff import TradeOff, tradeoff_of
+from discreet.accounting.renyi.rdp import ZCDP, rdp_of
+from discreet.accounting.tradeoff.curve import TradeOff, tradeoff_of
 from discreet.errors import InvalidParameter
 
 EVERY = [dp.PureDP(1), dp.ApproxDP(1, 1e-6), dp.ApproxDP(1, 0.01), dp.GDP(0.5), ZCDP(0.1), rdp_of(dp.GDP(1)), tradeoff_of(dp.GDP(1)), optimal(dp.PureDP(0.1), times=10)]

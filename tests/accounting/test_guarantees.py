@@ -21,8 +21,8 @@ from discreet.accounting import (
     spend_mu_squared,
     within_spend,
 )
-from discreet.accounting.calibrate import geometric_noise
-from discreet.accounting.renyi_conversions import pure_rho
+from discreet.accounting.calibration.additive import geometric_noise
+from discreet.accounting.renyi.conversions import pure_rho
 from discreet.exact import float_up
 from discreet.sensitivity import L1, L2
 

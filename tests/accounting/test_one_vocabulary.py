@@ -4,8 +4,8 @@ import pytest
 
 import discreet as dp
 from discreet.accounting.pld import gaussian_pld, laplace_pld, poisson_subsampled
-from discreet.accounting.renyi import rdp_of
-from discreet.accounting.tradeoff import tradeoff_of
+from discreet.accounting.renyi.rdp import rdp_of
+from discreet.accounting.tradeoff.curve import tradeoff_of
 
 SAMPLED = poisson_subsampled(gaussian_pld(1.0), 0.01).self_compose(100)
 ALL = [dp.PureDP(0.5), dp.ApproxDP(0.5, 1e-6), dp.GDP(0.5), dp.ZCDP(0.1), rdp_of(dp.GDP(0.5)), tradeoff_of(dp.GDP(0.5)), SAMPLED]

@@ -28,8 +28,8 @@ from discreet.accounting.pld.curve import _evaluate
 from discreet.accounting.pld.lattice import Grading, place
 from discreet.accounting.pld.laws import UNIT, law_of
 from discreet.accounting.pld.pairs import Direction, Gaussian, Laplace, Sampled
-from discreet.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise
 from discreet.sensitivity import L1, L2
+from discreet.specs.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise
 
 
 def test_normal_tails_are_as_accurate_as_assumed() -> None:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import discreet as dp
 from discreet.accounting import gaussian_noise, geometric_noise, laplace_noise
-from discreet.accounting import renyi_conversions as conversions
-from discreet.accounting.renyi import RDP, ZCDP, compose_renyi, rdp_of, rdp_of_mechanism, renyi_bound, rho_of, zcdp_of
-from discreet.accounting.renyi_curves import USUAL_ORDERS, gaussian_renyi, laplace_renyi, pure_renyi, randomized_response_renyi
+from discreet.accounting.renyi import conversions as conversions
+from discreet.accounting.renyi.curves import USUAL_ORDERS, gaussian_renyi, laplace_renyi, pure_renyi, randomized_response_renyi
+from discreet.accounting.renyi.rdp import RDP, ZCDP, compose_renyi, rdp_of, rdp_of_mechanism, renyi_bound, rho_of, zcdp_of
 from discreet.sensitivity import L1, L2
 
 RHOS, DELTAS = st.floats(1e-6, 100), st.floats(1e-12, 0.5)

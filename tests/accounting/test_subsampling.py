@@ -15,9 +15,9 @@ from scipy.stats import norm
 
 import discreet as dp
 from discreet.accounting import gaussian_noise, geometric_noise, laplace_noise
-from discreet.accounting.renyi import RDP, ZCDP, rdp_of
-from discreet.accounting.renyi_curves import USUAL_ORDERS, pure_renyi
-from discreet.accounting.sampled_renyi import drawn_general_renyi, sampled_gaussian_renyi, sampled_general_renyi, sampled_pure_renyi, sampled_symmetric_renyi
+from discreet.accounting.renyi.curves import USUAL_ORDERS, pure_renyi
+from discreet.accounting.renyi.rdp import RDP, ZCDP, rdp_of
+from discreet.accounting.renyi.sampled import drawn_general_renyi, sampled_gaussian_renyi, sampled_general_renyi, sampled_pure_renyi, sampled_symmetric_renyi
 from discreet.accounting.steps import gaussian_sigma_for_approx, gaussian_sigma_for_zcdp, laplace_scale_for_steps, largest_rate_for_pure, sampled_gaussian_rdp
 from discreet.accounting.subsampling import FixedSizeSampling, PoissonSampling, amplified_epsilon, amplify, amplify_mechanism, amplify_renyi, base_epsilon
 from discreet.sensitivity import L1, L2
@@ -55,7 +55,7 @@ def test_sampled_gaussian_reference_values(rate, sigma, order, value):
 def test_rdp_accountant_reference_values(rate, sigma, steps, delta, basic, tight):
     curve = sampled_gaussian_rdp(noise_multiplier=sigma, sampling=PoissonSampling(float(rate)), neighbors=ADD_REMOVE, steps=steps, orders=range(2, 257))
     assert curve.epsilon_at(delta) == pytest.approx(tight, abs=1e-9)
-    from discreet.accounting.renyi_conversions import rdp_epsilon_mironov
+    from discreet.accounting.renyi.conversions import rdp_epsilon_mironov
     assert min(rdp_epsilon_mironov(order, value, delta) for order, value in zip(curve.orders, curve.epsilons, strict=True)) == pytest.approx(basic, abs=1e-9)
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dp
-from discreet.accounting import tradeoff_segments
 from discreet.accounting.composition import optimal
-from discreet.accounting.renyi import ZCDP, rdp_of
+from discreet.accounting.renyi.rdp import ZCDP, rdp_of
 from discreet.accounting.subsampling import FixedSizeSampling, PoissonSampling
-from discreet.accounting.tradeoff import TradeOff, tradeoff_of
+from discreet.accounting.tradeoff import segments as tradeoff_segments
+from discreet.accounting.tradeoff.curve import TradeOff, tradeoff_of
 from discreet.errors import InvalidParameter, NoTheorem
 
 ALPHAS = [0.0, 1e-9, 1e-4, 0.01, 0.05, 0.1, 0.25, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0]

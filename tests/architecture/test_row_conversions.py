@@ -16,14 +16,14 @@ import discreet
 
 SOURCE = Path(discreet.__file__).parent
 TRUSTED = (
-    "engines",
-    "kernels.py",
-    "model_kernels.py",
-    "model_loops.py",
-    "values.py",
+    "trusted/engines",
+    "trusted/extensions/estimating",
+    "trusted/extensions/sgd/batches.py",
+    "trusted/extensions/parts.py",
+    "trusted/extensions/local/client.py",
+    "trusted/extensions/local/gradients.py",
+    "trusted/values.py",
     "sklearn.py",
-    "client.py",
-    "client_gradients.py",
 )
 OPERATIONS = {
     "array",
@@ -161,322 +161,322 @@ VIEW = "an array as it is"
 
 # (module, function): {operation: reason}
 REVIEWED: dict[tuple[str, str], dict[str, str]] = {
-    ("client.py", "report"): {
+    ("trusted/extensions/local/client.py", "report"): {
         "array": ONE_BY_ONE,
     },
-    ("engines/arrow_cells.py", "ArrowDecimals.__iter__"): {
+    ("trusted/engines/arrow_cells.py", "ArrowDecimals.__iter__"): {
         "array": "the field of that name: the column itself",
         "to_pylist": "a decimal column gives decimals, cell by cell",
     },
-    ("engines/arrow_cells.py", "ArrowDecimals.numbers"): {
+    ("trusted/engines/arrow_cells.py", "ArrowDecimals.numbers"): {
         "array": "places of wide cells, which are whole numbers",
         "to_pylist": "a decimal column gives decimals, cell by cell",
     },
-    ("engines/arrow_cells.py", "ArrowTexts.find"): {
+    ("trusted/engines/arrow_cells.py", "ArrowTexts.find"): {
         "array": "the field of that name: the column itself",
         "asarray": "places among the levels, 32-bit for every column",
         "to_numpy": "whole numbers of one type, no nulls among them",
     },
-    ("engines/arrow_cells.py", "ArrowTexts.labelled"): {
+    ("trusted/engines/arrow_cells.py", "ArrowTexts.labelled"): {
         "array": "the field of that name: the column itself",
         "dictionary_encode": "labels are names of equal texts: what a text is read as does not "
         "depend on its label",
     },
-    ("engines/arrow_cells.py", "ArrowTexts.numbers"): {
+    ("trusted/engines/arrow_cells.py", "ArrowTexts.numbers"): {
         "array": "numbers of distinct texts, one float each",
         "cast": "each text by itself; both ways of reading give the same number "
         "(tests/engines/test_arrow_cells.py)",
         "to_numpy": "floats, NaN where missing",
     },
-    ("engines/arrow_cells.py", "_in_one_piece"): {
+    ("trusted/engines/arrow_cells.py", "_in_one_piece"): {
         "array": "an empty column of the declared type",
     },
-    ("engines/arrow_cells.py", "_listed_texts"): {
+    ("trusted/engines/arrow_cells.py", "_listed_texts"): {
         "array": "declared levels, not cells",
     },
-    ("engines/arrow_cells.py", "_places"): {
+    ("trusted/engines/arrow_cells.py", "_places"): {
         "asarray": "whole numbers of one type",
         "cast": "unsigned indices of a dictionary, whose type is public",
         "to_numpy": "whole numbers of one type, no nulls among them",
     },
-    ("engines/arrow_cells.py", "_run_out"): {
+    ("trusted/engines/arrow_cells.py", "_run_out"): {
         "array": "places of runs, which are whole numbers",
         "asarray": "the ends of runs, of the type that the column has",
     },
-    ("engines/arrow_cells.py", "_small_steps"): {
+    ("trusted/engines/arrow_cells.py", "_small_steps"): {
         "asarray": "the mask of missing cells",
         "astype": "whole numbers below 2**53 are floats exactly",
         "frombuffer": "16 bytes a cell, as the type says",
     },
-    ("engines/arrow_cells.py", "_unlisted"): {
+    ("trusted/engines/arrow_cells.py", "_unlisted"): {
         "array": "places in a dictionary, which are whole numbers",
     },
-    ("engines/arrow_cells.py", "_wide_text"): {
+    ("trusted/engines/arrow_cells.py", "_wide_text"): {
         "cast": "offsets alone change; bytes stay as they are",
     },
-    ("engines/arrow_cells.py", "cells_from_arrow"): {
+    ("trusted/engines/arrow_cells.py", "cells_from_arrow"): {
         "asarray": "the mask of missing cells",
         "astype": "0 and 1 of a bool8 column, whose type is public",
         "to_numpy": "numbers of the column's own type, nulls filled in before",
         "to_pylist": "UUIDs, cell by cell",
     },
-    ("engines/arrow_cells.py", "joined"): {
+    ("trusted/engines/arrow_cells.py", "joined"): {
         "array": "an empty column of the declared type",
     },
-    ("engines/arrow_cells.py", "python_cells"): {
+    ("trusted/engines/arrow_cells.py", "python_cells"): {
         "to_pylist": "cell by cell; where one fails, each is read alone, to the same values",
     },
-    ("engines/batches.py", "RowGradients._in_numpy"): {
+    ("trusted/extensions/sgd/batches.py", "RowGradients._in_numpy"): {
         "astype": RESULT,
     },
-    ("engines/batches.py", "RowGradients.gradient"): {
+    ("trusted/extensions/sgd/batches.py", "RowGradients.gradient"): {
         "astype": RESULT,
     },
-    ("engines/bounding.py", "_rank"): {
+    ("trusted/engines/bounding.py", "_rank"): {
         "argsort": ORDER,
         "lexsort": ORDER,
     },
-    ("engines/bounding.py", "kept_rows"): {
+    ("trusted/engines/bounding.py", "kept_rows"): {
         "array": ONE_BY_ONE,
     },
-    ("engines/cells.py", "PlainTexts.find"): {
+    ("trusted/engines/cells.py", "PlainTexts.find"): {
         "fromiter": "one place a cell, of the type that is named",
     },
-    ("engines/cells.py", "PlainTexts.labelled"): {
+    ("trusted/engines/cells.py", "PlainTexts.labelled"): {
         "fromiter": "one label a cell, of the type that is named",
     },
-    ("engines/cells.py", "PlainTexts.numbers"): {
+    ("trusted/engines/cells.py", "PlainTexts.numbers"): {
         "fromiter": "one float a cell, of the type that is named",
     },
-    ("engines/cells.py", "_label_objects"): {
+    ("trusted/engines/cells.py", "_label_objects"): {
         "fromiter": LABELS,
     },
-    ("engines/cells.py", "_mask"): {
+    ("trusted/engines/cells.py", "_mask"): {
         "asarray": VIEW,
     },
-    ("engines/cells.py", "_open_numbers"): {
+    ("trusted/engines/cells.py", "_open_numbers"): {
         "astype": DTYPE,
         "unique": LABELS,
     },
-    ("engines/cells.py", "_open_objects"): {
+    ("trusted/engines/cells.py", "_open_objects"): {
         "fromiter": LABELS,
     },
-    ("engines/cells.py", "_python_cells"): {
+    ("trusted/engines/cells.py", "_python_cells"): {
         "to_list": OBJECTS,
     },
-    ("engines/cells.py", "_texts"): {
+    ("trusted/engines/cells.py", "_texts"): {
         "to_arrow": "a text column stays text; where a cell cannot be held, all are read "
         "alone, to the same texts",
     },
-    ("engines/cells.py", "boolean_codes"): {
+    ("trusted/engines/cells.py", "boolean_codes"): {
         "array": "codes of distinct texts, of the type that is named",
         "asarray": "codes taken by label, already of one type",
         "astype": DTYPE,
         "fromiter": ONE_BY_ONE,
     },
-    ("engines/cells.py", "category_codes"): {
+    ("trusted/engines/cells.py", "category_codes"): {
         "astype": DTYPE,
         "fromiter": ONE_BY_ONE,
     },
-    ("engines/cells.py", "cells_from_array"): {
+    ("trusted/engines/cells.py", "cells_from_array"): {
         "asarray": VIEW,
     },
-    ("engines/cells.py", "cells_from_series"): {
+    ("trusted/engines/cells.py", "cells_from_series"): {
         "asarray": TYPED,
         "to_native": "to look at the type that the column has, not at its cells",
         "to_numpy": TYPED,
     },
-    ("engines/cells.py", "cells_of"): {
+    ("trusted/engines/cells.py", "cells_of"): {
         "from_native": "a column that has its own type",
     },
-    ("engines/cells.py", "distinct_texts"): {
+    ("trusted/engines/cells.py", "distinct_texts"): {
         "array": "places of texts, of the type that is named",
     },
-    ("engines/cells.py", "numbers"): {
+    ("trusted/engines/cells.py", "numbers"): {
         "astype": DTYPE,
         "fromiter": ONE_BY_ONE,
     },
-    ("engines/cells.py", "open_labels"): {
+    ("trusted/engines/cells.py", "open_labels"): {
         "astype": DTYPE,
     },
-    ("engines/cells.py", "unit_labels"): {
+    ("trusted/engines/cells.py", "unit_labels"): {
         "unique": LABELS,
     },
-    ("engines/csv_files.py", "_cut"): {
+    ("trusted/engines/csv_files.py", "_cut"): {
         "array": "places and masks; bytes are cut by the block's own offsets",
     },
-    ("engines/csv_files.py", "_field_ends"): {
+    ("trusted/engines/csv_files.py", "_field_ends"): {
         "array": "the end of the block",
         "concatenate": "places in the block",
     },
-    ("engines/csv_files.py", "_stretches_in_turn"): {
+    ("trusted/engines/csv_files.py", "_stretches_in_turn"): {
         "array": "places in the block, of the type that is named",
         "astype": "flags kept as 0 and 1",
     },
-    ("engines/csv_files.py", "_texts"): {
+    ("trusted/engines/csv_files.py", "_texts"): {
         "array": "text of the type that is named, each decoded alone",
         "cast": "bytes that are UTF-8 are that text; both ways give the same text for them",
         "to_pylist": "bytes, cell by cell",
     },
-    ("engines/csv_files.py", "fields_of"): {
+    ("trusted/engines/csv_files.py", "fields_of"): {
         "to_pylist": "names of the header, each decoded alone",
     },
-    ("engines/csv_files.py", "records_of"): {
+    ("trusted/engines/csv_files.py", "records_of"): {
         "frombuffer": "the bytes of the file as they are",
     },
-    ("engines/csv_files.py", "split"): {
+    ("trusted/engines/csv_files.py", "split"): {
         "concatenate": "places in the block",
     },
-    ("engines/files.py", "FileEngine.gram"): {
+    ("trusted/engines/files.py", "FileEngine.gram"): {
         "asarray": "a sum of exact integers",
     },
-    ("engines/files.py", "FileEngine.keys"): {
+    ("trusted/engines/files.py", "FileEngine.keys"): {
         "array": "exact counts, of the type that is named",
     },
-    ("engines/files.py", "FileEngine.sums"): {
+    ("trusted/engines/files.py", "FileEngine.sums"): {
         "asarray": "a sum of exact integers",
     },
-    ("engines/files.py", "_joined_codes"): {
+    ("trusted/engines/files.py", "_joined_codes"): {
         "asarray": "codes of the type that the encoding has",
         "concatenate": "codes of one type, whichever part they come from",
     },
-    ("engines/memory.py", "MemoryEngine._all_level_codes"): {
+    ("trusted/engines/memory.py", "MemoryEngine._all_level_codes"): {
         "astype": DTYPE,
     },
-    ("engines/memory.py", "MemoryEngine._all_values"): {
+    ("trusted/engines/memory.py", "MemoryEngine._all_values"): {
         "astype": DTYPE,
     },
-    ("engines/memory.py", "MemoryEngine._cell_index"): {
+    ("trusted/engines/memory.py", "MemoryEngine._cell_index"): {
         "astype": DTYPE,
     },
-    ("engines/memory.py", "MemoryEngine._content"): {
+    ("trusted/engines/memory.py", "MemoryEngine._content"): {
         "array": ONE_BY_ONE,
         "astype": DTYPE,
     },
-    ("engines/memory.py", "MemoryEngine._given"): {
+    ("trusted/engines/memory.py", "MemoryEngine._given"): {
         "array": PUBLIC,
         "asarray": VIEW,
     },
-    ("engines/memory.py", "MemoryEngine._key"): {
+    ("trusted/engines/memory.py", "MemoryEngine._key"): {
         "array": PUBLIC,
         "astype": DTYPE,
     },
-    ("engines/memory.py", "MemoryEngine._piece_codes"): {
+    ("trusted/engines/memory.py", "MemoryEngine._piece_codes"): {
         "asarray": VIEW,
     },
-    ("engines/memory.py", "MemoryEngine.tally"): {
+    ("trusted/engines/memory.py", "MemoryEngine.tally"): {
         "astype": RESULT,
         "unique": ORDER,
     },
-    ("engines/memory.py", "_array_reader"): {
+    ("trusted/engines/memory.py", "_array_reader"): {
         "from_native": TYPED,
     },
-    ("engines/memory.py", "memory_engine_from_frame"): {
+    ("trusted/engines/memory.py", "memory_engine_from_frame"): {
         "from_native": TYPED,
     },
-    ("engines/models.py", "Unread.numbers"): {
+    ("trusted/extensions/estimating/rows.py", "Unread.numbers"): {
         "array": VIEW,
     },
-    ("engines/models.py", "_response"): {
+    ("trusted/extensions/estimating/rows.py", "_response"): {
         "astype": DTYPE,
     },
-    ("engines/parts.py", "_words"): {
+    ("trusted/extensions/parts.py", "_words"): {
         "frombuffer": PUBLIC,
     },
-    ("engines/parts.py", "balanced_parts"): {
+    ("trusted/extensions/parts.py", "balanced_parts"): {
         "argsort": PUBLIC,
     },
-    ("engines/parts.py", "independent_parts"): {
+    ("trusted/extensions/parts.py", "independent_parts"): {
         "asarray": PUBLIC,
     },
-    ("engines/parts.py", "rejections"): {
+    ("trusted/extensions/parts.py", "rejections"): {
         "argsort": ORDER,
     },
-    ("engines/unit_parts.py", "Parts.deal"): {
+    ("trusted/engines/unit_parts.py", "Parts.deal"): {
         "argsort": "rows are put in the order of their parts; none changes",
         "array": "row numbers",
     },
-    ("engines/unit_parts.py", "part_of_rows"): {
+    ("trusted/engines/unit_parts.py", "part_of_rows"): {
         "array": "parts of distinct ids, of the type that is named",
     },
-    ("kernels.py", "Totals.total"): {
+    ("trusted/engines/kernels.py", "Totals.total"): {
         "astype": RESULT,
     },
-    ("kernels.py", "_blas_product"): {
+    ("trusted/engines/kernels.py", "_blas_product"): {
         "@": EXACT,
         "astype": DTYPE,
     },
-    ("kernels.py", "bin_index"): {
+    ("trusted/engines/kernels.py", "bin_index"): {
         "asarray": PUBLIC,
         "astype": DTYPE,
     },
-    ("kernels.py", "blas_is_exact"): {
+    ("trusted/engines/kernels.py", "blas_is_exact"): {
         "astype": PUBLIC,
         "stack": PUBLIC,
     },
-    ("kernels.py", "gram"): {
+    ("trusted/engines/kernels.py", "gram"): {
         "stack": "codes of integer dtypes; a wider one holds them all",
     },
-    ("kernels.py", "grouped"): {
+    ("trusted/engines/kernels.py", "grouped"): {
         "astype": DTYPE,
         "unique": LABELS,
     },
-    ("kernels.py", "integer_product"): {
+    ("trusted/engines/kernels.py", "integer_product"): {
         "@": EXACT,
         "asarray": VIEW,
         "astype": DTYPE,
     },
-    ("kernels.py", "places"): {
+    ("trusted/engines/kernels.py", "places"): {
         "astype": DTYPE,
     },
-    ("kernels.py", "scatter_numpy"): {
+    ("trusted/engines/kernels.py", "scatter_numpy"): {
         "astype": RESULT,
     },
-    ("model_kernels.py", "_multiplier"): {
+    ("trusted/extensions/estimating/kernels.py", "_multiplier"): {
         "asarray": VIEW,
     },
-    ("model_kernels.py", "_places"): {
+    ("trusted/extensions/estimating/kernels.py", "_places"): {
         "@": EXACT,
         "array": PUBLIC,
         "asarray": VIEW,
         "astype": DTYPE,
     },
-    ("model_kernels.py", "_psi"): {
+    ("trusted/extensions/estimating/kernels.py", "_psi"): {
         "asarray": VIEW,
         "astype": DTYPE,
     },
-    ("model_kernels.py", "_sure_length"): {
+    ("trusted/extensions/estimating/kernels.py", "_sure_length"): {
         "@": PUBLIC,
     },
-    ("model_kernels.py", "compiled_gradient"): {
+    ("trusted/extensions/estimating/kernels.py", "compiled_gradient"): {
         "array": PUBLIC,
         "astype": RESULT,
     },
-    ("model_kernels.py", "gram_sums.gram"): {
+    ("trusted/extensions/estimating/kernels.py", "gram_sums.gram"): {
         "astype": RESULT,
         "matmul": EXACT,
     },
-    ("model_kernels.py", "numpy_gradient.chunk"): {
+    ("trusted/extensions/estimating/kernels.py", "numpy_gradient.chunk"): {
         "astype": RESULT,
         "matmul": EXACT,
     },
-    ("model_kernels.py", "psi_and_slope"): {
+    ("trusted/extensions/estimating/kernels.py", "psi_and_slope"): {
         "astype": DTYPE,
     },
-    ("model_kernels.py", "residual_counts"): {
+    ("trusted/extensions/estimating/kernels.py", "residual_counts"): {
         "@": EXACT,
         "array": PUBLIC,
         "astype": DTYPE,
     },
-    ("model_kernels.py", "row_weights"): {
+    ("trusted/extensions/estimating/kernels.py", "row_weights"): {
         "array": PUBLIC,
         "ascontiguousarray": PUBLIC,
     },
-    ("model_kernels.py", "row_weights.weigh"): {
+    ("trusted/extensions/estimating/kernels.py", "row_weights.weigh"): {
         "matmul": EXACT,
         "vecdot": EXACT,
     },
-    ("model_kernels.py", "weights_of"): {
+    ("trusted/extensions/estimating/kernels.py", "weights_of"): {
         "vecdot": EXACT,
     },
     ("sklearn.py", "PrivateLogisticRegression._classes"): {
@@ -510,42 +510,42 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "from_native": TYPED,
         "to_native": TYPED,
     },
-    ("values.py", "Levels.of_booleans"): {
+    ("trusted/values.py", "Levels.of_booleans"): {
         "astype": DTYPE,
     },
-    ("values.py", "Levels.of_numbers"): {
+    ("trusted/values.py", "Levels.of_numbers"): {
         "array": PUBLIC,
         "astype": "codes that are small whole numbers",
     },
-    ("values.py", "_floats"): {
+    ("trusted/values.py", "_floats"): {
         "astype": DTYPE,
     },
-    ("values.py", "_grid_codes"): {
+    ("trusted/values.py", "_grid_codes"): {
         "astype": DTYPE,
     },
-    ("values.py", "_whole_places"): {
+    ("trusted/values.py", "_whole_places"): {
         "astype": DTYPE,
     },
-    ("values.py", "booleans_of"): {
+    ("trusted/values.py", "booleans_of"): {
         "astype": DTYPE,
     },
-    ("values.py", "code_of"): {
+    ("trusted/values.py", "code_of"): {
         "array": ONE_BY_ONE,
     },
-    ("values.py", "codes_of"): {
+    ("trusted/values.py", "codes_of"): {
         "fromiter": ONE_BY_ONE,
     },
-    ("values.py", "number_of"): {
+    ("trusted/values.py", "number_of"): {
         "astype": "one value alone",
     },
-    ("values.py", "place_of"): {
+    ("trusted/values.py", "place_of"): {
         "array": ONE_BY_ONE,
     },
-    ("values.py", "places_of"): {
+    ("trusted/values.py", "places_of"): {
         "astype": DTYPE,
         "fromiter": ONE_BY_ONE,
     },
-    ("values.py", "plain_array"): {
+    ("trusted/values.py", "plain_array"): {
         "array": "the same numbers of the same dtype, without a class of their own",
     },
 }
@@ -603,12 +603,12 @@ def test_a_new_place_would_be_noticed(mutant: str) -> None:
     found = operations_of(text)
     assert operation in {name for _, name in found}
     assert "review and add" in differences(
-        places() | {("kernels.py", function, name) for function, name in found}
+        places() | {("trusted/engines/kernels.py", function, name) for function, name in found}
     )
 
 
 def test_an_entry_whose_place_is_gone_would_be_noticed() -> None:
-    assert "take away" in differences(places() - {("kernels.py", "_blas_product", "@")})
+    assert "take away" in differences(places() - {("trusted/engines/kernels.py", "_blas_product", "@")})
 
 
 def test_annotations_and_questions_of_type_are_no_places() -> None:

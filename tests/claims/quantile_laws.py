@@ -10,9 +10,9 @@ from functools import cache, lru_cache
 import numpy as np
 from scipy import special, stats
 
-from discreet.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise, order_index
-from discreet.noise.order_statistics import ends, rank_losses, smooth_sensitivity, stability_distance
-from discreet.tally import Tally, tally_of_cells
+from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise, order_index
+from discreet.specs.statistics import Tally, tally_of_cells
+from discreet.trusted.extensions.data_dependent.order_statistics import ends, rank_losses, smooth_sensitivity, stability_distance
 
 Values = tuple[int, ...]
 BEYOND = 16  # scales of Laplace noise past the grid: the rest has probability 1e-7

@@ -13,9 +13,9 @@ import pytest
 import discreet as dp
 from discreet.accounting import gaussian_noise, geometric_noise, guarantee_of, laplace_noise, open_box, price_of, spend_mu_squared, within_spend
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, mu_for_approx, mu_for_pure
-from discreet.accounting.pricing import Price
-from discreet.ledger import charge
 from discreet.sensitivity import L1, L2
+from discreet.trusted.ledger import charge
+from discreet.trusted.losses.pricing import Price
 
 EPSILONS = ["1e-9", "1e-6", "0.001", "0.1", "1", "10", "1000", "1e6"]
 DELTAS = ["1e-17", "1e-9", "0.01", "0.5", "0.999"]

@@ -16,20 +16,21 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet import kernels, model_loops
 from discreet.accounting import gaussian_noise, symmetric_noise
-from discreet.engines.batches import RowGradients
-from discreet.mechanisms.mechanism import fits_in_size
-from discreet.model_kernels import ModelData, row_weights
-from discreet.noise import kernels as noise_kernels
-from discreet.noise.tables import ROWS, tables
-from discreet.queries.batches import ETA_BITS, SampledGradients, plain_metric
-from discreet.queries.families import GRID, Huber, Logistic
-from discreet.queries.model import Model, Point
-from discreet.queries.pieces import ModelColumn, Response
-from discreet.release import Asked, Question
 from discreet.sensitivity import L2, Frobenius
+from discreet.specs.estimating.batches import ETA_BITS, SampledGradients, plain_metric
+from discreet.specs.estimating.families import GRID, Huber, Logistic
+from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.pieces import ModelColumn, Response
+from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.testing.sessions import seeded_session
+from discreet.trusted.engines import kernels
+from discreet.trusted.extensions.estimating import loops as model_loops
+from discreet.trusted.extensions.estimating.kernels import ModelData, row_weights
+from discreet.trusted.extensions.sgd.batches import RowGradients
+from discreet.trusted.noise import kernels as noise_kernels
+from discreet.trusted.noise.tables import ROWS, tables
+from discreet.trusted.release import Asked, Question
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -413,7 +414,7 @@ PLANTED = {
         "if cells[row] >= 0:\n            running[cells[row]] += part[row]",
     ),
     "a row beyond the noise table": (
-        "noise/compiled.py",
+        "trusted/noise/compiled.py",
         "extreme_words",
         "radius = steps * table[row, 7] + slack",
         "radius = steps * table[row + 1, 7] + slack",

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.engines import carry_out
 from discreet.estimators.matrices import covariance_question
-from discreet.mechanisms.symmetric import off_diagonal
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Factor, PairMoments, pairs
-from discreet.queries.pairs import COUNT_WEIGHTS, reach_of_a_replacement, reach_of_a_row
 from discreet.schema import Encoding
+from discreet.specs.mechanisms.symmetric import off_diagonal
+from discreet.specs.queries import Factor, PairMoments, pairs
+from discreet.specs.queries.pairs import COUNT_WEIGHTS, reach_of_a_replacement, reach_of_a_row
+from discreet.trusted.engines import carry_out
 
 
 def query_of(columns, height, count, optional=False):

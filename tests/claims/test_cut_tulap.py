@@ -10,14 +10,14 @@ import pytest
 
 import discreet as dp
 from discreet.accounting import guarantee_of
-from discreet.accounting.loss_cut import cut_bounds, cut_delta, cut_tulap_noise
-from discreet.accounting.losses import loss_of
-from discreet.inference.most_powerful import critical_value, rejection
-from discreet.inference.tulap import released_noise, released_value, truncation
-from discreet.mechanisms import CutTulapNoise, TulapNoise, mechanism_from_dict
-from discreet.noise.cut_tulap import _flat, _uncut, draw_cut
+from discreet.inference.counts.most_powerful import critical_value, rejection
+from discreet.inference.counts.tulap import released_noise, released_value, truncation
 from discreet.sensitivity import L1
+from discreet.specs.mechanisms import CutTulapNoise, TulapNoise, mechanism_from_dict
 from discreet.testing import SeededSource, seeded_session
+from discreet.trusted.losses.cut_tulap import cut_bounds, cut_delta, cut_tulap_noise
+from discreet.trusted.losses.losses import loss_of
+from discreet.trusted.noise.cut_tulap import _flat, _uncut, draw_cut
 
 ONE = L1(Fraction(1))
 

@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.accounting import GDP, PureDP
-from discreet.engines import FileEngine, memory_engine_from_arrays
 from discreet.errors import InvalidParameter
 from discreet.estimators.mean_comparisons import paired_question
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries.differences import DifferenceMoments
-from discreet.queries.query import query_from_dict
 from discreet.schema import Boolean, Integer, Real, Schema
 from discreet.sensitivity import L1
-from discreet.session import PublicFacts
+from discreet.specs.queries.differences import DifferenceMoments
+from discreet.specs.queries.query import query_from_dict
+from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
+from discreet.trusted.session import PublicFacts
 
 SCHEMA = Schema({"x": Real(-1, 3), "y": Real(0, 5), "n": Integer(0, 4), "m": Integer(-2, 2), "b": Boolean()})
 RELATIONS = (Replace(), AddRemove(), Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=2))

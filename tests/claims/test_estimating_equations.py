@@ -10,16 +10,16 @@ import pandas
 import pytest
 
 import discreet as dp
-from discreet.engines import FileEngine, memory_engine_from_arrays
-from discreet.model_kernels import ModelData, compiled_gradient, estimating_sums, numpy_gradient, row_weights
-from discreet.model_loops import gradient_loop
 from discreet.models.m_estimate import tabulated_mean, tabulated_psi
-from discreet.queries import Factor, Subset, query_from_dict
-from discreet.queries.families import GRID, Huber, Logistic, Poisson, SmoothHuber, psi_bound
-from discreet.queries.model import WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram, metric_of
-from discreet.queries.pieces import UNIT, UNIT_BITS, LevelPiece, ModelColumn, NumberPiece, Response
-from discreet.queries.tabulated import KNOTS, VALUE_BITS, TabulatedResidual
 from discreet.schema import Encoding, Schema
+from discreet.specs.estimating.families import GRID, Huber, Logistic, Poisson, SmoothHuber, psi_bound
+from discreet.specs.estimating.model import WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram, metric_of
+from discreet.specs.estimating.pieces import UNIT, UNIT_BITS, LevelPiece, ModelColumn, NumberPiece, Response
+from discreet.specs.estimating.tabulated import KNOTS, VALUE_BITS, TabulatedResidual
+from discreet.specs.queries import Factor, Subset, query_from_dict
+from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
+from discreet.trusted.extensions.estimating.kernels import ModelData, compiled_gradient, estimating_sums, numpy_gradient, row_weights
+from discreet.trusted.extensions.estimating.loops import gradient_loop
 
 SLANTED = tabulated_psi(lambda r: 0.3 + 0.5 * max(-1.0, min(1.0, r)), 2)  # its two sides are unequal
 STEEP = TabulatedResidual(tuple(max(-(2 << VALUE_BITS), min(2 << VALUE_BITS, knot * (16 << VALUE_BITS) // KNOTS)) for knot in range(-KNOTS, KNOTS + 1)))  # the largest slope allowed

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.model_kernels import psi_and_slope
-from discreet.queries.families import (
+from discreet.specs.estimating.families import (
     GRID,
     PSI,
     Huber,
@@ -20,7 +19,8 @@ from discreet.queries.families import (
     psi_bound,
     slope_bound,
 )
-from discreet.queries.model import Point
+from discreet.specs.estimating.model import Point
+from discreet.trusted.extensions.estimating.kernels import psi_and_slope
 
 FAMILIES = [Huber(1.345), Huber(4.0), SmoothHuber(1.345), Logistic(), Poisson(20.0), Poisson(500.0)]
 

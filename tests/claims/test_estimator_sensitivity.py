@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import GDP, ApproxDP, PureDP
-from discreet.engines import FileEngine, memory_engine_from_arrays
 from discreet.estimators import questions
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Real, Schema
 from discreet.sensitivity import L1
-from discreet.session import PublicFacts
+from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
+from discreet.trusted.session import PublicFacts
 
 SCHEMA = Schema({
     "x": Real(-3, 7), "n": Integer(18, 90), "wide": Integer(0, 100_000), "b": Boolean(),

@@ -15,13 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import kernels
-from discreet.engines import memory_engine_from_arrays
 from discreet.errors import InvalidParameter
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Bins, GramPlan, Levels, Sum, SumsPlan
-from discreet.queries.sums import number_factor
 from discreet.schema import Category, Integer, Real, Schema
+from discreet.specs.queries import Bins, GramPlan, Levels, Sum, SumsPlan
+from discreet.specs.queries.sums import number_factor
+from discreet.trusted.engines import kernels, memory_engine_from_arrays
 
 LOW, HIGH = float(2**52 - 1), float(2**52)
 

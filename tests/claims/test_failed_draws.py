@@ -13,14 +13,14 @@ import discreet as dp
 from discreet.accounting import gaussian_noise
 from discreet.errors import InvalidParameter
 from discreet.estimators import questions
-from discreet.mechanisms.quantile_ends import QuantileEnds
-from discreet.queries import Factor, Sum
-from discreet.queries.pieces import LevelPiece
-from discreet.queries.scores import CandidateScores, Scored
-from discreet.release import Question
 from discreet.schema import Encoding
+from discreet.search.quantile_ends import QuantileEnds
 from discreet.sensitivity import L2
-from discreet.session import ReleaseFailed
+from discreet.specs.estimating.pieces import LevelPiece
+from discreet.specs.queries import Factor, Sum
+from discreet.specs.queries.scores import CandidateScores, Scored
+from discreet.trusted.release import Question
+from discreet.trusted.session import ReleaseFailed
 
 DATA = {"x": np.linspace(0, 100, 50), "g": ["a", "b"] * 25}
 SCHEMA = {"x": dp.Real(0, 100), "g": dp.Category(["a", "b"], missing="a")}
@@ -38,7 +38,7 @@ def test_a_failed_draw_is_stored_and_not_repeated(monkeypatch):
         raise OverflowError("a text that depends on the draw")
 
     question = questions.mean_question(session.public, "x", spend=dp.GDP(0.5))
-    monkeypatch.setitem(importlib.import_module("discreet.noise.samplers").SAMPLERS, type(question.mechanism), failing)
+    monkeypatch.setitem(importlib.import_module("discreet.trusted.noise.samplers").SAMPLERS, type(question.mechanism), failing)
     for _ in range(3):
         with pytest.raises(ReleaseFailed) as caught:
             session.release(question, key="once")

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet.engines import FileEngine, carry_out
 from discreet.estimators import questions
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Integer, Real, Schema
-from discreet.session import PublicFacts
+from discreet.trusted.engines import FileEngine, carry_out
+from discreet.trusted.session import PublicFacts
 
 SCHEMA = Schema({"x": Real(0, 100), "y": Integer(0, 100)})
 ROWS = 2000

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet import Boolean, Integer, Real, kernels
+from discreet import Boolean, Integer, Real
 from discreet.schema import Encoding
-from discreet.tally import tally_of_cells, tally_of_counts
+from discreet.specs.statistics import tally_of_cells, tally_of_counts
+from discreet.trusted.engines import kernels
 
 
 def plain_codes(values: np.ndarray, encoding: Encoding) -> np.ndarray:

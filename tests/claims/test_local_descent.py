@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.accounting.losses import loss_of
-from discreet.client_gradients import CLIP_UNITS, GradientRequest, LocalGradients, clipped_gradient, local_noise
 from discreet.local import mean_gradient, next_request
 from discreet.testing.seeded import SeededSource
+from discreet.trusted.extensions.local.gradients import CLIP_UNITS, GradientRequest, LocalGradients, clipped_gradient, local_noise
+from discreet.trusted.losses.losses import loss_of
 
 
 @pytest.mark.parametrize("loss", ["logistic", "huber"])

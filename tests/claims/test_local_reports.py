@@ -12,11 +12,11 @@ import pytest
 from flint import arb, fmpq
 
 from discreet import client, local
-from discreet.accounting.losses import loss_of
-from discreet.balls import precision
+from discreet.enclosure import precision
 from discreet.errors import InvalidParameter, NoTheorem
-from discreet.mechanisms.local import LOCAL, Chance, LocalSpec, spec_from_dict
-from discreet.noise.local import _ball
+from discreet.specs.mechanisms.local import LOCAL, Chance, LocalSpec, spec_from_dict
+from discreet.trusted.extensions.local.draw import _ball
+from discreet.trusted.losses.losses import loss_of
 
 F = Fraction
 EPSILONS = (F(1, 10**9), F(1, 10), F(1), F(5, 2), F(40))

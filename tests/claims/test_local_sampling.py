@@ -12,10 +12,10 @@ from flint import arb
 from scipy.stats import chi2
 
 from discreet import client
-from discreet.balls import precision
-from discreet.mechanisms.local import Chance, LocalSpec
-from discreet.noise.local import _ball, _cells, coins, randomize, threshold, uniforms
+from discreet.enclosure import precision
+from discreet.specs.mechanisms.local import Chance, LocalSpec
 from discreet.testing import SeededSource
+from discreet.trusted.extensions.local.draw import _ball, _cells, coins, randomize, threshold, uniforms
 
 F = Fraction
 ALPHA = 1e-9  # false alarms; seeded besides
@@ -144,7 +144,7 @@ def test_two_coin_reports_follow_their_law() -> None:
 
 @pytest.mark.parametrize("spec", [client.LaplaceResponse(client.Integer(0, 10), 1), client.GaussianResponse(client.Integer(0, 10), mu=1)], ids=lambda spec: spec.kind)
 def test_noisy_reports_are_the_code_plus_exact_noise(spec: LocalSpec) -> None:
-    from discreet.noise import draw
+    from discreet.trusted.noise import draw
 
     noise = spec.noise  # type: ignore[attr-defined]
     codes = np.resize(np.arange(-10, 11), 3000)

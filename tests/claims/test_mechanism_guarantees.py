@@ -19,11 +19,11 @@ from discreet.accounting import (
     spend_box,
 )
 from discreet.accounting.gaussian import mu_for_pure
-from discreet.accounting.losses import Loss
-from discreet.accounting.pricing import _price, loss_fits, mu_for_bounded_range
 from discreet.errors import NoTheorem
-from discreet.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise
 from discreet.sensitivity import L1, L2
+from discreet.specs.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise
+from discreet.trusted.losses.losses import Loss
+from discreet.trusted.losses.pricing import _price, loss_fits, mu_for_bounded_range
 
 
 def log_cells_laplace(steps, shift, places):

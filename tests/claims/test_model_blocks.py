@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet import model_kernels as kernels
-from discreet import model_loops as loops
-from discreet.design import design_of
-from discreet.engines import models
-from discreet.engines.memory import memory_engine_from_arrays
+from discreet.asking.formula import design_of
 from discreet.models.points import point_at
-from discreet.queries.families import Huber, Logistic, Poisson
-from discreet.queries.model import LARGEST_COLUMNS, WEIGHT_BITS, EstimatingPlan, Model, WeightedGram, metric_of, whole_product
-from discreet.queries.pieces import UNIT, ModelColumn, model_matrix
+from discreet.specs.estimating.families import Huber, Logistic, Poisson
+from discreet.specs.estimating.model import LARGEST_COLUMNS, WEIGHT_BITS, EstimatingPlan, Model, WeightedGram, metric_of, whole_product
+from discreet.specs.estimating.pieces import UNIT, ModelColumn, model_matrix
+from discreet.trusted.engines.memory import memory_engine_from_arrays
+from discreet.trusted.extensions.estimating import kernels as kernels
+from discreet.trusted.extensions.estimating import loops as loops
+from discreet.trusted.extensions.estimating import rows as models
 
 ROWS, WIDTH = 6000, 7
 BLOCKS = ({}, {"ONE_THREAD": 1}, {"CHUNK_ROWS": 999, "LOT": 1, "PANEL": 2}, {"CACHED_CELLS": 1, "PANEL": 3}, {"MOST_THREADS": 1, "CACHED_CELLS": 1 << 30})
@@ -153,7 +153,7 @@ def columns_of(kind):
 @pytest.mark.parametrize("kind", ["strided", "read-only", "masked"])
 @pytest.mark.parametrize("where", [None, {"d": ["a", "b"]}], ids=["all", "filtered"])
 def test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass(neighbors, kind, where, monkeypatch):
-    from discreet.queries import Subset
+    from discreet.specs.queries import Subset
 
     schema = {"x": dp.Real(-4, 4), "w": dp.Real(-3, 5), "k": dp.Integer(0, 30), "d": dp.Category(["a", "b", "c"]), "y": dp.Boolean()}
     keys = () if where is None else (Subset("d", (0, 1)),)

@@ -8,9 +8,9 @@ import pytest
 from flint import arb, ctx, fmpq
 
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import DESIGNS, Factor, Moments
 from discreet.schema import Encoding, Real
 from discreet.sensitivity import L1, L2
+from discreet.specs.queries import DESIGNS, Factor, Moments
 
 HEIGHT = 24
 

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from discreet.noise.kernels import compiled_kernel, in_numpy
-from discreet.noise.tables import Tail, tables
 from discreet.testing import SeededSource
+from discreet.trusted.noise.kernels import compiled_kernel, in_numpy
+from discreet.trusted.noise.tables import Tail, tables
 
 REPEATS = 150
 TOLERANCE = 1.5

@@ -16,9 +16,9 @@ import pytest
 from flint import arb, arb_series, ctx
 
 from discreet.errors import InsecureNoise
-from discreet.noise import tables as module
-from discreet.noise.kernels import CENTRE, compiled_kernel, in_numpy
-from discreet.noise.tables import DEGREE, FIRST_EXPONENT, FRACTION_BITS, LAST_EXPONENT, MARGIN, ROWS, Tail, tables
+from discreet.trusted.noise import tables as module
+from discreet.trusted.noise.kernels import CENTRE, compiled_kernel, in_numpy
+from discreet.trusted.noise.tables import DEGREE, FIRST_EXPONENT, FRACTION_BITS, LAST_EXPONENT, MARGIN, ROWS, Tail, tables
 
 TERMS = 16
 PIECES = [(e, j) for e in range(FIRST_EXPONENT, LAST_EXPONENT + 1) for j in range(1 << FRACTION_BITS)]
@@ -154,7 +154,7 @@ def test_kernels_read_row_and_coordinate_exactly(kernel):
 
 
 def test_another_table_is_refused(monkeypatch):
-    content = resources.files("discreet.noise").joinpath("tables.npy").read_bytes()
+    content = resources.files("discreet.trusted.noise").joinpath("tables.npy").read_bytes()
     assert hashlib.sha256(content).hexdigest() == module.SHA256
     monkeypatch.setattr(module, "SHA256", "0" * 64)
     with pytest.raises(InsecureNoise, match="proven"):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise, geometric_variance
-from discreet.noise import draw
-from discreet.noise.source import SecureSource
 from discreet.sensitivity import L1, L2
+from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise, geometric_variance
+from discreet.trusted.noise import draw
+from discreet.trusted.noise.source import SecureSource
 
 ALPHA = 1e-9  # a true law is rejected once in 10⁹ runs of a test
 DRAWS = 400_000

@@ -9,14 +9,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from discreet.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise
-from discreet.noise import from_words
-from discreet.noise.kernels import UNDECIDED, compiled_kernel, in_numpy
-from discreet.noise.laws import Law, law_of
-from discreet.noise.refine import magnitude
-from discreet.noise.tables import MARGIN, tables
 from discreet.sensitivity import L1, L2
+from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise
 from discreet.testing import SeededSource
+from discreet.trusted.noise import from_words
+from discreet.trusted.noise.kernels import UNDECIDED, compiled_kernel, in_numpy
+from discreet.trusted.noise.laws import Law, law_of
+from discreet.trusted.noise.refine import magnitude
+from discreet.trusted.noise.tables import MARGIN, tables
 
 KERNELS = {"numpy": in_numpy, "numba": compiled_kernel()}
 WIDE = [2.0**10, 1234.56789, 2.0**14 / 3, 3.3e6, 2.0**32 * 1.1, 7.7e11, 2.0**47 * 0.9, 2.0**50]

@@ -27,21 +27,23 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from discreet import model_kernels, seclusion, session
+from discreet import seclusion
 from discreet.accounting import gaussian_noise, symmetric_noise
-from discreet.design import design_of
+from discreet.asking.formula import design_of
 from discreet.estimators import questions
 from discreet.estimators.open_keys import open_table_question
 from discreet.estimators.part_tests import subsample_question
 from discreet.estimators.quantiles import median_question
-from discreet.model_kernels import in_threads
-from discreet.noise.selection import ThresholdRun
-from discreet.queries import Factor, GramMatrix
-from discreet.queries.families import GRID
-from discreet.queries.model import Point, WeightedGram, metric_of
-from discreet.release import Asked, Question
 from discreet.seclusion import FAILED, Sealed, Secluded, aside
+from discreet.specs.estimating.families import GRID
+from discreet.specs.estimating.model import Point, WeightedGram, metric_of
+from discreet.specs.queries import Factor, GramMatrix
 from discreet.testing.sessions import seeded_session
+from discreet.trusted import session
+from discreet.trusted.extensions.estimating import kernels as model_kernels
+from discreet.trusted.extensions.estimating.kernels import in_threads
+from discreet.trusted.noise.selection import ThresholdRun
+from discreet.trusted.release import Asked, Question
 
 SECRET = "cell-7315928"
 SCHEMA = {
@@ -347,7 +349,7 @@ def release_seen(data, method, mode, injected=None, *, flags="call", monkeypatch
 
     with monkeypatch.context() as patch:
         if method == "draw":
-            samplers = importlib.import_module("discreet.noise.samplers").SAMPLERS
+            samplers = importlib.import_module("discreet.trusted.noise.samplers").SAMPLERS
             patch.setitem(
                 samplers, type(question.mechanism), wrap(samplers[type(question.mechanism)])
             )
@@ -459,7 +461,7 @@ def test_no_frame_of_a_failure_holds_the_statistic(data_sets, monkeypatch):
     opened = seeded_session(data_sets["memory"], dp.ApproxDP(100, 1e-3), 1)
     question = question_for("sums", opened.public)
     monkeypatch.setitem(
-        importlib.import_module("discreet.noise.samplers").SAMPLERS,
+        importlib.import_module("discreet.trusted.noise.samplers").SAMPLERS,
         type(question.mechanism),
         raises(ValueError),
     )

@@ -21,20 +21,20 @@ from tests.chance import without_chance
 
 import discreet as dp
 from discreet.accounting import gaussian_noise, geometric_noise, laplace_noise
-from discreet.engines import memory_engine_from_arrays
 from discreet.errors import DiscreetError, InsecureNoise, InvalidParameter, LedgerRefused, NeighborsMissing
 from discreet.estimators import questions
-from discreet.ledger import Ledger
-from discreet.mechanisms import GaussianNoise
 from discreet.neighbors import require_neighbors
-from discreet.noise import secure_source
-from discreet.queries import Between, Bins, Factor, GramMatrix, GridCounts, Levels, Moments, Split, Subset, Sum, may_leave_out
-from discreet.queries.moments import DESIGNS
-from discreet.release import Question
 from discreet.schema import Encoding, Schema
 from discreet.sensitivity import L1, L2
-from discreet.session import Dataset, ReleaseFailed, Session
+from discreet.specs.mechanisms import GaussianNoise
+from discreet.specs.queries import Between, Bins, Factor, GramMatrix, GridCounts, Levels, Moments, Split, Subset, Sum, may_leave_out
+from discreet.specs.queries.moments import DESIGNS
 from discreet.testing import SeededSource, seeded_session
+from discreet.trusted.engines import memory_engine_from_arrays
+from discreet.trusted.ledger import Ledger
+from discreet.trusted.noise import secure_source
+from discreet.trusted.release import Question
+from discreet.trusted.session import Dataset, ReleaseFailed, Session
 
 SECRET = 7_315_928.625  # no other number in these tests has these digits
 SCHEMA = Schema({"x": dp.Real(0, 1e7), "g": dp.Category(["a", "b"]), "h": dp.Category(["p", "q"], missing="p"), "b": dp.Boolean()})

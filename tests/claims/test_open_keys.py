@@ -1,6 +1,6 @@
 """Claim: counts of undeclared keys are as private as their noise, but for δ; and δ is the probability that a key is shown which one unit alone holds.
 
-Output laws are computed from the mechanism's own tail (accounting/loss_open_keys.py), for all neighbours with small counts; the sampler is compared with the
+Output laws are computed from the mechanism's own tail (trusted/extensions/open_keys/loss.py), for all neighbours with small counts; the sampler is compared with the
 same law. Mechanisms that are wrong in the usual ways (a threshold too low, no threshold, too little noise) are caught by the same checker.
 """
 
@@ -18,21 +18,21 @@ from scipy import stats
 
 import discreet as dp
 from discreet.accounting import thresholded_counts
-from discreet.accounting.enclosure import enclose
 from discreet.accounting.gaussian import gdp_delta
-from discreet.accounting.loss_open_keys import failure_bounds, failure_delta, show_bounds, tail
-from discreet.accounting.losses import loss_of
-from discreet.engines import memory_engine_from_arrays
+from discreet.enclosure import enclose
 from discreet.errors import InvalidParameter
-from discreet.mechanisms import ThresholdedCounts
-from discreet.mechanisms.additive import GaussianNoise, GeometricNoise
-from discreet.mechanisms.open_keys import key_count_sensitivity
-from discreet.noise import apply
-from discreet.queries import OpenCounts
 from discreet.schema import Open, Schema
 from discreet.sensitivity import L1, Rows
-from discreet.tally import KeyCounts
+from discreet.specs.mechanisms import ThresholdedCounts
+from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise
+from discreet.specs.mechanisms.open_keys import key_count_sensitivity
+from discreet.specs.queries import OpenCounts
+from discreet.specs.statistics import KeyCounts
 from discreet.testing import SeededSource
+from discreet.trusted.engines import memory_engine_from_arrays
+from discreet.trusted.extensions.open_keys.loss import failure_bounds, failure_delta, show_bounds, tail
+from discreet.trusted.losses.losses import loss_of
+from discreet.trusted.noise import apply
 
 ALPHA = 1e-9
 ROWS = [Rows(1, "added or removed"), Rows(1, "changed"), Rows(2, "added or removed"), Rows(2, "changed")]

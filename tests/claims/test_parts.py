@@ -9,12 +9,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.engines import memory_engine_from_arrays, parts
 from discreet.errors import InvalidParameter
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries.parts import PartRejections, PartsPlan
-from discreet.queries.query import query_from_dict
 from discreet.schema import Boolean, Category, Integer, Schema
+from discreet.specs.queries.parts import PartRejections, PartsPlan
+from discreet.specs.queries.query import query_from_dict
+from discreet.trusted.engines import memory_engine_from_arrays
+from discreet.trusted.extensions import parts
 
 SCHEMA = Schema({"x": Integer(0, 9), "g": Category(["a", "b"]), "f": Boolean()})
 HALF = 0.5

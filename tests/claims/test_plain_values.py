@@ -21,22 +21,22 @@ import pytest
 import discreet as dp
 from discreet import client, plain
 from discreet.accounting import Price
-from discreet.client_gradients import LocalGradients
-from discreet.engines.cells import PlainTexts
 from discreet.errors import DiscreetError, InsecureNoise, InvalidParameter, LedgerRefused
 from discreet.estimators import questions
 from discreet.estimators.selection_questions import watch_question
-from discreet.ledger import Ledger
-from discreet.mechanisms import GaussianNoise
-from discreet.mechanisms.gradient_requests import GradientRequest
-from discreet.noise.source import SecureSource, secure_source
-from discreet.noisy_threshold import NoisyThreshold
-from discreet.queries import CandidateScores, Scored
-from discreet.release import Asked, Question
 from discreet.schema import Encoding, Schema
-from discreet.session import Session
+from discreet.specs.mechanisms import GaussianNoise
+from discreet.specs.mechanisms.gradient_requests import GradientRequest
+from discreet.specs.queries import CandidateScores, Scored
 from discreet.testing import SeededSource, seeded_session
-from discreet.values import codes_of
+from discreet.trusted.engines.cells import PlainTexts
+from discreet.trusted.extensions.local.gradients import LocalGradients
+from discreet.trusted.ledger import Ledger
+from discreet.trusted.noise.source import SecureSource, secure_source
+from discreet.trusted.noisy_threshold import NoisyThreshold
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import Session
+from discreet.trusted.values import codes_of
 
 SCHEMA = {"x": dp.Real(0, 100), "g": dp.Category(["a", "b"])}
 COLUMNS = {"x": [1.5, 60.25, 99.0], "g": ["a", "b", "a"]}

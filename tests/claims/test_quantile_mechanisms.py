@@ -32,16 +32,16 @@ from tests.claims.quantile_laws import (
 
 from discreet.accounting import PureDP, price_of, within_spend
 from discreet.accounting.gaussian import gdp_delta
-from discreet.accounting.loss_quantiles import geometric_tail, least_threshold
-from discreet.accounting.losses import loss_of
 from discreet.errors import DiscreetError, NoTheorem
-from discreet.mechanisms import mechanism_from_dict
-from discreet.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
-from discreet.noise.apply import apply
-from discreet.noise.order_statistics import ends, smooth_sensitivity, stability_distance
-from discreet.noise.source import take_bits
 from discreet.sensitivity import CHANGES, Rows
+from discreet.specs.mechanisms import mechanism_from_dict
+from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.testing import SeededSource
+from discreet.trusted.extensions.data_dependent.loss import geometric_tail, least_threshold
+from discreet.trusted.extensions.data_dependent.order_statistics import ends, smooth_sensitivity, stability_distance
+from discreet.trusted.losses.losses import loss_of
+from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.source import take_bits
 
 F = Fraction
 REPLACED = Rows(1, "replaced")

@@ -17,18 +17,18 @@ from scipy import optimize, stats
 import discreet as dp
 from discreet.accounting import gaussian_noise, geometric_noise
 from discreet.estimators.questions import count_question
-from discreet.mechanisms import GaussianNoise
-from discreet.release import Question
 from discreet.sensitivity import L1, L2
-from discreet.session import Session
+from discreet.specs.mechanisms import GaussianNoise
 from discreet.testing import seeded_session
+from discreet.trusted.release import Question
+from discreet.trusted.session import Session
 
 ALPHA = 1e-10  # of one test below; all of them together stay below 1e-8
 THRESHOLDS = (0.5, 1.2, 2.5)  # in spreads; each is tested at ALPHA / 8, both tails and the signs too
 
 
 def below(law, threshold, spread):
-    """P(|noise| < threshold), threshold and spread in grid steps: the laws of mechanisms/additive.py, rounded to a grid."""
+    """P(|noise| < threshold), threshold and spread in grid steps: the laws of specs/mechanisms/additive.py, rounded to a grid."""
     edge = math.ceil(threshold) - 0.5
     if law == "gaussian":
         return 1 - 2 * stats.norm.sf(edge / spread)
@@ -96,7 +96,7 @@ def test_histogram_noise_is_what_was_charged(neighbors, spend):
     (dp.Replace(unit="id", max_rows=3), dp.PureDP(0.5), 84), (dp.AddRemove(unit="id", max_rows=3), dp.GDP(0.5), 3 * math.sqrt(5)),
 ], ids=str)  # fmt: skip
 def test_noise_of_a_table_of_means_is_what_was_charged(neighbors, spend, reach):
-    """No rows at all: the release is noise alone, in all three coordinates of 1365 cells (reach: queries/moments.py, times h²)."""
+    """No rows at all: the release is noise alone, in all three coordinates of 1365 cells (reach: specs/queries/moments.py, times h²)."""
     schema = {"x": dp.Real(-1, 1), "g": dp.Category(list(range(1365)))}
     session = open_session({"x": [], "g": [], "id": []}, schema, neighbors)
     release = dp.table(session, "x", by="g", spend=spend).release

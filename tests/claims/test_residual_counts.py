@@ -9,16 +9,16 @@ import pandas
 import pytest
 
 import discreet as dp
-from discreet.engines import FileEngine, memory_engine_from_arrays
-from discreet.engines.engine import carry_out
-from discreet.model_kernels import ModelData, residual_counts
 from discreet.models.points import point_at
 from discreet.models.regression import model_of
-from discreet.queries import query_from_dict
-from discreet.queries.families import GRID, Huber
-from discreet.queries.pieces import UNIT
-from discreet.queries.residuals import ResidualCounts
 from discreet.schema import Schema
+from discreet.specs.estimating.families import GRID, Huber
+from discreet.specs.estimating.pieces import UNIT
+from discreet.specs.estimating.residuals import ResidualCounts
+from discreet.specs.queries import query_from_dict
+from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
+from discreet.trusted.engines.engine import carry_out
+from discreet.trusted.extensions.estimating.kernels import ModelData, residual_counts
 
 SCHEMA = Schema({"x": dp.Real(-4, 4), "y": dp.Real(-10, 10), "g": dp.Category(["a", "b"])})
 EDGES = (-2 * GRID, -GRID, 0, GRID, 2 * GRID)

@@ -16,18 +16,18 @@ import pyarrow
 import pytest
 
 import discreet as dp
-import discreet.session
+import discreet.trusted.session
 from discreet import sklearn as estimators
-from discreet.engines import cells
 from discreet.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 from discreet.testing import SeededSource
+from discreet.trusted.engines import cells
 
 ROWS = 60
 
 
 @pytest.fixture(autouse=True)
 def _the_same_noise(monkeypatch):
-    monkeypatch.setattr(discreet.session, "secure_source", lambda: SeededSource("the same"))
+    monkeypatch.setattr(discreet.trusted.session, "secure_source", lambda: SeededSource("the same"))
 
 
 def rows_and_targets():

@@ -13,20 +13,21 @@ import pytest
 from scipy import stats
 
 from discreet import plain
-from discreet.accounting.losses import Loss, loss_of
 from discreet.errors import InvalidParameter
-from discreet.mechanisms import mechanism_from_dict, policies
-from discreet.mechanisms import search as search_module
-from discreet.mechanisms.in_turn import InTurn
-from discreet.mechanisms.policies import POLICIES, Bisection, Count, History, policy_from_dict
-from discreet.mechanisms.quantile_ends import QuantileEnds
-from discreet.mechanisms.quantiles import QuantileChoice
-from discreet.mechanisms.search import CountSearch
-from discreet.noise.apply import apply
-from discreet.noise.search import converse, search
+from discreet.search import policies
+from discreet.search.policies import POLICIES, Bisection, Count, History, policy_from_dict
+from discreet.search.quantile_ends import QuantileEnds
 from discreet.sensitivity import L1, L2, Rows
-from discreet.tally import Tally, tally_of_cells
+from discreet.specs.mechanisms import mechanism_from_dict
+from discreet.specs.mechanisms import search as search_module
+from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.quantiles import QuantileChoice
+from discreet.specs.mechanisms.search import CountSearch
+from discreet.specs.statistics import Tally, tally_of_cells
 from discreet.testing import SeededSource
+from discreet.trusted.losses.losses import Loss, loss_of
+from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.search import converse, search
 
 ONE = Rows(1, "replaced")
 

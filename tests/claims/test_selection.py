@@ -12,16 +12,16 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-import discreet.noise.selection as samplers
+import discreet.trusted.noise.selection as samplers
 from discreet.accounting import guarantee_of
-from discreet.accounting.losses import loss_of
-from discreet.engines import carry_out
-from discreet.mechanisms.selection import AboveThreshold, ExponentialChoice, NoisyMax, PermuteAndFlip, TopChoices
-from discreet.noise import apply
-from discreet.noise.source import take_bits
-from discreet.queries import Between, CandidateScores, Levels, Scored, Subset, number_factor
 from discreet.sensitivity import LInf
+from discreet.specs.mechanisms.selection import AboveThreshold, ExponentialChoice, NoisyMax, PermuteAndFlip, TopChoices
+from discreet.specs.queries import Between, CandidateScores, Levels, Scored, Subset, number_factor
 from discreet.testing import SeededSource, seeded_session
+from discreet.trusted.engines import carry_out
+from discreet.trusted.losses.losses import loss_of
+from discreet.trusted.noise import apply
+from discreet.trusted.noise.source import take_bits
 
 TOP = 1 << 64
 ONE_WAY, BOTH_WAYS = LInf(Fraction(1), True), LInf(Fraction(1), False)

@@ -15,24 +15,24 @@ from scipy.stats import binom, chi2, norm
 import discreet as dp
 from discreet.accounting.gaussian import gdp_delta
 from discreet.accounting.least_price import least_mu
-from discreet.accounting.loss_sgd import descent_mu, descent_pld, poisson_rate, sgd_multiplier, sgd_parts
-from discreet.accounting.losses import loss_of
-from discreet.engines.batches import RowGradients
-from discreet.mechanisms import mechanism_from_dict
-from discreet.mechanisms.sgd import NoisySGD
-from discreet.model_kernels import ModelData, gradient_sums, row_weights
-from discreet.noise.sgd import PoissonBatches, descend, subset
-from discreet.queries import query_from_dict
-from discreet.queries.batches import ETA_BITS, LARGEST_BETA, SampledGradients, plain_metric
-from discreet.queries.families import GRID, PSI, Huber, Logistic, Poisson
-from discreet.queries.model import Model, Point
-from discreet.queries.pieces import RESPONSE_BITS, UNIT, ModelColumn, Response
-from discreet.queries.plans import Factor
-from discreet.release import Asked, Question
 from discreet.schema import Encoding
 from discreet.sensitivity import OneRow, sensitivity_from_dict
+from discreet.specs.estimating.batches import ETA_BITS, LARGEST_BETA, SampledGradients, plain_metric
+from discreet.specs.estimating.families import GRID, PSI, Huber, Logistic, Poisson
+from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.pieces import RESPONSE_BITS, UNIT, ModelColumn, Response
+from discreet.specs.mechanisms import mechanism_from_dict
+from discreet.specs.mechanisms.sgd import NoisySGD
+from discreet.specs.queries import query_from_dict
+from discreet.specs.queries.plans import Factor
 from discreet.testing.seeded import SeededSource
 from discreet.testing.sessions import seeded_session
+from discreet.trusted.extensions.estimating.kernels import ModelData, gradient_sums, row_weights
+from discreet.trusted.extensions.sgd.batches import RowGradients
+from discreet.trusted.extensions.sgd.draw import PoissonBatches, descend, subset
+from discreet.trusted.extensions.sgd.loss import descent_mu, descent_pld, poisson_rate, sgd_multiplier, sgd_parts
+from discreet.trusted.losses.losses import loss_of
+from discreet.trusted.release import Asked, Question
 
 FAMILIES = [Huber(1.345), Logistic(), Poisson(20.0)]
 ALPHA = 1e-9
@@ -171,7 +171,7 @@ def test_fixed_batches_are_uniform_subsets(count, size):
 
 
 def test_large_and_whole_batches_are_subsets_too():
-    from discreet.noise.sgd import batches
+    from discreet.trusted.extensions.sgd.draw import batches
 
     for size in (1, 4, 7, 8, 9):
         draw = batches(descent_of(OneRow(Fraction(4), "replaced", 9), size=size), 9, SeededSource(size))

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.engines import memory_engine_from_arrays
-from discreet.queries import GridCounts, Subset, number_factor
 from discreet.schema import Schema
 from discreet.sensitivity import Rows, tally_sensitivity
-from discreet.tally import Tally, tally_of_cells
+from discreet.specs.queries import GridCounts, Subset, number_factor
+from discreet.specs.statistics import Tally, tally_of_cells
+from discreet.trusted.engines import memory_engine_from_arrays
 
 SCHEMA = Schema({"x": dp.Integer(0, 2), "g": dp.Category(["in", "out"])})
 ROWS = [(value, group, person) for value in (0, 2) for group in ("in", "out") for person in ("a", "b")]

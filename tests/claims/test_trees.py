@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.survey import RELATIONS, data_set, survey
 
 import discreet as dp
-from discreet.engines import carry_out
 from discreet.neighbors import AddRemove, Neighbors, Replace
-from discreet.queries import Factor, Subset, TreeCounts, query_from_dict, tree_over
-from discreet.queries.trees import LEAST_BRANCHING, mean_prefix_variance, tree_shape
 from discreet.schema import Encoding, Integer, Real
-from discreet.tally import Tally, tally_of_cells
+from discreet.specs.queries import Factor, Subset, TreeCounts, query_from_dict, tree_over
+from discreet.specs.queries.trees import LEAST_BRANCHING, mean_prefix_variance, tree_shape
+from discreet.specs.statistics import Tally, tally_of_cells
+from discreet.trusted.engines import carry_out
 
 UNITS = [Replace(), AddRemove(), Replace(unit="id", max_rows=1), Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=3), Replace(unit="id", max_rows=3)]
 SHAPES = [(2, 1), (3, 1), (2, 2), (2, 3), (3, 2)]

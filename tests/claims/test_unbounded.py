@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from discreet.accounting import GDP
 from discreet.estimators.unbounded import CODES, MEAN_CODES, grid_on, zoomed
-from discreet.kernels import encode
-from discreet.mechanisms.policies import policy_from_dict
-from discreet.mechanisms.policy import Count, History
-from discreet.mechanisms.range_policy import BulkSearch, EndsSearch
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Moments, mean_design
-from discreet.queries.plans import Factor
-from discreet.queries.tallies import GridCounts
-from discreet.ranges import Purse, Start, replayed
+from discreet.search.policies import policy_from_dict
+from discreet.search.policy import Count, History
+from discreet.search.range_policy import BulkSearch, EndsSearch
+from discreet.search.ranges import Purse, Start, replayed
+from discreet.search.tails import Seen
 from discreet.sensitivity import L2
-from discreet.tails import Seen
+from discreet.specs.queries import Moments, mean_design
+from discreet.specs.queries.plans import Factor
+from discreet.specs.queries.tallies import GridCounts
+from discreet.trusted.engines.kernels import encode
 
 finite = st.floats(-1e60, 1e60, allow_nan=False, allow_infinity=False)
 
@@ -55,7 +55,7 @@ def test_one_row_moves_the_moments_on_a_found_range_no_further_than_their_sensit
 
 
 def converse(policy: BulkSearch | EndsSearch, cells: int, units: int, deviation: float, answer: object) -> list[Count]:
-    """A search with a given answerer, as noise/search.py runs it."""
+    """A search with a given answerer, as trusted/noise/search.py runs it."""
     counts: list[Count] = []
     left = units
     while left > 0 and (question := policy.next(History(cells, left, deviation, "gaussian", tuple(counts)))) is not None:

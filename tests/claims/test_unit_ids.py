@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.engines import FileEngine, memory_engine_from_arrays
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Levels, SumsPlan
 from discreet.schema import Category, Real, Schema
+from discreet.specs.queries import Levels, SumsPlan
+from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
 
 ROWS = 24
 SCHEMA = Schema({"row": Category(list(range(ROWS))), "x": Real(0, 1)})

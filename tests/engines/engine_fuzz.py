@@ -25,15 +25,15 @@ import pyarrow.parquet as pq
 from engine_reference import reference_gram, reference_keys, reference_sums, reference_tally
 
 import discreet as dp
-from discreet.engines import FileEngine, carry_out, files, memory_engine_from_arrays, memory_engine_from_frame, parquet_files, unit_parts
-from discreet.engines import parts as engine_parts
-from discreet.queries import GramMatrix, GramPlan, OpenPlan, ScoresPlan, SumsPlan, TallyPlan, number_factor
-from discreet.queries.parts import PartRejections
 from discreet.schema import Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
-from discreet.session import Session
-from discreet.tally import KeyCounts, Tally
+from discreet.specs.queries import GramMatrix, GramPlan, OpenPlan, ScoresPlan, SumsPlan, TallyPlan, number_factor
+from discreet.specs.queries.parts import PartRejections
+from discreet.specs.statistics import KeyCounts, Tally
 from discreet.testing import seeded_session
+from discreet.trusted.engines import FileEngine, carry_out, files, memory_engine_from_arrays, memory_engine_from_frame, parquet_files, unit_parts
+from discreet.trusted.extensions import parts as engine_parts
+from discreet.trusted.session import Session
 
 SCHEMA = Schema({
     "x": dp.Real(-5, 100), "y": dp.Real(0, 50, missing=0), "n": dp.Integer(18, 90), "b": dp.Boolean(), "c": dp.Category(["N", "S", "é", "7"]), "k": dp.Open(),

@@ -9,8 +9,8 @@ import uuid
 from decimal import Decimal
 from fractions import Fraction
 
-from discreet.queries import Between, Bins, Levels, Split
 from discreet.schema import Boolean, Category, Open
+from discreet.specs.queries import Between, Bins, Levels, Split
 
 PRIME, MULTIPLIER, INCREMENT = 2147483647, 1583458089, 784588716
 

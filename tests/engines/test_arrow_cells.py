@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
-from discreet.engines.arrow_cells import ArrowDecimals, ArrowTexts, cells_from_arrow, reading_of
-from discreet.engines.cells import numbers
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Levels, OpenPlan, SumsPlan
-from discreet.queries.sums import number_factor
 from discreet.schema import Boolean, Category, Open, Real, Schema, text_number
+from discreet.specs.queries import Levels, OpenPlan, SumsPlan
+from discreet.specs.queries.sums import number_factor
+from discreet.trusted.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
+from discreet.trusted.engines.arrow_cells import ArrowDecimals, ArrowTexts, cells_from_arrow, reading_of
+from discreet.trusted.engines.cells import numbers
 
 ALPHABET = ["0", "1", "9", "5", "00", "123456789", "+", "-", ".", "e", "E", "e-", "e+", "e3", "e400", "nan", "inf", "NaN", "INF", "infinity", "x", "_", " ", "\t", ",", "٣", "f", "d", "(", "e-320", "1e", "\u00a0", "\n"]
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from engine_kinds import make_engine
 
-from discreet.engines.cells import seed_text, unit_key
 from discreet.neighbors import AddRemove
-from discreet.queries import Bins, SumsPlan
-from discreet.queries.sums import number_factor
 from discreet.schema import Boolean, Real, Schema
+from discreet.specs.queries import Bins, SumsPlan
+from discreet.specs.queries.sums import number_factor
+from discreet.trusted.engines.cells import seed_text, unit_key
 
 SCHEMA = Schema({"x": Real(0, 1)})
 TOTALS = SumsPlan((), ((), (number_factor(SCHEMA, "x", "a sum"),)))

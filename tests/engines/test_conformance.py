@@ -10,11 +10,11 @@ import pytest
 from engine_kinds import KINDS, make_engine, write_cell
 from engine_reference import reference_gram, reference_keys, reference_sums, reference_tally
 
-from discreet.engines import Engine
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Between, Bins, GramPlan, Levels, OpenPlan, Split, Subset, SumsPlan, TallyPlan
-from discreet.queries.sums import number_factor
 from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
+from discreet.specs.queries import Between, Bins, GramPlan, Levels, OpenPlan, Split, Subset, SumsPlan, TallyPlan
+from discreet.specs.queries.sums import number_factor
+from discreet.trusted.engines import Engine
 
 LARGEST = 1.7976931348623157e308
 FLOATS = [0.0, -0.0, 1.5, -3.25, 99.99999, 100.0, 100.00001, 1e300, -1e300, LARGEST, math.inf, -math.inf, math.nan, None, 5e-324, 50.0, 33.3, 1e-9, 0.1 + 0.2]

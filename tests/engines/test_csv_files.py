@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from csv_reference import reference_table
 
-from discreet.engines import FileEngine, csv_files, memory_engine_from_arrays
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Levels, OpenPlan, SumsPlan
-from discreet.queries.sums import number_factor
 from discreet.schema import Category, Integer, Open, Schema
+from discreet.specs.queries import Levels, OpenPlan, SumsPlan
+from discreet.specs.queries.sums import number_factor
+from discreet.trusted.engines import FileEngine, csv_files, memory_engine_from_arrays
 
 PIECES = [b'"', b'""', b",", b"\n", b"\r\n", b"\r", b"a", b"1", b" ", "é".encode(), b"\xff", b"\xc3", b"\xa9", b"\x00", b"x", b"\xef\xbb\xbf", b"12", b"-3", b"'"]
 

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import engine_fuzz as fuzz
-from discreet import kernels
-from discreet.engines import arrow_cells, csv_files, files, parquet_files
-from discreet.queries.query import PROVEN_QUERIES
+from discreet.specs.queries.query import PROVEN_QUERIES
+from discreet.trusted.engines import arrow_cells, csv_files, files, kernels, parquet_files
 
 TABLES = 30
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines import FileEngine
-from discreet.engines import files as files_module
 from discreet.errors import DataShapeRefused, InvalidParameter, MissingExtra
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Levels, SumsPlan
-from discreet.queries.sums import number_factor
 from discreet.schema import Category, Integer, Schema
+from discreet.specs.queries import Levels, SumsPlan
+from discreet.specs.queries.sums import number_factor
+from discreet.trusted.engines import FileEngine
+from discreet.trusted.engines import files as files_module
 
 SCHEMA = Schema({"a": Integer(0, 10, missing=5), "b": Category(["x", "y", "é", "�"])})
 FACTOR = number_factor(SCHEMA, "a", "a sum")

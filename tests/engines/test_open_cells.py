@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 from engine_reference import open_key
 
-from discreet.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
-from discreet.engines.cells import open_text
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import AddRemove
-from discreet.queries import Between, OpenPlan
 from discreet.schema import Open, Real, Schema
+from discreet.specs.queries import Between, OpenPlan
+from discreet.trusted.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
+from discreet.trusted.engines.cells import open_text
 
 SCHEMA = Schema({"word": Open()})
 PLAN = OpenPlan(("word",), ())

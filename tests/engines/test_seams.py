@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
-from discreet.engines.cells import seed_text
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Levels, OpenPlan, SumsPlan
-from discreet.queries.sums import number_factor
 from discreet.schema import Category, Open, Real, Schema
+from discreet.specs.queries import Levels, OpenPlan, SumsPlan
+from discreet.specs.queries.sums import number_factor
+from discreet.trusted.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
+from discreet.trusted.engines.cells import seed_text
 
 SCHEMA = Schema({"c": Category(["N", "S"])})
 BY_LEVEL = SumsPlan((Levels("c", 2),), ((),))
@@ -136,7 +136,7 @@ def test_a_part_without_rows_and_one_of_another_encoding_are_parts_like_others(n
 
 @pytest.mark.parametrize("middle", [0, 1])
 def test_an_empty_row_group_is_no_reason_to_fail(middle, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.engines.files.BATCH_ROWS", 3)
+    monkeypatch.setattr("discreet.trusted.engines.files.BATCH_ROWS", 3)
     schema = pa.schema([("c", pa.string()), ("id", pa.string())])
     with pq.ParquetWriter(tmp_path / "data.parquet", schema) as writer:
         for rows in (10, middle, 10):

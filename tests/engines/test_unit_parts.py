@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines import FileEngine, memory_engine_from_frame, unit_parts
 from discreet.neighbors import AddRemove, Replace
-from discreet.queries import Levels, OpenPlan, SumsPlan, TallyPlan
-from discreet.queries.sums import number_factor
 from discreet.schema import Category, Integer, Open, Real, Schema
+from discreet.specs.queries import Levels, OpenPlan, SumsPlan, TallyPlan
+from discreet.specs.queries.sums import number_factor
+from discreet.trusted.engines import FileEngine, memory_engine_from_frame, unit_parts
 
 SCHEMA = Schema({"x": Real(-1, 1), "n": Integer(0, 9), "c": Category(["a", "b"]), "k": Open()})
 IDS = {

@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 
 from discreet.accounting import gaussian_noise, geometric_noise
 from discreet.accounting.gaussian import gdp_delta
-from discreet.inference.binomial import NoisyCount, binomial_law, normal_p_value
-from discreet.inference.most_powerful import (
+from discreet.inference.counts.binomial import NoisyCount, binomial_law, normal_p_value
+from discreet.inference.counts.most_powerful import (
     NOISELESS,
     critical_value,
     critical_values,
@@ -24,11 +24,11 @@ from discreet.inference.most_powerful import (
     two_armed_power,
     unbiased_test,
 )
-from discreet.inference.tulap import ReleasedNoise, released_noise, released_value, truncation, tulap_cdf, tulap_quantile
-from discreet.mechanisms import TulapNoise
-from discreet.noise import draw
+from discreet.inference.counts.tulap import ReleasedNoise, released_noise, released_value, truncation, tulap_cdf, tulap_quantile
 from discreet.sensitivity import L1, L2
+from discreet.specs.mechanisms import TulapNoise
 from discreet.testing import SeededSource
+from discreet.trusted.noise import draw
 
 ONE = Fraction(1)
 GAUSSIAN = gaussian_noise(L2(ONE), ONE)

@@ -12,15 +12,15 @@ from scipy.special import ndtri
 
 import discreet as dp
 from discreet.errors import InvalidParameter
-from discreet.inference import fiducial
-from discreet.inference.binomial import NoisyCount, binomial_law, normal_interval
-from discreet.inference.bootstrap import parametric_bootstrap, reproduced_set
-from discreet.inference.fiducial import Draws, matched_draws, matched_vectors
-from discreet.inference.fiducial_share import FiducialShare, share_draws
-from discreet.inference.most_powerful import rejection
-from discreet.inference.released import released_moments
-from discreet.inference.streams import Stream
-from discreet.inference.tulap import ReleasedNoise
+from discreet.inference.counts.binomial import NoisyCount, binomial_law, normal_interval
+from discreet.inference.counts.fiducial_share import FiducialShare, share_draws
+from discreet.inference.counts.most_powerful import rejection
+from discreet.inference.counts.tulap import ReleasedNoise
+from discreet.inference.results.released import released_moments
+from discreet.inference.simulation import fiducial
+from discreet.inference.simulation.bootstrap import parametric_bootstrap, reproduced_set
+from discreet.inference.simulation.fiducial import Draws, matched_draws, matched_vectors
+from discreet.inference.simulation.streams import Stream
 from discreet.testing import seeded_session
 
 SHARES = np.unique(np.concatenate([[0.0, 1e-9, 1e-4, 0.001, 0.01], np.linspace(0.02, 0.98, 33), [0.99, 0.999, 1 - 1e-9, 1.0]]))

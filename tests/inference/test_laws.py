@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from discreet.inference.laws import Noise, allow_for_noisy_variance, half_width, student_factor, tail_and_density
+from discreet.inference.results.laws import Noise, allow_for_noisy_variance, half_width, student_factor, tail_and_density
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 

@@ -11,9 +11,10 @@ from scipy import stats
 import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.estimators.test_plans import _mean_laws
-from discreet.inference.hidden_spread import studentising_variance
-from discreet.inference.laws import Noise
-from discreet.inference.mean_tests import (
+from discreet.inference.counts.part_tests import best_split, planned_power
+from discreet.inference.counts.tulap import ReleasedNoise
+from discreet.inference.means.hidden_spread import studentising_variance
+from discreet.inference.means.mean_tests import (
     EqualMeans,
     MeanNoise,
     anova_statistic,
@@ -23,9 +24,8 @@ from discreet.inference.mean_tests import (
     simulated_means,
     welch_statistic,
 )
-from discreet.inference.means import MeanStatistics, mean_interval
-from discreet.inference.part_tests import best_split, planned_power
-from discreet.inference.tulap import ReleasedNoise
+from discreet.inference.means.means import MeanStatistics, mean_interval
+from discreet.inference.results.laws import Noise
 
 REPETITIONS, DRAWS = 700, 99
 LIMIT = 6.2 * np.sqrt(0.05 * 0.95 / REPETITIONS)
@@ -85,7 +85,7 @@ def test_a_p_value_of_means_does_not_depend_on_how_many_data_sets_are_simulated_
     rng = np.random.default_rng(6)
     statistics = moments([np.clip(rng.normal(0.1, 0.3, 60), -1, 1) for _ in range(3)], LAW, rng)
     whole = means_p_value(statistics, MeanNoise(LAW, WORTHS), anova_statistic, 1, few=DRAWS, many=DRAWS)
-    monkeypatch.setattr("discreet.inference.mean_tests.CHUNK", 250)
+    monkeypatch.setattr("discreet.inference.means.mean_tests.CHUNK", 250)
     assert means_p_value(statistics, MeanNoise(LAW, WORTHS), anova_statistic, 1, few=DRAWS, many=DRAWS) == whole
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.inference.laws import Noise
-from discreet.inference.means import MeanStatistics, mean_interval, total_interval
+from discreet.inference.means.means import MeanStatistics, mean_interval, total_interval
+from discreet.inference.results.laws import Noise
 
 QUIET = Noise(1e-18)
 

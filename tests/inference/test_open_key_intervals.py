@@ -11,10 +11,10 @@ from scipy import stats
 
 import discreet as dp
 from discreet.accounting import thresholded_counts
-from discreet.accounting.loss_open_keys import show_bounds
-from discreet.inference.laws import Noise, half_width
-from discreet.inference.open_keys import count_interval, log_tail, share_limits, show_probability
+from discreet.inference.counts.open_keys import count_interval, log_tail, share_limits, show_probability
+from discreet.inference.results.laws import Noise, half_width
 from discreet.sensitivity import Rows
+from discreet.trusted.extensions.open_keys.loss import show_bounds
 
 MECHANISMS = {
     f"{spend} {rows.rows} {rows.change}": thresholded_counts(rows, spend, Fraction(1, 10**7))

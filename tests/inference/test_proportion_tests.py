@@ -10,10 +10,10 @@ import pytest
 
 import discreet as dp
 from discreet import client, local
-from discreet.inference.binomial import NoisyCount
-from discreet.inference.most_powerful import power_at
-from discreet.inference.proportion_tests import METHODS
-from discreet.inference.tulap import ReleasedNoise, public_uniform
+from discreet.inference.counts.binomial import NoisyCount
+from discreet.inference.counts.most_powerful import power_at
+from discreet.inference.counts.proportion_tests import METHODS
+from discreet.inference.counts.tulap import ReleasedNoise, public_uniform
 from discreet.testing import seeded_session
 
 FLAGS = np.arange(400) % 25 < 14

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.inference.laws import Noise, half_width
-from discreet.inference.shares import ShareStatistics, poisson_interval, share_interval
+from discreet.inference.counts.shares import ShareStatistics, poisson_interval, share_interval
+from discreet.inference.results.laws import Noise, half_width
 
 NONE = Noise(0.0)
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.inference.cumulative import Cumulative
-from discreet.inference.laws import Noise
-from discreet.inference.shares import ShareStatistics
-from discreet.inference.simultaneous import band, band_half_width, cell_level, uniforms
-from discreet.inference.trees import TreeShape
+from discreet.inference.counts.shares import ShareStatistics
+from discreet.inference.counts.simultaneous import band, band_half_width, cell_level, uniforms
+from discreet.inference.quantiles.cumulative import Cumulative
+from discreet.inference.quantiles.trees import TreeShape
+from discreet.inference.results.laws import Noise
 
 SHAPE = TreeShape(4, 4)
 
@@ -38,7 +38,7 @@ def test_without_noise_it_is_the_kolmogorov_limit(level: float) -> None:
 @pytest.mark.parametrize("fourth", [0.0, (50.0 / 2) ** 2])
 def test_the_band_holds_for_the_noise_alone(public: bool, fourth: float) -> None:
     """2000 fresh draws of the noise, another generator: the band of the data set's own curve covers 0.9 of them."""
-    from discreet.inference.trees import least_squares, prefix_counts
+    from discreet.inference.quantiles.trees import least_squares, prefix_counts
 
     rng, nodes, noise = np.random.default_rng(4), sum(SHAPE.sizes), Noise(50.0, fourth)
     cumulative = curve(500, noise, public=public)

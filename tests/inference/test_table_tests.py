@@ -6,18 +6,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.inference.association import (
+from discreet.inference.counts.tulap import ReleasedNoise
+from discreet.inference.results.laws import Noise
+from discreet.inference.tables.association import (
     HIDDEN_MORE,
     _even_means,
     association,
     nearest_independent,
     signed_association,
 )
-from discreet.inference.comparisons import Group, common_difference, contrast, normal_p_value, stratified_root
-from discreet.inference.laws import Noise
-from discreet.inference.rank_one import curvatures, nearest_from, nearest_rank_one
-from discreet.inference.table_tests import fit_p_value, fit_statistic, multinomial_draws
-from discreet.inference.tables import (
+from discreet.inference.tables.comparisons import Group, common_difference, contrast, normal_p_value, stratified_root
+from discreet.inference.tables.rank_one import curvatures, nearest_from, nearest_rank_one
+from discreet.inference.tables.table_tests import fit_p_value, fit_statistic, multinomial_draws
+from discreet.inference.tables.tables import (
     NoisyTables,
     chi_square,
     fit_independence,
@@ -30,7 +31,6 @@ from discreet.inference.tables import (
     table_p_value,
     tail_by_simulation,
 )
-from discreet.inference.tulap import ReleasedNoise
 
 NONE = ReleasedNoise("gaussian", 1e-5)
 GEOMETRIC, GAUSSIAN = ReleasedNoise("geometric", 4.0), ReleasedNoise("gaussian", 4.0, 4 / 1024)
@@ -115,7 +115,7 @@ def test_tables_of_hundreds_of_cells_have_a_law_too(shape, public):
 def test_a_p_value_does_not_depend_on_how_many_tables_are_simulated_at_a_time(monkeypatch):
     tables = NoisyTables(np.array([[30.0, 14, 22], [18, 27, 9]]), GEOMETRIC)
     found = table_p_value(tables, association, 5, few=39, many=39)
-    monkeypatch.setattr("discreet.inference.tables.CHUNK", 100)
+    monkeypatch.setattr("discreet.inference.tables.tables.CHUNK", 100)
     np.testing.assert_allclose(table_p_value(tables, association, 5, few=39, many=39), found, rtol=1e-12)
     assert 1 / 40 < found[1] < 1
 
@@ -183,7 +183,7 @@ def test_the_nearest_table_is_the_nearest_and_that_of_the_transpose(shape, monke
     assert agree.mean() > 0.99
     variance = nearest_independent(tables).variance if shape == (2, 2) else np.full(tables.counts.shape, noise.variance)  # of 2 × 2 tables it stays as it is
     follow = None if shape == (2, 2) else lambda means: np.maximum(means + noise.variance, noise.variance / 2)
-    monkeypatch.setattr("discreet.inference.rank_one.SWEEPS", 60)
+    monkeypatch.setattr("discreet.inference.tables.rank_one.SWEEPS", 60)
     starts = rng.normal(0.3, 1, (6, number, shape[1]))
     others = [nearest_from(tables.known, start / start.sum(axis=-1, keepdims=True), variance, total=tables.total, follow=follow).squared for start in starts]
     assert (found > 1.02 * np.min(others, axis=0)).mean() < 0.002
@@ -289,9 +289,9 @@ def largest_gap(public):
 def test_the_laws_tail_hardly_moves_with_the_margins_but_would_with_other_shares_of_laplace_tails(public, monkeypatch):
     """Found: 0.53 with a public total and 0.28 without; with none of the tails 2.5 and 2.3, with the other's rule 1.2 (public) and 0.73."""
     assert largest_gap(public) < 0.62
-    monkeypatch.setattr("discreet.inference.association._tail_share", lambda fit, kept: 0.0)
+    monkeypatch.setattr("discreet.inference.tables.association._tail_share", lambda fit, kept: 0.0)
     assert largest_gap(public) > 1.4
-    monkeypatch.setattr("discreet.inference.association._tail_share", lambda fit, kept: HIDDEN_MORE * kept**2 if public else 1.0)
+    monkeypatch.setattr("discreet.inference.tables.association._tail_share", lambda fit, kept: HIDDEN_MORE * kept**2 if public else 1.0)
     assert largest_gap(public) > 0.62
 
 

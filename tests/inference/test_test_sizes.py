@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.inference.mean_tests import anova_statistic, means_p_value
-from discreet.inference.means import MeanStatistics
-from discreet.inference.tables import NoisyTables, table_p_value
+from discreet.inference.means.mean_tests import anova_statistic, means_p_value
+from discreet.inference.means.means import MeanStatistics
+from discreet.inference.tables.tables import NoisyTables, table_p_value
 
 SPEC = importlib.util.spec_from_file_location("tests_size", Path(__file__).parents[2] / "benchmarks" / "tests_size.py")
 SIZE = importlib.util.module_from_spec(SPEC)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.inference.trees import TreeShape, least_squares, prefix_counts, prefix_weights
-from discreet.queries.trees import mean_prefix_variance
+from discreet.inference.quantiles.trees import TreeShape, least_squares, prefix_counts, prefix_weights
+from discreet.specs.queries.trees import mean_prefix_variance
 
 SHAPES = [TreeShape(2, 1), TreeShape(2, 4), TreeShape(3, 3), TreeShape(4, 2), TreeShape(5, 2), TreeShape(7, 1)]
 EVERY = pytest.mark.parametrize("shape", SHAPES, ids=str)

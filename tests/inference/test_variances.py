@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.inference.laws import Noise, student_factor
-from discreet.inference.variances import VarianceStatistics, variance_interval
+from discreet.inference.means.variances import VarianceStatistics, variance_interval
+from discreet.inference.results.laws import Noise, student_factor
 
 
 def statistics_of(codes: np.ndarray, noise: Noise, *, cluster: int = 1) -> VarianceStatistics:

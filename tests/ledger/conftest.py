@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from discreet.accounting import PureDP
-from discreet.ledger import Ledger
+from discreet.trusted.ledger import Ledger
 
 SCRIPT = Path(__file__).with_name("processes.py")
 

@@ -16,8 +16,8 @@ from fractions import Fraction
 
 from discreet.accounting import Price, PureDP
 from discreet.errors import BudgetExceeded, DiscreetError
-from discreet.ledger import Ledger
-from discreet.ledger.sqlite import SQLiteView
+from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.sqlite import SQLiteView
 
 RACERS = 64
 TENTH = Price(epsilon=Fraction(1, 10))

@@ -20,13 +20,13 @@ from scipy.special import logsumexp, ndtr
 
 import discreet as dp
 from discreet.accounting import Price, gaussian_noise, geometric_noise, open_box, price_of
-from discreet.accounting.losses import gaussian_mu_squared, pure_epsilon
-from discreet.accounting.renyi_conversions import zcdp_delta
+from discreet.accounting.renyi.conversions import zcdp_delta
 from discreet.errors import BudgetExceeded
-from discreet.ledger import Ledger
-from discreet.mechanisms import mechanism_from_dict
 from discreet.sensitivity import L1, L2
+from discreet.specs.mechanisms import mechanism_from_dict
 from discreet.testing import seeded_session
+from discreet.trusted.ledger import Ledger
+from discreet.trusted.losses.losses import gaussian_mu_squared, pure_epsilon
 
 Array = NDArray[np.float64]
 BOXES: dict[str, tuple[Any, dict[str, float]]] = {

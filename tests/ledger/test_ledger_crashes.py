@@ -16,7 +16,7 @@ import pytest
 
 from discreet.accounting import Price, PureDP
 from discreet.errors import LedgerRefused
-from discreet.ledger import Ledger
+from discreet.trusted.ledger import Ledger
 
 Run = Callable[..., Any]
 TENTH = Price(epsilon=Fraction(1, 10))

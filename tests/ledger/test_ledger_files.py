@@ -13,8 +13,8 @@ import pytest
 
 from discreet.accounting import GDP, ApproxDP, Price, PureDP
 from discreet.errors import InsecureNoise, InvalidParameter, LedgerRefused
-from discreet.ledger import Ledger, verify_file
-from discreet.ledger.sqlite import FORMAT, SCHEMA
+from discreet.trusted.ledger import Ledger, verify_file
+from discreet.trusted.ledger.sqlite import FORMAT, SCHEMA
 
 TENTH = Price(epsilon=Fraction(1, 10))
 TABLES = {"entries": "number", "balance": "only_row", "reservations": "key"}

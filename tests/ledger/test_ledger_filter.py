@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
 from discreet.accounting import ZCDP, ApproxDP, open_box
-from discreet.accounting.renyi_conversions import pure_rho
+from discreet.accounting.renyi.conversions import pure_rho
 
 Array = NDArray[np.float64]
 Curve = Callable[[Array], Array]

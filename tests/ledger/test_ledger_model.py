@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from discreet.accounting import ZCDP, ApproxDP, Price
 from discreet.errors import BudgetExceeded, LedgerRefused
-from discreet.ledger import Ledger
+from discreet.trusted.ledger import Ledger
 
 KEYS = st.sampled_from([f"key {number}" for number in range(12)])
 NAMES = st.sampled_from(["reservation a", "reservation b", "reservation c"])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting import Price, PureDP
-from discreet.ledger import Ledger
+from discreet.trusted.ledger import Ledger
 
 Run = Callable[..., Any]
 

@@ -12,12 +12,12 @@ import pytest
 import discreet as dp
 from discreet.accounting import GDP, ZCDP, ApproxDP, Price, PureDP, gaussian_noise, geometric_noise, laplace_noise, price_of
 from discreet.accounting.gaussian import gdp_epsilon
-from discreet.accounting.renyi_conversions import pure_rho, zcdp_epsilon
+from discreet.accounting.renyi.conversions import pure_rho, zcdp_epsilon
+from discreet.accounting.replay import ACCOUNTANTS
 from discreet.errors import InvalidParameter, LedgerRefused
-from discreet.ledger import Ledger, Replay
-from discreet.ledger.replay import ACCOUNTANTS
-from discreet.mechanisms import AdditiveNoise
 from discreet.sensitivity import L1, L2
+from discreet.specs.mechanisms import AdditiveNoise
+from discreet.trusted.ledger import Ledger, Replay
 
 Open = Callable[..., Ledger]
 GAUSSIAN = gaussian_noise(L2(Fraction(1)), Fraction(1, 25))

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from discreet.accounting import GDP, ZCDP, ApproxDP, Price, PureDP, gaussian_noise, laplace_noise, price_of
-from discreet.accounting.renyi_conversions import pure_rho, zcdp_epsilon
+from discreet.accounting.renyi.conversions import pure_rho, zcdp_epsilon
 from discreet.errors import BudgetExceeded, InvalidParameter, LedgerRefused
-from discreet.ledger import Amounts, Ledger
 from discreet.sensitivity import L1, L2
+from discreet.trusted.ledger import Amounts, Ledger
 
 Open = Callable[..., Ledger]
 TENTH = Price(epsilon=Fraction(1, 10))

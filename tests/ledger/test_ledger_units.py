@@ -13,9 +13,9 @@ from discreet.accounting import GDP, ZCDP, Price, PureDP, gaussian_noise, open_b
 from discreet.accounting.guarantees import EPSILON_CEILING, MU_CEILING, MU_FLOOR
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
-from discreet.ledger import Amounts, capacity, charge
-from discreet.ledger.units import LARGEST_AMOUNT
 from discreet.sensitivity import L2
+from discreet.trusted.ledger import Amounts, capacity, charge
+from discreet.trusted.ledger.units import LARGEST_AMOUNT
 
 amounts = st.fractions(min_value=0, max_value=10**6)
 prices = st.builds(Price, amounts, amounts, st.fractions(min_value=0, max_value=1), amounts).filter(lambda price: price != Price())

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from discreet import client, local
-from discreet.engines.cells import boolean_codes, category_codes, cells_from_sequence, numbers
 from discreet.testing import seeded_reports
-from discreet.values import codes_of, place_of, places_of
+from discreet.trusted.engines.cells import boolean_codes, category_codes, cells_from_sequence, numbers
+from discreet.trusted.values import codes_of, place_of, places_of
 
 LEVELS = client.Category(["red", "green", 3, True])
 NAMED = client.Category(["red", "green", "none"], missing="none")

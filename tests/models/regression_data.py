@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 import discreet as dp
-from discreet.queries import Factor
-from discreet.queries.model import Model
-from discreet.queries.pieces import RESPONSE_BITS, LevelPiece, ModelColumn, NumberPiece, Response
 from discreet.schema import Encoding, Schema
+from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.pieces import RESPONSE_BITS, LevelPiece, ModelColumn, NumberPiece, Response
+from discreet.specs.queries import Factor
 from discreet.testing import seeded_session
 
 SCHEMA = {"x": dp.Real(-4, 4), "z": dp.Real(0, 10), "d": dp.Category(["a", "b", "c"]), "y": dp.Real(-20, 20), "b": dp.Boolean(), "k": dp.Integer(0, 20)}

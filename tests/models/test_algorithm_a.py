@@ -12,12 +12,12 @@ from regression_data import SCHEMA, model_of, sample, session_of
 
 import discreet as dp
 from discreet.accounting import spend_mu_squared
-from discreet.accounting.losses import loss_of
-from discreet.mechanisms import mechanism_from_dict
 from discreet.models.fit import fit_regression
 from discreet.models.rules import GROWTH, noise_index, rules_for, tuning
 from discreet.models.scales import huber_second_moment
-from discreet.queries import Subset
+from discreet.specs.mechanisms import mechanism_from_dict
+from discreet.specs.queries import Subset
+from discreet.trusted.losses.losses import loss_of
 
 FAMILIES = ("robust", "ols", "logistic", "poisson")
 RELATIONS = (dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2))

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.accounting.losses import loss_of
-from discreet.inference.lecture_covariance import Path, propagated
-from discreet.inference.lectures import LectureResult
+from discreet.inference.regression.lecture_covariance import Path, propagated
+from discreet.inference.regression.lectures import LectureResult
 from discreet.models.regression import model_of
 from discreet.models.solvers import SGD, SOLVERS, GradientDescent, Newton, chosen_solver, plain_radius
 from discreet.schema import Schema
 from discreet.testing.sessions import seeded_session
+from discreet.trusted.losses.losses import loss_of
 
 SCHEMA = {"x": dp.Real(-1, 1), "g": dp.Category(["a", "b", "c"]), "y": dp.Real(-3, 3), "b": dp.Boolean(), "k": dp.Integer(0, 20)}
 FAST = {"gradient": GradientDescent(8), "newton": Newton(3), "damped newton": Newton(4, damping=0.5), "sgd": SGD(30, batch=40, delta=1e-7)}

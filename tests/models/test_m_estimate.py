@@ -11,8 +11,8 @@ from scipy.special import ndtr
 import discreet as dp
 from discreet.models.m_estimate import tabulated_mean, tabulated_psi
 from discreet.models.scales import tabulated_second_moment
-from discreet.queries.families import GRID, PSI, Huber, Logistic, family_from_dict, psi_bound, slope_bound
-from discreet.queries.tabulated import KNOTS, TabulatedMean, TabulatedResidual
+from discreet.specs.estimating.families import GRID, PSI, Huber, Logistic, family_from_dict, psi_bound, slope_bound
+from discreet.specs.estimating.tabulated import KNOTS, TabulatedMean, TabulatedResidual
 from discreet.testing import seeded_session
 
 

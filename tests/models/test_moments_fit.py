@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.model_kernels import row_weights
 from discreet.models.moments import largest_square, moments_query
 from discreet.models.regression import model_of
-from discreet.queries.model import WEIGHT_BITS
-from discreet.queries.pieces import UNIT
 from discreet.schema import Schema
+from discreet.specs.estimating.model import WEIGHT_BITS
+from discreet.specs.estimating.pieces import UNIT
 from discreet.testing import seeded_session
+from discreet.trusted.extensions.estimating.kernels import row_weights
 
 SCHEMA = {"x": dp.Real(-2, 2), "w": dp.Real(0, 4), "g": dp.Category(["a", "b", "c"]), "y": dp.Real(-6, 8), "b": dp.Boolean()}
 

@@ -42,7 +42,7 @@ def test_it_never_touches_a_session_or_a_ledger():
         with pytest.raises(dp.NoTheorem, match="ledger"):
             output_perturbation(thing, FIRST, np.zeros(1), epsilon=1, delta=1e-6)
     imported = {node.module for node in ast.walk(ast.parse(Path(module.__file__).read_text())) if isinstance(node, ast.ImportFrom)}
-    assert {name for name in imported if name and name.startswith("discreet")} == {"discreet.errors", "discreet.inference.laws"}
+    assert {name for name in imported if name and name.startswith("discreet")} == {"discreet.errors", "discreet.inference.results.laws"}
 
 
 @pytest.mark.parametrize("change", [{"epsilon": 0}, {"delta": 1.0}, {"delta": 0.0}, {"c": 0.0}, {"epsilon": float("nan")}])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.regression_plots import panels
+from discreet.plots.regression import panels
 from discreet.testing import seeded_session
 
 SCHEMA = {"pay": dp.Real(20, 5000), "school": dp.Integer(8, 18), "work": dp.Integer(0, 40), "region": dp.Category(["E", "N", "[S]"]), "member": dp.Boolean()}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.estimators.forecast import _BUILDERS, _PROCEDURES
+from discreet.asking.preview import _BUILDERS, _PROCEDURES
 from discreet.testing import seeded_session
 
 SCHEMA = {"x": dp.Real(-2, 2), "g": dp.Category(["a", "b", "c"]), "y": dp.Real(-3, 5), "b": dp.Boolean(), "k": dp.Integer(0, 20)}

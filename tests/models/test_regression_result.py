@@ -8,9 +8,9 @@ from regression_data import SCHEMA, columns_of, model_of, sample, session_of
 from scipy import stats
 
 import discreet as dp
-from discreet.inference.regression_curvature import normal_draws, shrunk, symmetric_draws
-from discreet.inference.regression_metric import after_round, first_state, inverse_root, safe_moment
-from discreet.inference.regression_scale import user_map
+from discreet.inference.regression.curvature import normal_draws, shrunk, symmetric_draws
+from discreet.inference.regression.metric import after_round, first_state, inverse_root, safe_moment
+from discreet.inference.regression.scale import user_map
 from discreet.models.fit import fit_regression
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.inference.regression_decode import Reading
+from discreet.inference.regression.decode import Reading
 from discreet.models.m_estimate import tabulated_mean
 from discreet.models.rules import LEVERAGE_NOISE, gradient_room, least_squares_cut, room_for, rules_for
 from discreet.models.starts import NOISY_SPREAD, flat_start, slopes_from
-from discreet.queries.families import Logistic, Poisson
+from discreet.specs.estimating.families import Logistic, Poisson
 from discreet.testing import seeded_session
 
 

@@ -10,9 +10,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from discreet.noise.choice import _decided, _weights, bernoulli_exp, choose, uniform_below
-from discreet.noise.source import take_bits
 from discreet.testing import SeededSource
+from discreet.trusted.noise.choice import _decided, _weights, bernoulli_exp, choose, uniform_below
+from discreet.trusted.noise.source import take_bits
 
 TOP = 1 << 64
 

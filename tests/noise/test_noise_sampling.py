@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
-from discreet.noise import draw, kernels, secure_source
-from discreet.noise.tables import tables
 from discreet.sensitivity import L1, L2
+from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
 from discreet.testing import SeededSource
+from discreet.trusted.noise import draw, kernels, secure_source
+from discreet.trusted.noise.tables import tables
 
 ONE = Fraction(1)
 MECHANISMS = [

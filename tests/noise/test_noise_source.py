@@ -13,9 +13,9 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from discreet.errors import InsecureNoise
-from discreet.noise import SecureSource, secure_source, source
-from discreet.noise.source import counter_mode, keystream
 from discreet.testing import SeededSource
+from discreet.trusted.noise import SecureSource, secure_source, source
+from discreet.trusted.noise.source import counter_mode, keystream
 
 
 def words_in_child(secure: SecureSource, count: int) -> list[int]:

@@ -9,10 +9,10 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from discreet.inference.binomial import NoisyCount, normal_p_value
-from discreet.inference.fiducial_share import FiducialShare
-from discreet.inference.most_powerful import centred_offset, power_at, rejection, two_armed_power, unbiased_test
-from discreet.inference.tulap import ReleasedNoise, truncation, tulap_cdf
+from discreet.inference.counts.binomial import NoisyCount, normal_p_value
+from discreet.inference.counts.fiducial_share import FiducialShare
+from discreet.inference.counts.most_powerful import centred_offset, power_at, rejection, two_armed_power, unbiased_test
+from discreet.inference.counts.tulap import ReleasedNoise, truncation, tulap_cdf
 
 CUT = truncation(1.0, 0.01)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from discreet.accounting.gaussian import gdp_delta
-from discreet.mechanisms.quantiles import QuantileChoice
-from discreet.noise.order_statistics import ends, rank_losses, smooth_sensitivity, stability_distance
 from discreet.sensitivity import Rows
-from discreet.tally import tally_of_cells
+from discreet.specs.mechanisms.quantiles import QuantileChoice
+from discreet.specs.statistics import tally_of_cells
+from discreet.trusted.extensions.data_dependent.order_statistics import ends, rank_losses, smooth_sensitivity, stability_distance
 from tests.claims.quantile_laws import choice_law, data_sets, naive_gamma, pairs, slide_distance, tally
 
 F = Fraction

@@ -27,17 +27,17 @@ import numpy as np
 import discreet as dp
 from discreet import accounting, client
 from discreet.accounting import Price
-from discreet.client_gradients import LocalGradients
 from discreet.estimators import questions
-from discreet.ledger import Ledger
-from discreet.mechanisms import local as local_specs
-from discreet.mechanisms.gradient_requests import GradientRequest
-from discreet.queries import Between, Bins, Factor, GridCounts, Levels, Moments, Split, Subset, Sum
-from discreet.queries.moments import DESIGNS
-from discreet.release import Asked
 from discreet.schema import Encoding, Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
+from discreet.specs.mechanisms import local as local_specs
+from discreet.specs.mechanisms.gradient_requests import GradientRequest
+from discreet.specs.queries import Between, Bins, Factor, GridCounts, Levels, Moments, Split, Subset, Sum
+from discreet.specs.queries.moments import DESIGNS
 from discreet.testing import seeded_session
+from discreet.trusted.extensions.local.gradients import LocalGradients
+from discreet.trusted.ledger import Ledger
+from discreet.trusted.release import Asked
 
 # -- hostile objects ----------------------------------------
 

@@ -22,14 +22,14 @@ from reliability_cases import ESTIMATORS, RELATIONS, SCHEMA, SPENDS
 from tests.chance import without_chance
 
 import discreet as dp
-from discreet.engines import memory_engine_from_arrays
 from discreet.estimators import questions
-from discreet.inference.decode import decode_means, to_float
-from discreet.noise import draw, secure_source
+from discreet.inference.results.decode import decode_means, to_float
 from discreet.schema import Schema
 from discreet.sensitivity import L1
-from discreet.session import PublicFacts
 from discreet.testing import epsilon_seen_in_low_bits, seeded_session
+from discreet.trusted.engines import memory_engine_from_arrays
+from discreet.trusted.noise import draw, secure_source
+from discreet.trusted.session import PublicFacts
 
 DRAWS = 1_000_000
 ROWS = 7

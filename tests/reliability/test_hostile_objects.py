@@ -11,11 +11,11 @@ import pytest
 import discreet as dp
 import hostile
 from discreet import plain
-from discreet.mechanisms import PROVEN_MECHANISMS
-from discreet.mechanisms.local import LOCAL
-from discreet.queries import PROVEN_QUERIES
-from discreet.release import Question
-from discreet.session import Session
+from discreet.specs.mechanisms import PROVEN_MECHANISMS
+from discreet.specs.mechanisms.local import LOCAL
+from discreet.specs.queries import PROVEN_QUERIES
+from discreet.trusted.release import Question
+from discreet.trusted.session import Session
 from hostile import Counts, Trial
 
 STRIDE = 9
@@ -146,8 +146,8 @@ def test_a_session_that_keeps_the_class_of_a_question_is_caught(
 def test_a_key_check_that_keeps_the_key_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     trials = trials_of({"Session.release", "Ledger.debit"}, {"key"})
     assert judged(trials).sound
-    monkeypatch.setattr("discreet.session._checked_key", lambda key: key)
-    monkeypatch.setattr("discreet.ledger.core.checked_key", lambda key, name="key": key)
+    monkeypatch.setattr("discreet.trusted.session._checked_key", lambda key: key)
+    monkeypatch.setattr("discreet.trusted.ledger.core.checked_key", lambda key, name="key": key)
     counts = judged(trials)
     assert not counts.sound
     assert counts.overspent + counts.double_answers > 0

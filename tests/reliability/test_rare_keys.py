@@ -16,13 +16,13 @@ from scipy import stats
 from tests.chance import without_chance
 
 import discreet as dp
-from discreet.accounting.loss_open_keys import show_bounds
 from discreet.estimators import questions
-from discreet.noise import apply
 from discreet.schema import Schema
-from discreet.session import PublicFacts
-from discreet.tally import KeyCounts
+from discreet.specs.statistics import KeyCounts
 from discreet.testing import SeededSource, seeded_session
+from discreet.trusted.extensions.open_keys.loss import show_bounds
+from discreet.trusted.noise import apply
+from discreet.trusted.session import PublicFacts
 
 SCHEMA = Schema({"city": dp.Open(), "member": dp.Boolean()})
 RELATIONS = [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=3), dp.AddRemove(unit="id", max_rows=3)]

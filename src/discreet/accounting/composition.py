@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
-from discreet.accounting.enclosure import enclose, lower_float, upper_float
 from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.parameters import Number, failure_probability, not_negative, positive, probability, whole_number
 from discreet.accounting.randomized_losses import Losses, losses_of
-from discreet.accounting.renyi import RDP, ZCDP
+from discreet.accounting.renyi.rdp import RDP, ZCDP
+from discreet.enclosure import enclose, lower_float, upper_float
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_up, rational
 

@@ -11,10 +11,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 from discreet import plain
-from discreet.accounting.enclosure import enclose, upper_float
 from discreet.accounting.guarantees import PureDP
 from discreet.accounting.parameters import failure_probability, probability
-from discreet.accounting.tradeoff import Curve, tradeoff_of
+from discreet.accounting.tradeoff.curve import Curve, tradeoff_of
+from discreet.enclosure import enclose, upper_float
 from discreet.errors import InvalidParameter
 from discreet.exact import float_down, float_up, rational, readings
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from discreet.accounting.enclosure import enclose, least_float, lower_float, normal_tail, upper_float
+from discreet.enclosure import enclose, least_float, lower_float, normal_tail, upper_float
 from discreet.exact import readings
 
 

@@ -16,11 +16,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from discreet import plain
-from discreet.accounting.enclosure import enclose, lower_float, upper_float
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, mu_for_approx, mu_for_pure, tradeoff_gdp
 from discreet.accounting.parameters import not_negative, probability, within
-from discreet.accounting.renyi import RDP, ZCDP, compose_renyi, rdp_of, zcdp_of
+from discreet.accounting.renyi.rdp import RDP, ZCDP, compose_renyi, rdp_of, zcdp_of
 from discreet.accounting.words import Explained
+from discreet.enclosure import enclose, lower_float, upper_float
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_up, rational, sqrt_up
 
@@ -207,7 +207,7 @@ def compose(*parts: Any) -> Any:
 def _compose_curves(parts: tuple[Any, ...]) -> Any:
     """Parts of which at least one is a PLD or a TradeOff."""
     from discreet.accounting.pld import PLD, approx_pld, gaussian_pld
-    from discreet.accounting.tradeoff import TradeOff
+    from discreet.accounting.tradeoff.curve import TradeOff
 
     trade_off = next((part for part in parts if isinstance(part, TradeOff)), None)
     if trade_off is not None:

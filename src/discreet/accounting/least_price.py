@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.accounting.enclosure import enclose, normal_tail
 from discreet.accounting.pld import PLD
 from discreet.accounting.pld.curve import _evaluate
 from discreet.accounting.pld.pairs import Gaussian
-from discreet.accounting.pricing import Price
+from discreet.enclosure import enclose, normal_tail
 from discreet.errors import NoTheorem
 from discreet.exact import rational, sqrt_up
+from discreet.trusted.losses.pricing import Price
 
 Floats = npt.NDArray[np.float64]
 _POINTS = 30

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from discreet.accounting.enclosure import enclose, lower_float
 from discreet.accounting.gaussian import mu_for_approx
 from discreet.accounting.parameters import Number, failure_probability, positive, whole_number
-from discreet.accounting.renyi import RDP, rdp_from
-from discreet.accounting.sampled_renyi import sampled_gaussian_renyi
+from discreet.accounting.renyi.rdp import RDP, rdp_from
+from discreet.accounting.renyi.sampled import sampled_gaussian_renyi
 from discreet.accounting.subsampling import SAMPLED_ORDERS, FixedSizeSampling, PoissonSampling, base_epsilon, checked_orders, matched_rate
+from discreet.enclosure import enclose, lower_float
 from discreet.exact import float_up, sqrt_up
 from discreet.neighbors import Neighbors
 

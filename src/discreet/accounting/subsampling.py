@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.enclosure import enclose, lower_float, upper_float
 from discreet.accounting.guarantees import DELTA_FLOOR, EPSILON_FLOOR, GDP, ApproxDP, Guarantee, PureDP
 from discreet.accounting.parameters import Number, positive, probability, whole_number
-from discreet.accounting.renyi import RDP, ZCDP, rdp_from, renyi_bound
-from discreet.accounting.renyi_curves import WHOLE_ORDERS, laplace_renyi, pure_renyi
-from discreet.accounting.sampled_renyi import drawn_general_renyi, sampled_gaussian_renyi, sampled_general_renyi, sampled_pure_renyi, sampled_symmetric_renyi
+from discreet.accounting.renyi.curves import WHOLE_ORDERS, laplace_renyi, pure_renyi
+from discreet.accounting.renyi.rdp import RDP, ZCDP, rdp_from, renyi_bound
+from discreet.accounting.renyi.sampled import drawn_general_renyi, sampled_gaussian_renyi, sampled_general_renyi, sampled_pure_renyi, sampled_symmetric_renyi
+from discreet.enclosure import enclose, lower_float, upper_float
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import float_up, rational
-from discreet.mechanisms import AdditiveNoise, LaplaceNoise
 from discreet.neighbors import AddRemove, Neighbors, Replace, require_neighbors
+from discreet.specs.mechanisms import AdditiveNoise, LaplaceNoise
 
 SAMPLED_ORDERS: tuple[Fraction, ...] = tuple(sorted({*(Fraction(n, 4) for n in range(5, 33)), *WHOLE_ORDERS}))
 LARGEST_SAMPLED_ORDER = 1 << 12
@@ -127,9 +127,9 @@ def amplify_renyi(guarantee: Guarantee | ZCDP | RDP, sampling: Sampling, neighbo
 
 def amplify_mechanism(mechanism: AdditiveNoise, sampling: Sampling, neighbors: Neighbors, *, orders: Sequence[Fraction | float] = SAMPLED_ORDERS) -> RDP:
     """The Rényi curve of additive noise on a sample; Laplace noise under Poisson sampling keeps its own curve (a symmetric pair)."""
-    from discreet.accounting.losses import gaussian_mu_squared, pure_epsilon
-    from discreet.accounting.pricing import guarantee_of
-    from discreet.mechanisms import GaussianNoise
+    from discreet.specs.mechanisms import GaussianNoise
+    from discreet.trusted.losses.losses import gaussian_mu_squared, pure_epsilon
+    from discreet.trusted.losses.pricing import guarantee_of
 
     if isinstance(sampling, PoissonSampling) and isinstance(mechanism, LaplaceNoise):
         rate, epsilon = matched_rate(sampling, neighbors), pure_epsilon(mechanism)

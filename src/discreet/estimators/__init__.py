@@ -1,8 +1,8 @@
 """Public estimators."""
 
+from discreet.asking.preview import Assumptions, Preview, preview
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
 from discreet.estimators.distributions import density, ecdf
-from discreet.estimators.forecast import Assumptions, Preview, preview
 from discreet.estimators.matrices import correlation, covariance
 from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad

@@ -2,7 +2,7 @@
 
 *Method*: one joint, exact integer statistic with exact noise; `PureDP` spends use Laplace or two-sided geometric
 noise, all others Gaussian. Intervals contain sampling and privacy error both, and nothing is clamped before them.
-*Validity* is stated by each result class in `discreet.inference.basic`. With a `key`, asking again returns the stored
+*Validity* is stated by each result class in `discreet.inference.means.basic`. With a `key`, asking again returns the stored
 answer at no cost.
 """
 
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from discreet import plain
 from discreet.accounting import Guarantee
+from discreet.asking.cells import By, Where
 from discreet.errors import InvalidParameter
 from discreet.estimators import questions
-from discreet.estimators.cells import By, Where
-from discreet.inference.basic import CountResult, HistogramResult, MeanResult, ProportionResult, SumResult, TableResult, VarianceResult
-from discreet.inference.open_keys import OpenTableResult
-from discreet.session import Session
+from discreet.inference.counts.open_keys import OpenTableResult
+from discreet.inference.means.basic import CountResult, HistogramResult, MeanResult, ProportionResult, SumResult, TableResult, VarianceResult
+from discreet.trusted.session import Session
 
 
 def _open(session: object) -> Session:

@@ -7,7 +7,7 @@
     smooth        the same; δ only for law="gaussian" or "laplace"    noise in proportion to the smooth sensitivity (B7, B8)
     ptr           the same; needs δ; may answer ⊥                     propose-test-release with the corrected distance (B9)
 
-Constants are the best that the theorems of accounting/loss_quantiles.py allow for the spend: shares of it are chosen so that normal values with a
+Constants are the best that the theorems of trusted/extensions/data_dependent/loss.py allow for the spend: shares of it are chosen so that normal values with a
 standard deviation of an eighth of the declared range would get the least expected error. That is a public choice, and the data need not be like that.
 """
 
@@ -19,20 +19,20 @@ from fractions import Fraction
 
 from discreet.accounting import ZCDP, ApproxDP, Guarantee, PureDP, bounded_range_within, pure_within, spend_box, within_spend
 from discreet.accounting.gaussian import mu_for_approx
-from discreet.accounting.loss_quantiles import cauchy_slopes, least_threshold, student_slopes
+from discreet.asking.cells import Where, cells_where
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, NoTheorem, shown
-from discreet.estimators.cells import Where, cells_where
-from discreet.estimators.noise_choice import require_spend
 from discreet.exact import decimal_text, float_up, rational
-from discreet.inference.classical_quantiles import NormalValues, expected_error
-from discreet.mechanisms import Mechanism
-from discreet.mechanisms.additive import SMALLEST_STEPS
-from discreet.mechanisms.quantiles import LARGEST_DENOMINATOR, ProposeTestRelease, QuantileChoice, SmoothNoise
-from discreet.queries import number_factor
-from discreet.queries.tallies import GridCounts
-from discreet.release import Asked, Question
+from discreet.inference.quantiles.classical_quantiles import NormalValues, expected_error
 from discreet.sensitivity import Rows
-from discreet.session import PublicFacts
+from discreet.specs.mechanisms import Mechanism
+from discreet.specs.mechanisms.additive import SMALLEST_STEPS
+from discreet.specs.mechanisms.quantiles import LARGEST_DENOMINATOR, ProposeTestRelease, QuantileChoice, SmoothNoise
+from discreet.specs.queries import number_factor
+from discreet.specs.queries.tallies import GridCounts
+from discreet.trusted.extensions.data_dependent.loss import cauchy_slopes, least_threshold, student_slopes
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import PublicFacts
 
 ASSUMED_SPREAD = Fraction(1, 8)  # of the declared range: what the default constants are best for
 DEFAULT_DEGREES = (1, 2, 3)

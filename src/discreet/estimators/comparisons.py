@@ -9,19 +9,19 @@ import numpy as np
 
 from discreet import plain
 from discreet.accounting import Guarantee
+from discreet.asking import preview as forecast
+from discreet.asking.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
 from discreet.errors import InvalidParameter, WrongColumnKind
-from discreet.estimators import forecast
 from discreet.estimators.basic import _open
-from discreet.estimators.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
 from discreet.estimators.questions import _counts
 from discreet.exact import rational
-from discreet.inference.comparisons import ComparisonResult
-from discreet.inference.table_tests import FitResult, IndependenceResult, RankResult
-from discreet.inference.test_results import TEST_RESULTS as TEST_RESULTS
-from discreet.queries import Split
-from discreet.release import Asked, Question
+from discreet.inference.results.test_results import TEST_RESULTS as TEST_RESULTS
+from discreet.inference.tables.comparisons import ComparisonResult
+from discreet.inference.tables.table_tests import FitResult, IndependenceResult, RankResult
 from discreet.schema import Boolean, Category
-from discreet.session import PublicFacts, Session
+from discreet.specs.queries import Split
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import PublicFacts, Session
 
 RANK_BINS = 8
 

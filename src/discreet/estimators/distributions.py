@@ -9,24 +9,24 @@ import numpy as np
 
 from discreet import plain
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.asking.cells import Where, bin_cells, cells_where
+from discreet.asking.noise_choice import count_noise, norm_of, require_spend
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
-from discreet.estimators.cells import Where, bin_cells, cells_where
-from discreet.estimators.noise_choice import count_noise, norm_of, require_spend
 from discreet.exact import rational
-from discreet.inference.cdf import EcdfResult
-from discreet.inference.densities import DensityResult
-from discreet.mechanisms import AdditiveNoise
+from discreet.inference.quantiles.cdf import EcdfResult
+from discreet.inference.quantiles.densities import DensityResult
 from discreet.neighbors import Neighbors
-from discreet.queries import Sum, TreeCounts, number_factor, tree_over
-from discreet.queries.trees import MOST_LEAVES, mean_prefix_variance
-from discreet.release import Asked, Question
 from discreet.schema import Integer, Real
-from discreet.session import PublicFacts, Session
-from discreet.tally import Tally
+from discreet.specs.mechanisms import AdditiveNoise
+from discreet.specs.queries import Sum, TreeCounts, number_factor, tree_over
+from discreet.specs.queries.trees import MOST_LEAVES, mean_prefix_variance
+from discreet.specs.statistics import Tally
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import PublicFacts, Session
 
 if TYPE_CHECKING:
-    from discreet.estimators.forecast import Assumptions
+    from discreet.asking.preview import Assumptions
 
 FEWEST_POINTS, MOST_POINTS = 64, 4096  # of a distribution function, where the caller does not say
 PRIVATE_ROWS_POINTS = 1024  # where the number of rows is private

@@ -12,16 +12,16 @@ from typing import Any
 
 from discreet import plain
 from discreet.accounting import Guarantee, PureDP, spend_mu_squared, symmetric_noise
+from discreet.asking.cells import Where, cells_where
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, NoTheorem, WrongColumnKind
 from discreet.estimators.basic import _open
-from discreet.estimators.cells import Where, cells_where
-from discreet.estimators.noise_choice import require_spend
-from discreet.inference.matrices import CorrelationResult, CovarianceResult
-from discreet.queries import Factor, PairMoments, count_weight
-from discreet.queries.pairs import LARGEST_COLUMNS
-from discreet.release import Asked, Question
+from discreet.inference.means.matrices import CorrelationResult, CovarianceResult
 from discreet.schema import Boolean, Category, Column, Encoding, Integer, Open
-from discreet.session import PublicFacts, Session
+from discreet.specs.queries import Factor, PairMoments, count_weight
+from discreet.specs.queries.pairs import LARGEST_COLUMNS
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import PublicFacts, Session
 
 HEIGHTS = (2047, 1023, 511, 255, 127, 63, 31)  # largest codes to try: fourth powers stay exact, and the noise within its grid
 MOST_STEPS = 1 << 50

@@ -6,23 +6,23 @@ from typing import Any
 
 from discreet import plain
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, laplace_noise, spend_mu_squared
+from discreet.asking import preview as forecast
+from discreet.asking.cells import Where, cells_where
+from discreet.asking.noise_choice import norm_of, require_spend
 from discreet.errors import WrongColumnKind
-from discreet.estimators import forecast
 from discreet.estimators.basic import _open
-from discreet.estimators.cells import Where, cells_where
 from discreet.estimators.comparisons import _different, _groups
-from discreet.estimators.noise_choice import norm_of, require_spend
 from discreet.estimators.questions import FINE_MEAN_BITS, MEAN_BITS, _moments, mean_question
 from discreet.exact import rational
-from discreet.inference.mean_tests import MeansResult, MeanTestResult, PairedResult
-from discreet.inference.results import checked_level
-from discreet.mechanisms import AdditiveNoise
-from discreet.queries import Factor, mean_design
-from discreet.queries.differences import DifferenceMoments
-from discreet.release import Asked, Question
+from discreet.inference.means.mean_tests import MeansResult, MeanTestResult, PairedResult
+from discreet.inference.results.results import checked_level
 from discreet.schema import Boolean, Integer, Real
 from discreet.sensitivity import L1, L2
-from discreet.session import PublicFacts, Session
+from discreet.specs.mechanisms import AdditiveNoise
+from discreet.specs.queries import Factor, mean_design
+from discreet.specs.queries.differences import DifferenceMoments
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import PublicFacts, Session
 
 
 @plain.door

@@ -5,16 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.accounting import ApproxDP, Guarantee, guarantee_of, thresholded_counts
+from discreet.asking.cells import By, Cells, Where, cells_by, cells_where, wanted_by
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter
-from discreet.estimators.cells import By, Cells, Where, cells_by, cells_where, wanted_by
-from discreet.estimators.noise_choice import require_spend
 from discreet.exact import decimal_text, rational
-from discreet.inference.open_keys import show_probability
-from discreet.mechanisms import ThresholdedCounts
-from discreet.queries import OpenCounts
-from discreet.release import Asked, Question, Release
+from discreet.inference.counts.open_keys import show_probability
 from discreet.schema import Open, Schema
-from discreet.session import PublicFacts
+from discreet.specs.mechanisms import ThresholdedCounts
+from discreet.specs.queries import OpenCounts
+from discreet.trusted.release import Asked, Question, Release
+from discreet.trusted.session import PublicFacts
 
 TYPICAL_SHARE = 0.05
 

@@ -9,21 +9,21 @@ from typing import Any
 
 from discreet import plain
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, guarantee_of, spend_mu_squared
+from discreet.asking import preview as forecast
+from discreet.asking.cells import Where, cells_where
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, WrongColumnKind
-from discreet.estimators import forecast
 from discreet.estimators.basic import _open
-from discreet.estimators.cells import Where, cells_where
-from discreet.estimators.noise_choice import require_spend
 from discreet.exact import rational
-from discreet.inference.part_tests import PartsResult, best_split
-from discreet.inference.test_results import TEST_RESULTS as TEST_RESULTS
-from discreet.inference.tulap import ReleasedNoise
-from discreet.mechanisms import AdditiveNoise
-from discreet.queries.parts import PartRejections
-from discreet.release import Asked, Question, Release
+from discreet.inference.counts.part_tests import PartsResult, best_split
+from discreet.inference.counts.tulap import ReleasedNoise
+from discreet.inference.results.test_results import TEST_RESULTS as TEST_RESULTS
 from discreet.schema import Open
 from discreet.sensitivity import L1, L2
-from discreet.session import PublicFacts, Session
+from discreet.specs.mechanisms import AdditiveNoise
+from discreet.specs.queries.parts import PartRejections
+from discreet.trusted.release import Asked, Question, Release
+from discreet.trusted.session import PublicFacts, Session
 
 FEWEST_ROWS_A_PART = 10
 

@@ -8,20 +8,20 @@ from typing import Any
 
 from discreet import plain
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.asking.canonical import cut_noise, with_tulap
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
-from discreet.estimators.canonical import cut_noise, with_tulap
-from discreet.estimators.noise_choice import require_spend
 from discreet.estimators.questions import proportion_question
 from discreet.exact import rational
-from discreet.inference.basic import ProportionResult
-from discreet.inference.binomial import checked_alternative
-from discreet.inference.hypothesis import HypothesisTest, checked_alpha
-from discreet.inference.power import PowerResult, ProportionPlan, checked_rows
-from discreet.inference.tulap import ReleasedNoise, checked_share, released_noise
-from discreet.release import Question
+from discreet.inference.counts.binomial import checked_alternative
+from discreet.inference.counts.tulap import ReleasedNoise, checked_share, released_noise
+from discreet.inference.means.basic import ProportionResult
+from discreet.inference.results.hypothesis import HypothesisTest, checked_alpha
+from discreet.inference.results.power import PowerResult, ProportionPlan, checked_rows
 from discreet.sensitivity import L1, L2
-from discreet.session import PublicFacts, Session
+from discreet.trusted.release import Question
+from discreet.trusted.session import PublicFacts, Session
 
 
 @plain.door
@@ -94,7 +94,7 @@ def sample_size(test: Callable[..., Any], *, spend: Guarantee, power: float = 0.
 
 
 def _planned(plan: Any, rows: int, spend: Guarantee) -> PowerResult:
-    from discreet.inference.test_power import PlannedPower
+    from discreet.inference.counts.test_power import PlannedPower
 
     return PowerResult(plan, rows, str(spend)) if isinstance(plan, ProportionPlan) else PlannedPower(plan, rows, str(spend))
 

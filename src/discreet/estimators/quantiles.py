@@ -12,22 +12,22 @@ from fractions import Fraction
 
 from discreet import plain
 from discreet.accounting import GDP, ZCDP, Guarantee, PureDP, bounded_range_within, spend_box
+from discreet.asking.cells import Where, cells_where
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
-from discreet.estimators.cells import Where, cells_where
 from discreet.estimators.classical_quantiles import METHODS, quantile_parts
 from discreet.estimators.distributions import quantile_leaves, tree_question
-from discreet.estimators.noise_choice import require_spend
 from discreet.exact import float_down, rational, sqrt_down
-from discreet.inference.quantiles import MedianResult, QuantileResult, QuantilesResult
-from discreet.mechanisms import Mechanism
-from discreet.mechanisms.in_turn import InTurn
-from discreet.mechanisms.quantile_ends import QuantileEnds
-from discreet.mechanisms.quantiles import QuantileChoice
-from discreet.mechanisms.search import CountSearch
-from discreet.queries import GridCounts, number_factor
-from discreet.release import Asked, Question
-from discreet.session import PublicFacts, Session
+from discreet.inference.quantiles.quantiles import MedianResult, QuantileResult, QuantilesResult
+from discreet.search.quantile_ends import QuantileEnds
+from discreet.specs.mechanisms import Mechanism
+from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.quantiles import QuantileChoice
+from discreet.specs.mechanisms.search import CountSearch
+from discreet.specs.queries import GridCounts, number_factor
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import PublicFacts, Session
 
 # What goes to the interval: the estimate's error grows by 1/√(1 − share), or 1/(1 − share) for a pure spend, so by 1.104 and 1.111 (docs/theory/quantile-intervals.md).
 INTERVAL_SHARE, PURE_INTERVAL_SHARE = Fraction(18, 100), Fraction(1, 10)

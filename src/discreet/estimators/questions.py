@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from discreet.accounting import Guarantee
+from discreet.asking.canonical import with_noise
+from discreet.asking.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
+from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.errors import InvalidParameter, UndeclaredColumn, WrongColumnKind
-from discreet.estimators.canonical import with_noise
-from discreet.estimators.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
-from discreet.estimators.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.estimators.open_keys import open_columns, open_table_question
-from discreet.queries import Moments, Split, Subset, Sum, mean_design, number_factor, total_design, variance_design
-from discreet.queries.moments import Design
-from discreet.release import Asked, Question
 from discreet.schema import Boolean, Category, Real
-from discreet.session import PublicFacts
+from discreet.specs.queries import Moments, Split, Subset, Sum, mean_design, number_factor, total_design, variance_design
+from discreet.specs.queries.moments import Design
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import PublicFacts
 
 MEAN_BITS = 16  # a Real column of 16 bits
 FINE_MEAN_BITS = 20  # whole numbers and Real columns of 32 bits: squares stay exact and the noise grid small

@@ -10,18 +10,18 @@ from fractions import Fraction
 
 from discreet import plain
 from discreet.accounting import Guarantee, bounded_range_within
+from discreet.asking.cells import Where, cells_where
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
-from discreet.estimators.cells import Where, cells_where
-from discreet.estimators.noise_choice import require_spend
 from discreet.estimators.quantiles import part_of, searched
-from discreet.inference.scale import IQRResult, MADResult, NormalMADResult
-from discreet.mechanisms.folded import AboutCentre
-from discreet.mechanisms.in_turn import InTurn
-from discreet.mechanisms.quantiles import QuantileChoice
-from discreet.queries import GridCounts, number_factor
-from discreet.release import Asked, Question
-from discreet.session import PublicFacts, Session
+from discreet.inference.quantiles.scale import IQRResult, MADResult, NormalMADResult
+from discreet.specs.mechanisms.folded import AboutCentre
+from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.quantiles import QuantileChoice
+from discreet.specs.queries import GridCounts, number_factor
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import PublicFacts, Session
 
 INTERVAL = Fraction(1, 2)  # of a quantile's budget goes to the ends of its interval, the rest to its estimate
 CENTRE = Fraction(1, 5)  # of the whole goes to the centre of a median absolute deviation

@@ -16,15 +16,15 @@ from typing import Any, NoReturn
 
 from discreet import plain
 from discreet.accounting import Guarantee
+from discreet.asking.cells import Where, cells_where
 from discreet.errors import InvalidParameter
 from discreet.estimators import selection_questions as build
 from discreet.estimators.basic import _open
-from discreet.estimators.cells import Where, cells_where
 from discreet.estimators.selection_questions import Candidates, Questions
-from discreet.inference.selection import ChoiceResult, ThresholdResult, TopResult
-from discreet.noisy_threshold import NoisyThreshold
-from discreet.queries import CandidateScores, Scored
-from discreet.session import Session
+from discreet.inference.counts.selection import ChoiceResult, ThresholdResult, TopResult
+from discreet.specs.queries import CandidateScores, Scored
+from discreet.trusted.noisy_threshold import NoisyThreshold
+from discreet.trusted.session import Session
 
 
 @plain.door

@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.asking.noise_choice import norm_of, require_spend
 from discreet.errors import InvalidParameter
 from discreet.estimators import proportions
 from discreet.estimators.comparisons import compare, goodness_of_fit, independence_test, rank_test
 from discreet.estimators.mean_comparisons import compare_means, mean_test, paired_test
-from discreet.estimators.noise_choice import norm_of, require_spend
 from discreet.estimators.part_tests import subsample_test
 from discreet.exact import rational
-from discreet.inference.binomial import checked_alternative
-from discreet.inference.hypothesis import checked_alpha
-from discreet.inference.part_tests import best_split, planned_power
-from discreet.inference.table_tests import fit_statistic
-from discreet.inference.tables import NoisyTables, chi_square, kruskal_wallis
-from discreet.inference.test_power import Distance, TestPlan
-from discreet.inference.tulap import ReleasedNoise, checked_share, released_noise
+from discreet.inference.counts.binomial import checked_alternative
+from discreet.inference.counts.part_tests import best_split, planned_power
+from discreet.inference.counts.test_power import Distance, TestPlan
+from discreet.inference.counts.tulap import ReleasedNoise, checked_share, released_noise
+from discreet.inference.results.hypothesis import checked_alpha
+from discreet.inference.tables.table_tests import fit_statistic
+from discreet.inference.tables.tables import NoisyTables, chi_square, kruskal_wallis
 from discreet.neighbors import Replace
-from discreet.queries import mean_design
 from discreet.sensitivity import L1, L2
+from discreet.specs.queries import mean_design
 
 
 def count_law(spend: Guarantee, moved: int = 2) -> ReleasedNoise:

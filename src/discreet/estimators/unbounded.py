@@ -3,13 +3,12 @@
 *Method*: the declared range may be absurdly wide. A part of the spend asks noisy counts of rows below places of a 32-bit grid on it (where is the
 bulk?), then of a finer grid about what was found (how far do the tails reach?); the column is encoded anew, from its original values, on the
 released range, and the rest of the spend goes to the joint moments of a mean. All releases are debited within one reservation of the spend.
-*Validity* is stated by the result classes in `discreet.inference.unbounded`. With a `key`, asking again returns the stored answers at no cost.
+*Validity* is stated by the result classes in `discreet.inference.means.unbounded`. With a `key`, asking again returns the stored answers at no cost.
 """
 
 from __future__ import annotations
 
 import math
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,24 +16,24 @@ from typing import Any
 
 from discreet import plain
 from discreet.accounting import GDP, Guarantee, PureDP, spend_mu_squared
+from discreet.asking.cells import Cells, Where, cells_where
+from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
-from discreet.estimators.cells import Cells, Where, cells_where
-from discreet.estimators.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.exact import float_down, rational, sqrt_up
-from discreet.inference.unbounded import LocationResult, TruncatedMeanResult, UnboundedMeanResult, found_by, mean_of_clipped
-from discreet.mechanisms.policies import Policy
-from discreet.mechanisms.range_policy import BulkSearch, EndsSearch
-from discreet.mechanisms.search import CountSearch
-from discreet.queries import Moments, Sum, mean_design
-from discreet.queries.keys import Between
-from discreet.queries.plans import Factor
-from discreet.queries.tallies import GridCounts
-from discreet.ranges import Bulk, Ends, Start
-from discreet.release import Asked, Question, Release
+from discreet.inference.means.unbounded import LocationResult, TruncatedMeanResult, UnboundedMeanResult, found_by, mean_of_clipped
 from discreet.schema import Encoding, Integer, Real
-from discreet.session import PublicFacts, Session
-from discreet.tails import Seen
+from discreet.search.policies import Policy
+from discreet.search.range_policy import BulkSearch, EndsSearch
+from discreet.search.ranges import Bulk, Ends, Start
+from discreet.search.tails import Seen
+from discreet.specs.mechanisms.search import CountSearch
+from discreet.specs.queries import Moments, Sum, mean_design
+from discreet.specs.queries.keys import Between
+from discreet.specs.queries.plans import Factor
+from discreet.specs.queries.tallies import GridCounts
+from discreet.trusted.release import Asked, Question, Release
+from discreet.trusted.session import PublicFacts, Session, fresh_key
 
 UNITS = 1 << 16
 SEARCH_SHARE, PURE_SEARCH_SHARE = Fraction(18, 100), Fraction(40, 100)  # of the spend, for both searches together
@@ -284,7 +283,7 @@ class Steps:
     """The steps of one procedure: released one after another out of one reservation of the whole spend.
 
     Theorem.  All steps together cost no more than the spend, and each is debited before its data is read.
-    Proof.    A debit out of a reservation is refused where it exceeds what is left of it (discreet.ledger).
+    Proof.    A debit out of a reservation is refused where it exceeds what is left of it (discreet.trusted.ledger).
     Checked.  tests/test_unbounded.py::test_the_steps_of_a_procedure_stay_within_its_spend
 
     With a key a procedure that stopped half-way goes on where it stopped: finished steps are known by their keys, and the reservation is closed
@@ -294,7 +293,7 @@ class Steps:
     def __init__(self, session: Session, spend: Guarantee, key: str | None) -> None:
         if key is not None and not (isinstance(key, str) and 1 <= len(key) <= 180):
             raise InvalidParameter("key=", "not a text of 1 to 180 characters", "the steps of a procedure are named after it", "pass for example key='income-mean-2026'")
-        self._session, self._named, self._key = session, key is not None, key if key is not None else uuid.uuid4().hex
+        self._session, self._named, self._key = session, key is not None, key if key is not None else fresh_key()
         self._reservation = session.reserve(spend, key=f"{self._key}/all")
 
     def __enter__(self) -> Step:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.local import (
+from discreet.specs.mechanisms.local import (
     GaussianResponse,
     HadamardResponse,
     LaplaceResponse,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidParameter
-from discreet.inference.laws import Array
-from discreet.mechanisms.gradient_requests import CLIP_UNITS, FORMAT, VERSION, GradientRequest
+from discreet.inference.results.laws import Array
+from discreet.specs.mechanisms.gradient_requests import CLIP_UNITS, FORMAT, VERSION, GradientRequest
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidParameter, NoTheorem
-from discreet.inference.hypothesis import HypothesisTest
-from discreet.inference.results import checked_level
-from discreet.inference.summary import Summary, number_text
+from discreet.inference.results.hypothesis import HypothesisTest
+from discreet.inference.results.results import checked_level
+from discreet.inference.results.summary import Summary, number_text
 from discreet.local.binomials import LinkedCounts
 from discreet.local.results import RESULT_FORMAT, checked_alternative
 from discreet.local.shares import LocalShares, normal_p_values, statistics_of

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
-from discreet.inference.hypothesis import HypothesisTest
-from discreet.inference.laws import Noise, allow_for_noisy_variance, half_width, student_factor
-from discreet.inference.results import Quantity
+from discreet.inference.results.hypothesis import HypothesisTest
+from discreet.inference.results.laws import Noise, allow_for_noisy_variance, half_width, student_factor
+from discreet.inference.results.results import Quantity
 from discreet.local.binomials import LinkedCounts
 from discreet.local.results import LocalResult, checked_alternative
-from discreet.mechanisms.local import LaplaceResponse, OneBitResponse
 from discreet.schema import Boolean
+from discreet.specs.mechanisms.local import LaplaceResponse, OneBitResponse
 
 Array = npt.NDArray[np.float64]
 _FEW = 2  # reports below which the sampling variance cannot be seen, and its greatest value is taken

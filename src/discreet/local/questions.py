@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from discreet.accounting.guarantees import Guarantee
-from discreet.accounting.pricing import guarantee_of
 from discreet.errors import DiscreetError, InvalidParameter, NoTheorem
 from discreet.local.collected import Collected, collect, collected_from_dict
 from discreet.local.differences import Difference, difference
 from discreet.local.means import LocalMean
 from discreet.local.results import RESULT_FORMAT, LocalResult
 from discreet.local.shares import LocalShares
-from discreet.mechanisms.local import GaussianResponse, LaplaceResponse, LocalSpec, OneBitResponse, checked_spec
+from discreet.specs.mechanisms.local import GaussianResponse, LaplaceResponse, LocalSpec, OneBitResponse, checked_spec
+from discreet.trusted.losses.pricing import guarantee_of
 
 _MEASURED = (OneBitResponse, LaplaceResponse, GaussianResponse)
 

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.accounting.guarantees import Guarantee
-from discreet.accounting.pricing import guarantee_of
 from discreet.errors import InvalidParameter
-from discreet.inference.results import Quantity, _frame, checked_level, checked_target
-from discreet.inference.summary import SHOWN_CELLS, Summary, number_text
+from discreet.inference.results.results import Quantity, _frame, checked_level, checked_target
+from discreet.inference.results.summary import SHOWN_CELLS, Summary, number_text
 from discreet.local.collected import Collected
+from discreet.trusted.losses.pricing import guarantee_of
 
 Array = npt.NDArray[np.float64]
 RESULT_FORMAT = "local result/1"
@@ -107,7 +107,7 @@ class LocalResult:
 
     def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
         """A matplotlib figure of the estimates with their intervals; saved if a path is given."""
-        from discreet.local.pictures import plot_local
+        from discreet.plots.local import plot_local
 
         return plot_local(self, level, path=path)
 

@@ -13,14 +13,14 @@ from scipy.special import chdtrc, ndtr, ndtri
 
 from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.exact import rational
-from discreet.inference.hypothesis import HypothesisTest
-from discreet.inference.results import Quantity
+from discreet.inference.results.hypothesis import HypothesisTest
+from discreet.inference.results.results import Quantity
 from discreet.local.binomials import LinkedCounts
 from discreet.local.collected import Collected
 from discreet.local.results import FitTest, LocalResult, checked_alternative
 from discreet.local.transform import on_simplex, walsh_hadamard
-from discreet.mechanisms.local import HadamardResponse, UnaryResponse
 from discreet.schema import Boolean
+from discreet.specs.mechanisms.local import HadamardResponse, UnaryResponse
 
 Array = npt.NDArray[np.float64]
 

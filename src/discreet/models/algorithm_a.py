@@ -9,7 +9,7 @@
 
 Theorem.  All releases together satisfy the spend. *Proof.*  Each is a release of `Session.release` at its share of μ², and the shares sum to at most 1;
 every metric, point and scale is computed from earlier releases and public facts alone, and each query's sensitivity holds for every metric and
-point (queries/model.py), so the Gaussian composition is adaptive (docs/theory/ledger.md).
+point (specs/estimating/model.py), so the Gaussian composition is adaptive (docs/theory/ledger.md).
 Checked.  tests/models/test_algorithm_a.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
 """
 
@@ -24,21 +24,21 @@ import numpy as np
 
 from discreet.accounting import GDP, gaussian_noise, symmetric_noise
 from discreet.exact import float_up, sqrt_up
-from discreet.inference import regression_decode as decode
-from discreet.inference.laws import Array
-from discreet.inference.regression_curvature import shrunk
-from discreet.inference.regression_metric import MetricState, after_round, first_state, inverse_root, start_from
+from discreet.inference.regression import decode as decode
+from discreet.inference.regression.curvature import shrunk
+from discreet.inference.regression.metric import MetricState, after_round, first_state, inverse_root, start_from
+from discreet.inference.results.laws import Array
 from discreet.models.points import metric_on_grid, point_at, response_column, response_text
 from discreet.models.rules import Rules
 from discreet.models.scales import scale_elasticity, second_moment, shifted_start
 from discreet.models.starts import LARGEST_SPREAD, NOISY_SPREAD, flat_start, slopes_from
-from discreet.queries import Sum
-from discreet.queries.families import PSI, Family, psi_bound
-from discreet.queries.model import Metric, Model, Point, WeightedGradient, WeightedGram
-from discreet.queries.pieces import LevelPiece
-from discreet.release import Asked, Question, Release
 from discreet.sensitivity import L2
-from discreet.session import Session
+from discreet.specs.estimating.families import PSI, Family, psi_bound
+from discreet.specs.estimating.model import Metric, Model, Point, WeightedGradient, WeightedGram
+from discreet.specs.estimating.pieces import LevelPiece
+from discreet.specs.queries import Sum
+from discreet.trusted.release import Asked, Question, Release
+from discreet.trusted.session import Session
 
 START_SCALE = 1.3  # times the scale that the metric implies
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-16, 4.0  # of σ, in half-ranges of the response

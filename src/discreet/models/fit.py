@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 
 from discreet.accounting import Guarantee
-from discreet.inference.regression import RegressionResult
-from discreet.inference.regression_facts import FitFacts
+from discreet.inference.regression.facts import FitFacts
+from discreet.inference.regression.fit import RegressionResult
 from discreet.models.algorithm_a import MEAN_TRUST, TRUST, Steps, augmented, least_moments, run
 from discreet.models.procedure import Procedure, budget_of, constant, estimator_of, family_of, mean_response, require_response, rows_of, score_share
 from discreet.models.rules import LEAST_SQUARES_NOISE, LEVERAGE_NOISE, Rules, gradient_room, noise_index, room_for, rules_for
 from discreet.models.starts import flat_start
-from discreet.queries.families import PSI, Family, Logistic, Poisson, slope_bound
-from discreet.queries.model import Model
-from discreet.queries.tabulated import TabulatedMean
-from discreet.session import Session
+from discreet.specs.estimating.families import PSI, Family, Logistic, Poisson, slope_bound
+from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.tabulated import TabulatedMean
+from discreet.trusted.session import Session
 
 
 def fit_regression(session: Session, model: Model, family: str | Family, *, spend: Guarantee, key: str | None = None, where: str = "") -> RegressionResult:
     """A regression of the model's response on its columns, with private inference.
 
     `family` is "robust" (Huber's ψ, c by the noise index), "ols" (Huber's ψ with c from 4 to 6), "logistic", "poisson", or a family of
-    discreet.queries.families. `spend` is GDP, zCDP or (ε, δ). With a `key`, asking again returns the stored answers, and a fit that was
+    discreet.specs.estimating.families. `spend` is GDP, zCDP or (ε, δ). With a `key`, asking again returns the stored answers, and a fit that was
     interrupted goes on where it stopped. `where` says the model's filter in words.
     """
     procedure = Procedure(session, model, estimator_of(family), spend, key, where)

@@ -14,15 +14,15 @@ import numpy as np
 from scipy.special import ndtr
 
 from discreet.accounting import Guarantee, guarantee_of, price_of_spend
+from discreet.asking.cells import Where
+from discreet.asking.preview import Assumptions, Forecast, Preview, forecast_summary, register_procedure
 from discreet.errors import InvalidParameter
-from discreet.estimators.cells import Where
-from discreet.estimators.forecast import Assumptions, Forecast, Preview, forecast_summary, register_procedure
-from discreet.inference.laws import Array
-from discreet.inference.lectures import LectureResult
-from discreet.inference.moments_fit import MomentsResult
-from discreet.inference.regression import RegressionResult
-from discreet.inference.residuals import ResidualsResult
-from discreet.inference.summary import Summary
+from discreet.inference.regression.fit import RegressionResult
+from discreet.inference.regression.lectures import LectureResult
+from discreet.inference.regression.moments_fit import MomentsResult
+from discreet.inference.regression.residuals import ResidualsResult
+from discreet.inference.results.laws import Array
+from discreet.inference.results.summary import Summary
 from discreet.models.fit import ask_fit
 from discreet.models.imagined import Imagined
 from discreet.models.lectures import ask_lecture, lecture_budget
@@ -32,10 +32,10 @@ from discreet.models.procedure import Procedure, budget_of, estimator_of, family
 from discreet.models.regression import huber_of, logistic, model_of, ols, poisson, robust
 from discreet.models.residuals import residuals, residuals_question
 from discreet.models.solvers import Solver, chosen_solver
-from discreet.queries.families import Family
-from discreet.queries.model import Model
-from discreet.release import Release
-from discreet.session import PublicFacts, Session
+from discreet.specs.estimating.families import Family
+from discreet.specs.estimating.model import Model
+from discreet.trusted.release import Release
+from discreet.trusted.session import PublicFacts, Session
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,18 +15,18 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from discreet.accounting import guarantee_of
+from discreet.asking.preview import Assumptions
 from discreet.errors import InvalidParameter
-from discreet.estimators.forecast import Assumptions
-from discreet.inference.laws import Array
-from discreet.inference.regression_curvature import normal_draws
-from discreet.mechanisms.sgd import NoisySGD
-from discreet.queries import Sum
-from discreet.queries.families import PSI_BITS, Family, Poisson, clipped_rest, psi_bound, slope_bound
-from discreet.queries.model import LEAN_BITS, WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram
-from discreet.queries.pieces import RESPONSE_BITS, LevelPiece, NumberPiece, Piece, model_matrix
-from discreet.queries.tabulated import TabulatedMean
-from discreet.release import Question, Release
-from discreet.session import PublicFacts
+from discreet.inference.regression.curvature import normal_draws
+from discreet.inference.results.laws import Array
+from discreet.specs.estimating.families import PSI_BITS, Family, Poisson, clipped_rest, psi_bound, slope_bound
+from discreet.specs.estimating.model import LEAN_BITS, WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram
+from discreet.specs.estimating.pieces import RESPONSE_BITS, LevelPiece, NumberPiece, Piece, model_matrix
+from discreet.specs.estimating.tabulated import TabulatedMean
+from discreet.specs.mechanisms.sgd import NoisySGD
+from discreet.specs.queries import Sum
+from discreet.trusted.release import Question, Release
+from discreet.trusted.session import PublicFacts
 
 IMAGINED = 4000  # rows
 RESIDUAL_SHARE = 1 / 8  # of the response's range: the residuals' standard deviation, unless assumed
@@ -78,7 +78,7 @@ class Imagined:
         return query.assemble(np.array([[round(value) for value in row] for row in sums], dtype=object))
 
     def _descent(self, query: Any, mechanism: NoisySGD) -> list[int]:
-        """The shown iterates and the mean of the last ones, were every sum the expected one of a batch (mechanisms/sgd.py)."""
+        """The shown iterates and the mean of the last ones, were every sum the expected one of a batch (specs/mechanisms/sgd.py)."""
         matrix, weight, response = self._drawn(query.model, query.metric)
         batch = mechanism.size if mechanism.gap is None else self.rows * -math.expm1(-1 / float(mechanism.gap))
         beta, path = np.array(mechanism.start, dtype=np.float64), []

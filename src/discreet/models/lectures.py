@@ -20,12 +20,11 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting import Guarantee, spend_box
-from discreet.accounting.loss_sgd import LARGEST_MULTIPLIER, too_many_steps
 from discreet.errors import InvalidParameter
-from discreet.inference import regression_decode as decode
-from discreet.inference.laws import Array
-from discreet.inference.lectures import LectureFacts, LectureResult
-from discreet.inference.regression_curvature import floored
+from discreet.inference.regression import decode as decode
+from discreet.inference.regression.curvature import floored
+from discreet.inference.regression.lectures import LectureFacts, LectureResult
+from discreet.inference.results.laws import Array
 from discreet.models.algorithm_a import Descent, Steps
 from discreet.models.points import point_at
 from discreet.models.procedure import LEDGER_GRAIN, Procedure, budget_of, constant, estimator_of, family_of, mean_response, require_response, rows_of
@@ -35,11 +34,12 @@ from discreet.models.sgd import needed_delta, run_sgd
 from discreet.models.solvers import SGD, GradientDescent, Newton, Solver, plain_radius
 from discreet.models.starts import flat_start
 from discreet.neighbors import Replace
-from discreet.queries.batches import plain_metric
-from discreet.queries.families import PSI_BITS, Family, psi_bound, slope_bound
-from discreet.queries.model import Metric, Model, WeightedGradient, WeightedGram
-from discreet.release import Release
-from discreet.session import Session
+from discreet.specs.estimating.batches import plain_metric
+from discreet.specs.estimating.families import PSI_BITS, Family, psi_bound, slope_bound
+from discreet.specs.estimating.model import Metric, Model, WeightedGradient, WeightedGram
+from discreet.trusted.extensions.sgd.loss import LARGEST_MULTIPLIER, too_many_steps
+from discreet.trusted.release import Release
+from discreet.trusted.session import Session
 
 CURVATURE_SHARE, SCORES_SHARE = Fraction(1, 10), Fraction(1, 10)
 START_SCALE = 0.5  # σ at the start, in half-ranges of the response

@@ -14,19 +14,19 @@ from collections.abc import Callable
 
 from discreet import plain
 from discreet.accounting import Guarantee
-from discreet.design import design_of
+from discreet.asking.cells import Where, cells_where
+from discreet.asking.formula import design_of
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
-from discreet.estimators.cells import Where, cells_where
 from discreet.exact import rational
-from discreet.inference.regression import RegressionResult
+from discreet.inference.regression.fit import RegressionResult
 from discreet.models.fit import fit_regression
 from discreet.models.lectures import fit_lecture
 from discreet.models.scales import require_scale
 from discreet.models.solvers import Solver, chosen_solver
-from discreet.queries.model import Model
-from discreet.queries.tabulated import KNOTS, LARGEST_REACH, VALUE_BITS, TabulatedMean, TabulatedResidual
 from discreet.schema import Integer, Schema
+from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.tabulated import KNOTS, LARGEST_REACH, VALUE_BITS, TabulatedMean, TabulatedResidual
 
 RESIDUAL_REACH, MEAN_REACH = 4, 8  # units of the argument to both sides, unless told
 Function = Callable[[float], float]

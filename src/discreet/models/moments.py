@@ -4,7 +4,7 @@ Exact least squares where the noise allows it: nothing is clipped and no row is 
 needs far fewer rows: at n = 4000, p = 4, μ = 1 its intervals are 1.1 times as wide as without privacy, these 3.6 times.
 
 Theorem.  The release satisfies the spend. *Proof.*  It is a `WeightedGram` in the metric I with radius R: √2·R² bounds what one row exchanged moves
-(queries/model.py); the public R is so large that every weight is 1 for rows in the box, which is where all rows are.
+(specs/estimating/model.py); the public R is so large that every weight is 1 for rows in the box, which is where all rows are.
 Checked.  tests/models/test_moments_fit.py::test_every_weight_is_one
 """
 
@@ -18,15 +18,15 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting import Guarantee
-from discreet.inference.moments_fit import MomentsResult
-from discreet.inference.regression_facts import FitFacts
+from discreet.inference.regression.facts import FitFacts
+from discreet.inference.regression.moments_fit import MomentsResult
 from discreet.models.algorithm_a import Steps, augmented
 from discreet.models.points import metric_on_grid
 from discreet.models.procedure import Procedure, budget_of, require_response, rows_of
 from discreet.models.rules import COUNT_SHARE, noise_index
-from discreet.queries.model import Model, WeightedGram
-from discreet.queries.pieces import LevelPiece, ModelColumn, NumberPiece
-from discreet.session import Session
+from discreet.specs.estimating.model import Model, WeightedGram
+from discreet.specs.estimating.pieces import LevelPiece, ModelColumn, NumberPiece
+from discreet.trusted.session import Session
 
 MARGIN = 1 + 2.0**-10  # rounding of columns to their grid, and of norms, must not cost weight
 

@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from discreet.inference.laws import Array
-from discreet.queries.families import GRID, Family
-from discreet.queries.model import Metric, Model, Point, metric_of
-from discreet.queries.pieces import RESPONSE_BITS, UNIT_BITS, ModelColumn, NumberPiece
-from discreet.queries.plans import Factor
+from discreet.inference.results.laws import Array
 from discreet.schema import Category, Encoding, Schema, level_text
+from discreet.specs.estimating.families import GRID, Family
+from discreet.specs.estimating.model import Metric, Model, Point, metric_of
+from discreet.specs.estimating.pieces import RESPONSE_BITS, UNIT_BITS, ModelColumn, NumberPiece
+from discreet.specs.queries.plans import Factor
 
 POINT_BITS = 50  # Σ|x·β| and the response stay below 2**50
 LARGEST_BETA = 4096.0  # Σ|β|, in half-ranges of the response or on the link's scale

@@ -6,7 +6,6 @@ Algorithm A (fit.py), the lectures' solvers (lectures.py), second moments (momen
 from __future__ import annotations
 
 import math
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,21 +14,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 from discreet.accounting import Guarantee, PureDP, spend_mu_squared
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, NoTheorem, shown
-from discreet.estimators.noise_choice import require_spend
-from discreet.inference import regression_decode as decode
-from discreet.inference.laws import Array
+from discreet.inference.regression import decode as decode
+from discreet.inference.results.laws import Array
 from discreet.models.algorithm_a import Steps
 from discreet.models.points import metric_on_grid, point_at
 from discreet.models.rules import COUNT_SHARE, MEAN_SHARE, least_squares_cut, tuning
 from discreet.models.scales import second_moment
-from discreet.queries import Sum, may_leave_out
-from discreet.queries.families import PSI, Family, Huber, Logistic, Poisson, psi_bound
-from discreet.queries.model import Model, WeightedGradient
-from discreet.queries.pieces import ModelColumn
-from discreet.queries.tabulated import TabulatedMean, TabulatedResidual
-from discreet.release import Release
-from discreet.session import Session
+from discreet.specs.estimating.families import PSI, Family, Huber, Logistic, Poisson, psi_bound
+from discreet.specs.estimating.model import Model, WeightedGradient
+from discreet.specs.estimating.pieces import ModelColumn
+from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
+from discreet.specs.queries import Sum, may_leave_out
+from discreet.trusted.release import Release
+from discreet.trusted.session import Session, fresh_key
 
 ESTIMATORS = ("robust", "ols", "logistic", "poisson")
 LEAST_MEAN = 0.005  # of a count or yes/no response, where a fit starts
@@ -56,7 +55,7 @@ class Procedure:
 
         With a key, a procedure that was interrupted keeps what was set aside, so that asking again goes on where it stopped.
         """
-        name = uuid.uuid4().hex if self.key is None else checked_key(self.key)
+        name = fresh_key() if self.key is None else checked_key(self.key)
         reservation = self.session.reserve(self.spend, delta=delta, key=name)
         steps = self.steps(self.session, mu_squared, reservation, name)
         try:

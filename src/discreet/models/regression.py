@@ -1,6 +1,6 @@
 """Regressions by formula: ``dp.ols(session, "income ~ age + region", spend=dp.GDP(0.5))``.
 
-Columns, levels and knots come from the schema and the formula alone (discreet.design). One spend pays for coefficients, standard errors and
+Columns, levels and knots come from the schema and the formula alone (discreet.asking.formula). One spend pays for coefficients, standard errors and
 intervals; all of a fit's releases are in the ledger. *Validity* is stated by `RegressionResult`.
 
 ``solver=None`` is Algorithm A; "gradient", "newton", "damped newton" and "sgd" (or `dp.GradientDescent`, `dp.Newton`, `dp.SGD`) are the lectures' solvers.
@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from discreet import plain
 from discreet.accounting import Guarantee
-from discreet.design import Design, design_of
+from discreet.asking.cells import Where, cells_where
+from discreet.asking.formula import Design, design_of
 from discreet.errors import InvalidParameter, shown
-from discreet.estimators.cells import Where, cells_where
-from discreet.inference.regression import RegressionResult
+from discreet.inference.regression.fit import RegressionResult
 from discreet.models.fit import fit_regression
 from discreet.models.lectures import fit_lecture
 from discreet.models.moments import fit_moments
 from discreet.models.solvers import Solver, chosen_solver
-from discreet.queries.families import Huber
-from discreet.queries.model import Model
 from discreet.schema import Integer, Schema
-from discreet.session import Session
+from discreet.specs.estimating.families import Huber
+from discreet.specs.estimating.model import Model
+from discreet.trusted.session import Session
 
 
 @plain.door
@@ -56,7 +56,7 @@ def poisson(session: Session, formula: str, *, spend: Guarantee, where: Where | 
     """Poisson regression of a count declared as ``dp.Integer(0, most)``: log of the mean is linear in the columns.
 
     Method.    Σ w·(clip((y − m)/√m, ±2.5) − a(m))·x = 0 with m = e^η (at most `most`) and a(m) the mean of the clipped part under Poisson(m): residuals
-               are standardised, so that one record adds about 2.5 at most whatever `most` is (`discreet.queries.families.Poisson`).
+               are standardised, so that one record adds about 2.5 at most whatever `most` is (`discreet.specs.estimating.families.Poisson`).
     Validity.  Coefficients are those of the model where counts are Poisson given the columns; counts above `most` count as `most`. Standard errors are
                a sandwich and allow for more spread, the centring a(m) does not: under overdispersion more is clipped above than it expects. With a
                variance of 1.5 times the mean (mean 2.7, slope 0.5) the intercept comes out 0.02 low, with twice the mean 0.05 low and the slope 4 % off,

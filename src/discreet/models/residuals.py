@@ -12,21 +12,21 @@ import numpy as np
 
 from discreet import plain
 from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
-from discreet.estimators.noise_choice import require_spend
 from discreet.exact import rational
-from discreet.inference import regression_decode as decode
-from discreet.inference.moments_fit import MomentsResult
-from discreet.inference.regression import RegressionResult
-from discreet.inference.residuals import ResidualsResult
+from discreet.inference.regression import decode as decode
+from discreet.inference.regression.fit import RegressionResult
+from discreet.inference.regression.moments_fit import MomentsResult
+from discreet.inference.regression.residuals import ResidualsResult
 from discreet.models.points import point_at
-from discreet.queries import may_leave_out
-from discreet.queries.families import GRID, Huber
-from discreet.queries.model import Model
-from discreet.queries.residuals import MOST_BINS, ResidualCounts
-from discreet.release import Asked, Question
-from discreet.session import PublicFacts, Session
+from discreet.specs.estimating.families import GRID, Huber
+from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.residuals import MOST_BINS, ResidualCounts
+from discreet.specs.queries import may_leave_out
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import PublicFacts, Session
 
 REACH = 4  # scales to both sides that are cut into bins, unless edges are given
 

@@ -8,10 +8,10 @@ import math
 import numpy as np
 
 from discreet.errors import InvalidParameter
-from discreet.inference.laws import Array
-from discreet.queries.families import GRID, PSI, Family, Huber, SmoothHuber
-from discreet.queries.model import Model
-from discreet.queries.tabulated import TabulatedResidual
+from discreet.inference.results.laws import Array
+from discreet.specs.estimating.families import GRID, PSI, Family, Huber, SmoothHuber
+from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.tabulated import TabulatedResidual
 
 LEAST_RESPONSE = 0.25  # of d log E[ψ²(Z/s)] / d log(1/s) at s = 1: below it the scale would be lost in noise
 _NODES = np.linspace(-9.0, 9.0, 4001)

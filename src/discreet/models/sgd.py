@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.accounting import GDP, ApproxDP, Guarantee
-from discreet.accounting.loss_sgd import poisson_rate, sgd_multiplier
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import float_up, rational, sqrt_up
-from discreet.mechanisms.sgd import NoisySGD
 from discreet.models.algorithm_a import Descent
 from discreet.models.points import response_text
 from discreet.models.solvers import SGD
 from discreet.neighbors import Replace
-from discreet.queries.batches import BETA_BITS, ETA_BITS, LARGEST_BETA, SUM_BITS, SampledGradients
-from discreet.queries.families import GRID
-from discreet.queries.model import Point
-from discreet.queries.pieces import RESPONSE_BITS
-from discreet.release import Asked, Question
-from discreet.session import Session
+from discreet.specs.estimating.batches import BETA_BITS, ETA_BITS, LARGEST_BETA, SUM_BITS, SampledGradients
+from discreet.specs.estimating.families import GRID
+from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.pieces import RESPONSE_BITS
+from discreet.specs.mechanisms.sgd import NoisySGD
+from discreet.trusted.extensions.sgd.loss import poisson_rate, sgd_multiplier
+from discreet.trusted.release import Asked, Question
+from discreet.trusted.session import Session
 
 if TYPE_CHECKING:
     from discreet.models.lectures import LectureSteps

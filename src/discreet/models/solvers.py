@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from discreet import plain
 from discreet.errors import InvalidParameter, shown
-from discreet.queries.model import Model
-from discreet.queries.pieces import LevelPiece
+from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.pieces import LevelPiece
 
 LARGEST_STEPS = 2000
 LARGEST_SGD_STEPS = 200_000

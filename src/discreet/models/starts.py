@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.inference.laws import Array
-from discreet.inference.regression_decode import Reading
-from discreet.queries.families import GAIN_BITS, GRID, PSI, Family, slope_bound
+from discreet.inference.regression.decode import Reading
+from discreet.inference.results.laws import Array
+from discreet.specs.estimating.families import GAIN_BITS, GRID, PSI, Family, slope_bound
 
 LARGEST_SPREAD, NOISY_SPREAD = 8.0, 5.0  # of η, in its own units: beyond, outcomes are all but separated, or a start would be far out in noise
 LEAST_LEVEL = 0.01  # of the largest slope: the least curvature that the first steps are taken with

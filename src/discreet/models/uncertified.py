@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.errors import InvalidParameter, NoTheorem
-from discreet.inference.laws import Array
+from discreet.inference.results.laws import Array
 
 LARGEST_ROUNDS = 500
 

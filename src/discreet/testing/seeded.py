@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from discreet.noise.source import Words, counter_mode, keystream, take_bits
+from discreet.trusted.noise.source import Words, counter_mode, keystream, take_bits
 
 
 class SeededSource:

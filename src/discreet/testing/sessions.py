@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from discreet.accounting import Guarantee
-from discreet.ledger import Ledger
-from discreet.session import Dataset, Session
 from discreet.testing.seeded import SeededSource
+from discreet.trusted.ledger import Ledger
+from discreet.trusted.session import Dataset, Session
 
 
 def seeded_session(dataset: Dataset, budget: Guarantee | Ledger, seed: int | str) -> Session:

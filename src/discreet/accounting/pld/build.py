@@ -10,8 +10,8 @@ from discreet.accounting.pld.curve import PLD
 from discreet.accounting.pld.pairs import Atoms, BoundedRange, Gaussian, Laplace, Sampled, Scheme, approx_atoms, geometric_atoms, randomized_response_atoms
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_up, rational, sqrt_up
-from discreet.mechanisms import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
 from discreet.sensitivity import L1, L2
+from discreet.specs.mechanisms import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
 
 _WHY = "the privacy loss is computed from it"
 _LARGEST_SHIFT = 1 << 16

@@ -137,13 +137,13 @@ class PLD(Explained):
 
     def covers(self, other: Any) -> bool:
         """Whether everything that satisfies `other` satisfies what is certified here (the certified trade-off curve)."""
-        from discreet.accounting.tradeoff import tradeoff_of
+        from discreet.accounting.tradeoff.curve import tradeoff_of
 
         return tradeoff_of(self, points=97).covers(other)
 
     def group(self, size: int) -> Any:
         """The guarantee for groups of `size`, as a trade-off function (reference.md A3)."""
-        from discreet.accounting.tradeoff import tradeoff_of
+        from discreet.accounting.tradeoff.curve import tradeoff_of
 
         return tradeoff_of(self, points=97).group(size)
 

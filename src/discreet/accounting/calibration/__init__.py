@@ -1,0 +1,1 @@
+"""From a spend to noise: the least that keeps the promise."""

@@ -1,0 +1,1 @@
+"""Rényi differential privacy and zCDP: curves, conversions, subsampling."""

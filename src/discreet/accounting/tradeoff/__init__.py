@@ -1,0 +1,1 @@
+"""Trade-off curves (f-DP), piece by piece."""

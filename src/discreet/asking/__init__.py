@@ -1,0 +1,4 @@
+"""What all procedures share.
+
+Cells and filters, formulas, choices of noise, previews, reading results again.
+"""

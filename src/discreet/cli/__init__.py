@@ -1,0 +1,1 @@
+"""The command line: a thin mirror of the public functions."""

@@ -1,7 +1,0 @@
-"""Access to data: each engine turns a plan into exact integers, bit for bit the same as every other engine."""
-
-from discreet.engines.engine import Engine, carry_out
-from discreet.engines.files import FileEngine
-from discreet.engines.memory import MemoryEngine, memory_engine_from_arrays, memory_engine_from_frame
-
-__all__ = ["Engine", "FileEngine", "MemoryEngine", "carry_out", "memory_engine_from_arrays", "memory_engine_from_frame"]

@@ -1,0 +1,1 @@
+"""What a question would give, for procedures whose forecast is their own."""

@@ -1,0 +1,58 @@
+"""What a selection would give, before anything is spent: how far a chosen score can be behind the best, from public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.accounting import guarantee_of
+from discreet.inference.counts.selection import SELECTION_RESULTS, ThresholdResult, watched_gap
+from discreet.inference.results.results import checked_level
+from discreet.inference.results.summary import Summary
+from discreet.specs.mechanisms.selection import AboveThreshold
+from discreet.trusted.release import Question, Release
+from discreet.trusted.session import Session
+
+WATCHED = (1, 10, 100, 1000)  # questions to a watch
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionPreview:
+    """A forecast of a selection: free, and made without data."""
+
+    question: Question
+    gaps: tuple[tuple[str, float], ...]
+    unit: str
+    price: str
+    how_many: int
+    level: float
+
+    @property
+    def score_gap(self) -> float:
+        """The bound on how far the chosen score is behind the best, or a count on the wrong side of the threshold; in rows, or units of the column."""
+        return self.gaps[0][1]
+
+    def summary(self) -> Summary:
+        asked, mechanism = self.question.asked, self.question.mechanism
+        what = "on the wrong side of the threshold by at most" if isinstance(mechanism, AboveThreshold) else "behind the best by at most"
+        rows = tuple((label, f"{gap:.6g}", self.unit) for label, gap in self.gaps)
+        return Summary(f"Preview of {asked.estimator}" + (f" of {asked.column}" if asked.column else ""), ("", f"{what} ({100 * self.level:g}%)", "unit"), rows, (
+            f"Method: {mechanism.kind}, {guarantee_of(mechanism)}. Price: {self.price}. About {self.how_many} like this fit in what is left.",
+            "It holds for every data set. Nothing was spent and no data was read."))
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+
+def selection_preview(session: Session, question: Question, level: float) -> SelectionPreview:
+    """The forecast of a question of selection_questions."""
+    public, price = session.public, session.price(question)
+    release = Release(question.asked, question.query, question.mechanism, (0,), public.neighbors, question.spend, guarantee_of(question.mechanism), public.count, "preview", 0, "")
+    kind = SELECTION_RESULTS.get(question.asked.estimator, ThresholdResult)
+    if question.asked.estimator == "watch":
+        gaps = tuple((f"{count} questions" if count > 1 else "1 question", watched_gap(release, count, level)) for count in WATCHED)
+    else:
+        gaps = ((f"{question.query.size} candidates", kind(release).score_gap(level)),)
+    return SelectionPreview(question, gaps, kind(release).unit, str(price), session.ledger.how_many(price), checked_level(level))

@@ -1,0 +1,85 @@
+"""Intervals for shares (proportions, histogram cells) from noisy counts (reference.md M1, M2).
+
+For a candidate share p, T(p) = X − p·N has mean 0 and variance N·p(1−p) + Var(noise), evaluated at p itself
+(a score interval), so the interval is right for rare cells and never clamps the noisy count first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.inference.results.laws import Array, Noise, half_width
+
+
+@dataclass(frozen=True)
+class ShareStatistics:
+    """Noisy counts X by cell and the number N they are shares of.
+
+    `others` is the noise of N − X: 0 where N is public, else the noise of the sum of all other cells.
+    """
+
+    count: Array
+    total: Array
+    noise: Noise
+    others: Noise
+    cluster: int = 1
+    public_total: bool = True
+
+    @property
+    def rows(self) -> Array:
+        return np.asarray(np.maximum(self.total, 1.0))
+
+    @property
+    def share(self) -> Array:
+        """X/N, unclamped."""
+        return np.asarray(self.count / self.rows)
+
+    def noise_at(self, p: Array) -> Noise:
+        """Noise of T(p): (1−p)·noise of X − p·noise of the others; of X alone where N is public."""
+        if self.public_total:
+            return Noise(self.noise.variance + 0.0 * p, self.noise.fourth + 0.0 * p)
+        return self.noise.scaled(1 - p) + self.others.scaled(p)
+
+    def sampling_variance(self, p: Array) -> Array:
+        return np.asarray(self.cluster * self.rows * p * (1 - p))
+
+
+def share_interval(statistics: ShareStatistics, level: float, *, target: str = "population") -> tuple[Array, Array]:
+    """The interval for the share, within [0, 1]."""
+    low, high = _endpoint(statistics, level, -1, target), _endpoint(statistics, level, +1, target)
+    # a count below 0 (above N) still allows every share that a count of 0 (of N) allows
+    empty = ShareStatistics(0.0 * statistics.count, statistics.total, statistics.noise, statistics.others, statistics.cluster, statistics.public_total)
+    full = ShareStatistics(statistics.rows, statistics.total, statistics.noise, statistics.others, statistics.cluster, statistics.public_total)
+    high = np.where(statistics.count < 0, np.maximum(high, _endpoint(empty, level, +1, target)), high)
+    low = np.where(statistics.count > statistics.rows, np.minimum(low, _endpoint(full, level, -1, target)), low)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def _endpoint(statistics: ShareStatistics, level: float, side: int, target: str) -> Array:
+    """The end of {p : |X − pN| ≤ half-width at p} on one side, by bisection on the monotone excess."""
+    inner = np.clip(statistics.share, 0.0, 1.0)
+    outer = np.full_like(inner, 1.0 if side > 0 else 0.0)
+    for _ in range(40):
+        p = (inner + outer) / 2
+        sampling = statistics.sampling_variance(p) if target == "population" else 0.0 * p
+        inside = side * (p * statistics.rows - statistics.count) <= half_width(level, sampling, statistics.noise_at(p))
+        inner, outer = np.where(inside, p, inner), np.where(inside, outer, p)
+    return np.asarray(outer)  # where 0 (or 1) itself is allowed, exactly that
+
+
+def poisson_interval(count: Array, noise: Noise, level: float, *, cluster: int) -> tuple[Array, Array]:
+    """The interval {λ ≥ 0 : |X − λ| ≤ half-width at sampling variance cluster·λ} for an expected count."""
+    def end(start: Array, side: int) -> Array:
+        inner = np.maximum(start, 0.0)
+        reach = half_width(level, cluster * (inner + 1), noise)
+        outer = inner + 4 * (cluster + 1) * (reach + 1) if side > 0 else np.zeros_like(inner)
+        for _ in range(60):
+            middle = (inner + outer) / 2
+            inside = side * (middle - start) <= half_width(level, cluster * middle, noise)
+            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+        return np.asarray(outer)
+
+    high = np.where(count < 0, np.maximum(end(count, +1), end(0.0 * count, +1)), end(count, +1))
+    return end(count, -1), high

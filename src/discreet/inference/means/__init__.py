@@ -1,0 +1,1 @@
+"""Means, variances, pairs and their tests."""

@@ -1,0 +1,1 @@
+"""Quantiles, distributions and spreads by order."""

@@ -1,0 +1,41 @@
+"""What a regression's result needs beside its releases: public facts, decided before or between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.trusted.release import Guarantee, guarantee_from_dict
+
+
+@dataclass(frozen=True, slots=True)
+class FitFacts:
+    """Public facts of a fit.
+
+    columns          model columns (without the response that the metric's moments have beside them)
+    radius           R of the weights; metric_radius that of the metric's rounds, first_radius that of the first of them
+    trust            the longest step in the metric, in units of σ (residual families)
+    least_moments    public lower limits of the columns' second moments
+    response_center, response_half   the middle and half-width of the response's declared range
+    """
+
+    estimator: str
+    spend: Guarantee
+    columns: int
+    radius: float
+    metric_radius: float
+    trust: float
+    noise_index: float
+    least_moments: tuple[float, ...]
+    response_center: float
+    response_half: float
+    first_radius: float = 1.0
+
+
+def facts_to_dict(facts: FitFacts) -> dict[str, Any]:
+    record = {name: getattr(facts, name) for name in FitFacts.__slots__}
+    return record | {"spend": facts.spend.to_dict(), "least_moments": list(facts.least_moments)}
+
+
+def facts_from_dict(record: dict[str, Any]) -> FitFacts:
+    return FitFacts(**(record | {"spend": guarantee_from_dict(record["spend"]), "least_moments": tuple(record["least_moments"])}))

@@ -1,0 +1,191 @@
+"""The result of a regression by one of the lectures' solvers: the same words as `RegressionResult`, with their own noise propagation."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from discreet.errors import NoTheorem
+from discreet.exact import decimal_text
+from discreet.inference.regression import decode as decode
+from discreet.inference.regression.covariance import Estimate
+from discreet.inference.regression.fit import RegressionResult
+from discreet.inference.regression.lecture_covariance import Path, Released, lecture_correction, lecture_estimate
+from discreet.inference.regression.summary import clip_notes, closing_notes, filter_notes
+from discreet.inference.results.laws import Array
+from discreet.inference.results.results import checked_level
+from discreet.inference.results.summary import Summary
+from discreet.trusted.release import Guarantee, Release, guarantee_from_dict, release_from_json
+
+FORMAT, VERSION = "discreet-lecture-fit", 1
+BETA_UNIT = 2.0**24  # whole numbers that stand for 1 in the iterates of sgd
+SUM_UNIT = 2.0**29  # and in its sums
+SOLVERS = {"gradient": "noisy gradient descent", "newton": "noisy Newton steps", "sgd": "noisy stochastic gradient descent"}
+
+
+@dataclass(frozen=True, slots=True)
+class LectureFacts:
+    """Public facts of a fit: the solver, its step η (times σ; Newton: the damping) and number of steps, and as in `FitFacts`.
+
+    batch      the expected or fixed number of rows in a batch (sgd), else 0
+    averaged   how many of the last iterates the estimate is the mean of (sgd), else 0
+    """
+
+    estimator: str
+    spend: Guarantee
+    solver: str
+    step: float
+    steps: int
+    columns: int
+    radius: float
+    noise_index: float
+    response_center: float
+    response_half: float
+    delta: float = 0.0
+    batch: int = 0
+    averaged: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)} | {"spend": self.spend.to_dict()}
+
+
+@dataclass(frozen=True)
+class LectureResult(RegressionResult):
+    """A private regression by noisy gradient descent, noisy Newton or noisy SGD. Verbs are those of `RegressionResult`.
+
+    Method.    The estimate is the solver's own: the last iterate, or the mean of the last ones (sgd). Its variance is the private sandwich
+               (H3) and the exact propagation of every step's noise (H4, H5, sgd: `lecture_covariance`); what may be left of the start is added.
+    Validity.  As `RegressionResult`; and the equation is nearly linear over the last steps. Where the curvature does not stand clear of its noise
+               or the steps did not suffice, intervals are wide, and the summary says so.
+    """
+
+    facts: LectureFacts  # type: ignore[assignment]
+
+    @functools.cached_property
+    def fitted(self) -> Estimate:
+        """Estimate and covariance in the scaled columns."""
+        return lecture_estimate(self._path, self._released)
+
+    @property
+    def trajectory(self) -> Array:
+        """The iterates, on the user's scale; the last row is the estimate."""
+        matrix, shift = self._scale[1:]
+        size = len(self._columns)
+        path = [decode.coefficients_at(release)[:size] for release in self._steps("scale", "gradient")]
+        if self.facts.solver == "sgd":
+            path += [decode.coefficients_at(self._last_gradient), *(self._sgd_numbers[:-1])]
+        elif path:
+            path.append(self._end)
+        ends = [] if self.facts.solver != "sgd" else [self._end]
+        return np.array([matrix @ beta + shift for beta in (*path, *ends)])
+
+    @property
+    def scale(self) -> float:
+        """The residuals' scale σ, in the response's own units; 1 for logistic and Poisson."""
+        return decode.scale_at(self._curvatures[-1]) * self._half
+
+    @property
+    def resolved(self) -> dict[str, bool]:
+        """For each model column, whether its curvature stood clear of the noise."""
+        reading = self._released.curvature
+        return {column.name: bool(value >= 2 * reading.noise) for column, value in zip(self._columns, np.diag(reading.value), strict=True)}
+
+    @property
+    def condition_number(self) -> float:
+        """Of the released curvature in the scaled columns, which is what the solvers see."""
+        values = np.linalg.eigvalsh(self.fitted.curvature.matrix)
+        return float(values[-1] / values[0])
+
+    def lecture_interval(self, level: float = 0.95) -> Array:
+        """NOT for use: the intervals that the lectures print (reference.md H4, H5 "Says"), which under-cover. A contrast for benchmarks and teaching."""
+        if self.facts.solver == "sgd":
+            raise NoTheorem("the lectures' interval of an sgd fit", "the lectures give none", "H4 and H5 are about full gradients", "use confidence_interval()")
+        matrix = self._scale[1]
+        variances = (matrix**2) @ lecture_correction(self._path, self._released)
+        half = float(ndtri(0.5 + checked_level(level) / 2)) * np.sqrt(variances)
+        return np.stack([self.params - half, self.params + half], axis=1)
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """A table to print: coefficients, both parts of their errors, tests and intervals, and how the fit went."""
+        from discreet.inference.regression.summary import fit_summary
+
+        return dataclasses.replace(fit_summary(self, checked_level(level)), notes=tuple(self._notes()))
+
+    def to_json(self) -> str:
+        """Everything, as JSON text; `dp.from_json` reads it back."""
+        return json.dumps({"format": FORMAT, "version": VERSION, "facts": self.facts.to_dict(), "releases": [json.loads(release.to_json()) for release in self.releases]}, ensure_ascii=False)
+
+    # ── read from the releases ─────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def _last_gradient(self) -> Release:
+        return self._steps("sgd" if self.facts.solver == "sgd" else "gradient")[-1]
+
+    @property
+    def _curvatures(self) -> list[Release]:
+        return self._steps("curvature")
+
+    @functools.cached_property
+    def _sgd_numbers(self) -> Array:
+        """Shown iterates and, last, the mean of the last ones (sgd)."""
+        numbers = np.array([float(value) for value in self._last_gradient.integers]) / BETA_UNIT
+        return numbers.reshape(-1, len(self._columns))
+
+    @property
+    def _end(self) -> Array:
+        """The coefficients at which the matrices were released: the estimate, as it was rounded."""
+        return decode.coefficients_at(self._curvatures[-1])[: len(self._columns)]
+
+    @functools.cached_property
+    def _released(self) -> Released:
+        radius, rows = self.facts.radius, self.rows
+        curvature, scores = self._curvatures[-1], self._one("scores 1")
+        largest = (float(curvature.query.worth), float(scores.query.worth))  # type: ignore[attr-defined]
+        return Released(decode.read_gram(curvature, radius, rows), decode.read_gram(scores, radius, rows), largest, decode.scale_at(curvature), rows, curvature.neighbors.rows)
+
+    @functools.cached_property
+    def _path(self) -> Path:
+        facts = self.facts
+        if facts.solver == "sgd":
+            mechanism: Any = self._last_gradient.mechanism
+            noise = np.sqrt(mechanism.variance) / SUM_UNIT / facts.batch
+            return Path("sgd", facts.step, np.array([decode.scale_at(self._last_gradient)]), np.array([noise]), decode.coefficients_at(self._last_gradient), self._sgd_numbers[-1],
+                        np.zeros(0), facts.steps, facts.averaged, facts.batch, min(1.0, facts.batch / self.rows))
+        gradients = self._steps("gradient")
+        readings = [decode.read_gradient(release, facts.radius, self.rows) for release in gradients]
+        matrices = [decode.read_gram(release, facts.radius, self.rows).noise for release in self._curvatures[:-1]]
+        return Path(facts.solver, facts.step, np.array([decode.scale_at(release) for release in gradients]), np.array([reading.noise for reading in readings]),
+                    decode.coefficients_at(gradients[0])[: len(self._columns)], self._end, np.array(matrices))
+
+    def _notes(self) -> list[str]:
+        facts, first = self.facts, self.releases[0]
+        known = first.public_rows is not None and not self._steps("count")
+        notes = [
+            f"By {SOLVERS[facts.solver]}, {facts.steps} steps; Algorithm A (solver=None) needs fewer and is more accurate.",
+            f"Spent {facts.spend}{f' and δ₀ = {decimal_text(facts.delta)}' if facts.delta else ''} in {len(self.releases)} releases, neighbours {first.neighbors}; noise % is the share of the variance that privacy cost.",
+            f"{self.rows:.0f} rows ({'public' if known else 'noisy count'}); condition number of the scaled columns {self.condition_number:.3g}.",
+        ]
+        notes += [*filter_notes(self), *clip_notes(self)]
+        if not self.fitted.resolved:
+            notes.append("NOT RESOLVED: some curvature is lost in noise; intervals take it as small as it may be.")
+        if not self.converged:
+            notes.append("NOT CONVERGED: the steps did not suffice to forget the start; what may be left of it was added to the intervals. Take more steps, or solver=None.")
+        return [*notes, *closing_notes(self)]
+
+
+def lecture_from_json(text: str) -> LectureResult | None:
+    """The result that `LectureResult.to_json` wrote; None where the text is something else."""
+    try:
+        record = json.loads(text)
+        if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
+            return None
+        facts = LectureFacts(**(record["facts"] | {"spend": guarantee_from_dict(record["facts"]["spend"])}))
+        return LectureResult(tuple(release_from_json(json.dumps(release)) for release in record["releases"]), facts)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None

@@ -1,0 +1,72 @@
+"""From the columns of a model, scaled to −1 … 1 by public ranges, to the user's own columns: an exact linear map, read off the pieces.
+
+A model column is a product of pieces, (t − middle)/half for a number and a contrast for a level. Multiplied out it is a sum of products of the
+user's own quantities t and levels. Where every one of those products is a column of the model (an interaction with its margins), coefficients move to
+them by a triangular map; a column with a product that the model lacks is only divided by its half-ranges, and its name says "centred".
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from discreet.inference.results.laws import Array
+
+Product = frozenset[Any]
+
+
+def expanded(column: Any) -> dict[Product, float]:
+    """A model column as a sum of products of the user's quantities."""
+    terms: dict[Product, float] = {frozenset(): 1.0}
+    for piece in column.pieces:
+        if piece.kind == "level":
+            parts = {_name(piece): 1.0}
+        else:
+            parts = {_name(piece): 1 / piece.half, None: -piece.middle / piece.half}
+        grown: dict[Product, float] = {}
+        for (product, one), (name, two) in itertools.product(terms.items(), parts.items()):
+            if two:
+                key = product if name is None else product | {name}
+                grown[key] = grown.get(key, 0.0) + one * two
+        terms = grown
+    return terms
+
+
+def leading(column: Any) -> Product:
+    """The product of the user's quantities that a column is named after."""
+    return frozenset(_name(piece) for piece in column.pieces)
+
+
+def user_map(columns: Sequence[Any]) -> tuple[tuple[str, ...], Array]:
+    """(names, T): the user's coefficients are T·β for coefficients β of the model columns."""
+    places = {leading(column): place for place, column in enumerate(columns)}
+    terms = [expanded(column) for column in columns]
+    movable = [True] * len(columns)
+    changed = True
+    while changed:
+        changed = False
+        for place, column in enumerate(columns):
+            lacks = any(key not in places or (places[key] != place and not movable[places[key]]) for key in terms[place])
+            if movable[place] and lacks:
+                movable[place], changed = False, True
+            if movable[place] and places[leading(column)] != place:  # two columns of one name: neither is moved
+                movable[place], changed = False, True
+    matrix = np.zeros((len(columns), len(columns)))
+    names = []
+    for place, column in enumerate(columns):
+        names.append(column.name if movable[place] else f"{column.name} (centred)")
+        if movable[place]:
+            for key, worth in terms[place].items():
+                matrix[places[key], place] += worth
+        else:
+            matrix[place, place] = terms[place][leading(column)]
+    return tuple(names), matrix
+
+
+def _name(piece: Any) -> Any:
+    if piece.kind == "level":
+        return piece.column, piece.contrast
+    return piece.column, piece.transform, piece.knots, piece.index

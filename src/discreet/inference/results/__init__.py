@@ -1,0 +1,1 @@
+"""What every result is: releases in, words and intervals out."""

@@ -1,0 +1,104 @@
+"""What a test says: a statistic, a p-value and how it was found; and how results show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from discreet.errors import InvalidParameter
+from discreet.inference.counts.binomial import checked_alternative
+from discreet.inference.results.results import Result
+from discreet.inference.results.summary import Summary
+
+LOST = "NOISE HIDES IT: the noise of this table exceeds all of its rows, so that next to nothing could be found. Spend more, or ask more rows."
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The outcome of a test: `p_value` against `hypothesis`, in the direction of `alternative`; `lost` where noise hides all that the test could find, as far as the release shows.
+
+    Post-processing of one release: asking for another alternative, or again, costs nothing.
+    """
+
+    hypothesis: str
+    alternative: str
+    statistic: float
+    p_value: float
+    method: str
+    lost: bool = False
+
+    def rejects(self, alpha: float = 0.05) -> bool:
+        """Whether the hypothesis is rejected at level `alpha`."""
+        return self.p_value <= alpha
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What it says, and a warning where noise hides everything."""
+        said = f"H0: {self.hypothesis}. {self.alternative}: p = {p_text(self.p_value)} (statistic {self.statistic:.4g}; {self.method})"
+        return (said, LOST) if self.lost else (said,)
+
+    def __str__(self) -> str:
+        return "\n".join(self.notes)
+
+
+def p_text(p: float) -> str:
+    """A p-value with two significant digits."""
+    return f"{p:.2g}" if p >= 1e-4 else f"{p:.0e}"
+
+
+def freedom_text(degrees: int) -> str:
+    """Degrees of freedom in words."""
+    return f"{degrees} degree{'s' if degrees != 1 else ''} of freedom"
+
+
+class TestedResult(Result):
+    """A result that answers a question of yes or no too: `test()`, `p_value`."""
+
+    __slots__ = ()
+    __test__ = False
+
+    def test(self) -> Evidence:
+        """The test that belongs to the question."""
+        raise NotImplementedError
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of `test()` as it stands."""
+        return self.test().p_value
+
+    def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
+        """A table to print, with what the test says below it."""
+        plain = Result.summary(self, level, target=target)
+        return replace(plain, notes=(*self.test().notes, *plain.notes))
+
+
+class BaselineResult(TestedResult):
+    """Groups compared with a baseline, the first declared level of the grouping column."""
+
+    __slots__ = ()
+    __test__ = False
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups, the baseline first."""
+        return self.release.asked.labels[0]
+
+    @property
+    def labels(self) -> list[tuple[str, ...]]:
+        return [(f"{name} vs {self.groups[0]}",) for name in self.groups[1:]]
+
+
+SIGNS = {"two-sided": 0.0, "greater": 1.0, "less": -1.0}
+
+
+def sign_of(alternative: object) -> float:
+    """What large values are multiplied by to be evidence: 1, −1, or 0 where both sides count."""
+    return SIGNS[checked_alternative(alternative)]
+
+
+def place_of(level: object, labels: tuple[str, ...], what: str) -> int:
+    """The place of a level among its labels; 0 where none is named."""
+    if level is None:
+        return 0
+    if str(level) in labels:
+        return labels.index(str(level))
+    raise InvalidParameter(what, f"{str(level)!r} is not a declared level", "groups are compared by their declared names", f"pass one of {', '.join(labels[:20])}")

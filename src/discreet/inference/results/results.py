@@ -1,0 +1,194 @@
+"""Results: frozen, publishable, and functions of a Release alone.
+
+Every result knows its estimates, standard errors, how much of each variance is sampling and how much is privacy,
+and intervals at any level for the population (default) or for the data set itself (``target="data"``).
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.errors import InvalidParameter, MissingExtra
+from discreet.exact import rational
+from discreet.inference.results.laws import Array
+from discreet.inference.results.summary import Summary, summarise
+from discreet.trusted.release import Release, release_from_json
+
+TARGETS = ("population", "data")
+LOWEST_LEVEL, HIGHEST_LEVEL = Fraction(1, 10**4), 1 - Fraction(1, 10**9)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One estimated quantity in every cell, in the units of the data."""
+
+    name: str
+    estimate: Array
+    low: Array
+    high: Array
+    sampling_variance: Array
+    privacy_variance: Array
+
+    @property
+    def std_error(self) -> Array:
+        return np.asarray(np.sqrt(self.sampling_variance + self.privacy_variance))
+
+    @property
+    def noise_share(self) -> Array:
+        """The share of the variance that privacy cost."""
+        total = self.sampling_variance + self.privacy_variance
+        return np.asarray(np.where(total > 0, self.privacy_variance / np.where(total > 0, total, 1.0), 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An estimate with honest uncertainty; see `params`, `std_errors`, `confidence_interval`, `summary`, `to_frame`, `plot`."""
+
+    release: Release
+    title: ClassVar[str] = ""
+    about: ClassVar[str] = ""  # what the intervals contain, and when they are right
+
+    def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
+        """All estimated quantities; the last one is the main one (`params`)."""
+        raise NotImplementedError
+
+    @property
+    def labels(self) -> list[tuple[str, ...]]:
+        """The label of every cell, one part for each key."""
+        return list(itertools.product(*self.release.asked.labels)) if self.release.asked.labels else [()]
+
+    @property
+    def params(self) -> Array:
+        """The estimates, one for each cell; never clamped."""
+        return self._main().estimate
+
+    @property
+    def estimate(self) -> float:
+        """The estimate, where there is just one."""
+        values = self.params
+        if values.size != 1:
+            raise InvalidParameter("estimate", f"this result has {values.size} cells", "one number was asked for", "use params, to_frame() or summary()")
+        return float(values[0])
+
+    @property
+    def std_errors(self) -> Array:
+        """Standard errors, sampling and privacy together."""
+        return self._main().std_error
+
+    @property
+    def noise_share(self) -> Array:
+        """The share of each variance that privacy cost."""
+        return self._main().noise_share
+
+    def confidence_interval(self, level: float = 0.95, *, target: str = "population") -> npt.NDArray[np.float64]:
+        """Intervals as an array of shape (cells, 2).
+
+        ``target="population"`` contains sampling and privacy error; ``target="data"`` is for the same statistic of the
+        data set itself, so it contains privacy error alone.
+        """
+        main = self._main(level, target)
+        return np.stack([main.low, main.high], axis=1)
+
+    def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
+        """A table to print; renders in a notebook too."""
+        return summarise(self, checked_level(level), checked_target(target))
+
+    def to_frame(self, level: float = 0.95, *, target: str = "population", backend: str = "pandas") -> Any:
+        """A tidy data frame: one row a cell and quantity (`backend` is pandas, polars or pyarrow)."""
+        records = self.records(level, target=target)
+        columns = {name: [record[name] for record in records] for name in records[0]}
+        return _frame(columns, backend)
+
+    def records(self, level: float = 0.95, *, target: str = "population") -> list[dict[str, Any]]:
+        """The tidy rows as dictionaries."""
+        names = self.release.asked.by
+        rows: list[dict[str, Any]] = []
+        for quantity in self.quantities(checked_level(level), target=checked_target(target)):
+            for cell, label in enumerate(self.labels):
+                row: dict[str, Any] = dict(zip(names, label, strict=True))
+                row |= {
+                    "quantity": quantity.name, "estimate": float(quantity.estimate[cell]), "std_error": float(quantity.std_error[cell]),
+                    "low": float(quantity.low[cell]), "high": float(quantity.high[cell]), "noise_share": float(quantity.noise_share[cell]),
+                }
+                rows.append(row)
+        return rows
+
+    def to_json(self) -> str:
+        """Everything, as JSON text; `dp.from_json` reads it back."""
+        return self.release.to_json()
+
+    def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
+        """A matplotlib figure of the estimates with their intervals; saved if a path is given."""
+        from discreet.plots.results import plot_result
+
+        return plot_result(self, level, path=path)
+
+    def _main(self, level: float = 0.95, target: str = "population") -> Quantity:
+        return self.quantities(checked_level(level), target=checked_target(target))[-1]
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+
+def checked_level(level: object) -> float:
+    number = rational(level, "level")
+    if not LOWEST_LEVEL <= number <= HIGHEST_LEVEL:
+        raise InvalidParameter("level", f"it is not between {float(LOWEST_LEVEL):g} and 1 − 1e-9", "it is a probability of coverage, and beyond these the tails are not computed", "pass for example 0.95")
+    return float(number)
+
+
+def checked_target(target: object) -> str:
+    if target not in TARGETS:
+        raise InvalidParameter("target=", "neither 'population' nor 'data'", "it decides whether sampling error belongs in the interval", "pass target='population' or target='data'")
+    return str(target)
+
+
+def _frame(columns: dict[str, list[Any]], backend: str) -> Any:
+    try:
+        if backend == "pandas":
+            import pandas
+
+            return pandas.DataFrame(columns)
+        if backend == "polars":
+            import polars
+
+            return polars.DataFrame(columns)
+        if backend == "pyarrow":
+            import pyarrow
+
+            return pyarrow.table(columns)
+    except ImportError:
+        raise MissingExtra(backend, "all", "to_frame") from None
+    raise InvalidParameter("backend=", f"{backend!r} is not known", "frames come from another library", "pass 'pandas', 'polars' or 'pyarrow', or use records()")
+
+
+def result_from_json(text: str) -> Any:
+    """The result that `to_json` of a result wrote."""
+    from discreet.inference.counts.selection import SELECTION_RESULTS
+    from discreet.inference.means.basic import RESULTS
+    from discreet.inference.means.unbounded import procedure_from_json
+    from discreet.inference.regression.fit import regression_from_json
+    from discreet.inference.regression.lectures import lecture_from_json
+    from discreet.inference.regression.moments_fit import moments_from_json
+
+    fit = regression_from_json(text) or lecture_from_json(text) or moments_from_json(text)
+    if fit is not None:
+        return fit
+    procedure = procedure_from_json(text)
+    if procedure is not None:
+        return procedure
+    release = release_from_json(text)
+    from discreet.inference.regression.residuals import ResidualsResult
+    from discreet.inference.results.test_results import TEST_RESULTS
+
+    kinds: dict[str, Any] = RESULTS | SELECTION_RESULTS | TEST_RESULTS | {"residuals": ResidualsResult}
+    return kinds[release.asked.estimator](release)

@@ -1,0 +1,125 @@
+"""Tables for people: the same rows in the terminal (rich) and in a notebook (HTML)."""
+
+from __future__ import annotations
+
+import html
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from discreet.inference.results.results import Quantity, Result
+
+SHOWN_CELLS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A rendered result: `print(summary)` in a terminal, an HTML table in a notebook."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for position, name in enumerate(self.header):
+            numeric = all(_is_number(row[position]) for row in self.rows)
+            table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
+        for row in self.rows:
+            table.add_row(*map(Text, row))  # a label is no markup, nor is a title or a name
+        buffer = io.StringIO()
+        console = Console(file=buffer, width=max(100, 12 * len(self.header) + 40), color_system=None, legacy_windows=False)
+        console.print(table)
+        body = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
+        return f"{self.title}\n{body.rstrip()}\n" + "\n".join(self.notes)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
+        body = "".join("<tr>" + "".join(f"<td style='text-align:right'>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
+        notes = "<br>".join(html.escape(note) for note in self.notes)
+        return f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p><small>{notes}</small></p>"
+
+
+def summarise(result: Result, level: float, target: str) -> Summary:
+    """The summary of a result: one line a cell, and for each quantity its estimate, interval and noise share."""
+    asked = result.release.asked
+    quantities = result.quantities(level, target=target)
+    percent = f"{100 * level:g}%"
+    single = len(quantities) == 1
+    header = list(asked.by if result.labels != [()] else ())
+    for quantity in quantities:
+        header += [quantity.name, *(["std. error"] if single else []), f"{percent} interval", *(["noise %"] if _mixed(quantity, single) else [])]
+    rows = []
+    for cell, label in enumerate(result.labels[:SHOWN_CELLS]):
+        row = list(label)
+        for quantity in quantities:
+            error = float(quantity.std_error[cell])
+            row.append(number_text(float(quantity.estimate[cell]), error))
+            if single:
+                row.append(number_text(error, error))
+            row.append(f"{number_text(float(quantity.low[cell]), error)} … {number_text(float(quantity.high[cell]), error)}")
+            if _mixed(quantity, single):
+                row.append(f"{100 * float(quantity.noise_share[cell]):.0f}")
+        rows.append(tuple(row))
+    what = f" of {asked.column}" if asked.column else ""
+    by = f" by {', '.join(asked.by)}" if asked.by and asked.by != (asked.column,) else ""
+    return Summary(f"{result.title}{what}{by}", tuple(header), tuple(rows), _notes(result, target))
+
+
+def _mixed(quantity: Quantity, single: bool) -> bool:
+    """Whether a quantity's noise share is worth a column: not where its error is privacy alone by definition."""
+    return single or quantity.name != "count"
+
+
+def _notes(result: Result, target: str) -> tuple[str, ...]:
+    release = result.release
+    notes = [f"Privacy of this release: {release.guarantee}, neighbours {release.neighbors}. noise % is the share of the variance that privacy cost."]
+    if release.asked.where:
+        notes.append(f"Only rows where {release.asked.where}.")
+    if release.public_count is not None:
+        notes.append(f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} (public).")
+    if release.query.kind == "moments":
+        grid = release.query.factor.encoding  # type: ignore[attr-defined]
+        low, high = (_tidy(float(grid.value(code)), float(grid.step) * grid.high) for code in (grid.low, grid.high))
+        notes.append(f"Values outside {low} … {high} count as the nearest bound.")
+    notes.append(result.about if target == "population" else "Intervals are for this data set itself: privacy error alone.")
+    if release.neighbors.rows > 1:
+        notes.append("Rows of one unit may be fully alike in these intervals (sampling variance × max_rows).")
+    if len(result.labels) > SHOWN_CELLS:
+        notes.append(f"The first {SHOWN_CELLS} of {len(result.labels)} cells; to_frame() has all.")
+    if not release.secure:
+        notes.append("NOT PRIVATE: drawn with seeded test noise.")
+    return tuple(notes)
+
+
+def _tidy(bound: float, half_range: float) -> str:
+    """A declared bound as it was written: rounding of the last digits of the range is left out."""
+    return f"{round(bound / half_range, 12) * half_range + 0.0:.6g}"
+
+
+def number_text(value: float, error: float) -> str:
+    """A number with two digits of its standard error."""
+    from math import floor, isfinite, log10
+
+    if not isfinite(value):
+        return str(value)
+    if not isfinite(error) or error <= 0:
+        return f"{value:.6g}"
+    digits = max(0, 1 - floor(log10(error)))
+    if digits > 12:
+        return f"{value:.4g}"
+    return f"{value:,.{digits}f}".replace(",", " ")
+
+
+def _is_number(text: str) -> bool:
+    return bool(text) and text.lstrip("<").replace("…", "").replace(" ", "").replace("-", "").replace(".", "").replace("e", "").isdigit()

@@ -1,0 +1,1 @@
+"""Intervals by simulation from released numbers."""

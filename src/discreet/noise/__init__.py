@@ -1,7 +1,0 @@
-"""Exact noise: bits from a cryptographic source, and integer draws with exactly the law that the accountant reads."""
-
-from discreet.noise.apply import Answer, apply
-from discreet.noise.sampling import draw, from_words
-from discreet.noise.source import SecureSource, Source, secure_source
-
-__all__ = ["Answer", "SecureSource", "Source", "apply", "draw", "from_words", "secure_source"]

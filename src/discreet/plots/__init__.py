@@ -1,0 +1,1 @@
+"""Pictures of results, guarantees and ledgers."""

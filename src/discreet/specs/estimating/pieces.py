@@ -1,0 +1,255 @@
+"""The columns of a model matrix, from declared columns alone: products of scaled numbers, tabulated transforms and level contrasts.
+
+Every model column is a whole number from −UNIT to UNIT; UNIT stands for 1. A piece maps one data column's code to such a number by a public table; a
+product of pieces is cut back to UNIT (toward zero), so every bound holds on the grid. No piece has columns: the intercept.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet import plain
+from discreet.errors import InvalidParameter
+from discreet.specs.queries.plans import Factor, factor_from_dict
+
+UNIT_BITS = 14
+UNIT = 1 << UNIT_BITS
+RESPONSE_BITS = 23  # responses of residual families are read on a grid of 2**23 steps a half-range
+LOG_RESPONSE_BITS = 19  # those whose log is taken, on 2**20 steps, by a table
+Codes = npt.NDArray[Any]
+
+
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class NumberPiece:
+    """A number column on a 16-bit grid, then `transform`: (x − middle)/half for "linear"; else a table over the grid.
+
+    `low` and `high` are the ends of the transform's range, which is scaled to −1 … 1; `knots` and `index` choose a spline's function.
+    """
+
+    factor: Factor
+    transform: str = "linear"
+    low: float = -1.0
+    high: float = 1.0
+    knots: tuple[float, ...] = ()
+    index: int = 0
+    kind: ClassVar[str] = "number"
+
+    @property
+    def column(self) -> str:
+        return self.factor.column
+
+    @property
+    def middle(self) -> float:
+        """The transformed value that 0 stands for."""
+        return self.low / 2 + self.high / 2
+
+    @property
+    def half(self) -> float:
+        """The distance in transformed values that UNIT stands for."""
+        return self.high / 2 - self.low / 2
+
+    def values(self, codes: Codes) -> npt.NDArray[np.int16]:
+        grid = self.factor.encoding
+        return number_table(self)[codes.astype(np.int64) - grid.low]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "factor": self.factor.to_dict(), "transform": self.transform, "low": self.low, "high": self.high, "knots": list(self.knots), "index": self.index}
+
+
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class LevelPiece:
+    """A level's contrast: `values[code]` in units of UNIT (−1, 0 or 1) for each declared level; a row without a level counts 0."""
+
+    column: str
+    contrast: tuple[int, ...]
+    kind: ClassVar[str] = "level"
+
+    def __post_init__(self) -> None:
+        if any(value not in (-1, 0, 1) for value in self.contrast):
+            raise InvalidParameter("a contrast", "it has values beyond -1, 0 and 1", "model columns are bounded by 1", "use treatment or sum coding")
+
+    def values(self, codes: Codes) -> npt.NDArray[np.int16]:
+        table = np.array([*self.contrast, 0], dtype=np.int16) << UNIT_BITS  # the last entry is for code −1, and for codes beyond the contrast
+        return table[np.where(codes < len(self.contrast), codes, -1)]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "column": self.column, "contrast": list(self.contrast)}
+
+
+Piece = NumberPiece | LevelPiece
+
+
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class ModelColumn:
+    """A named product of pieces."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "pieces": [piece.to_dict() for piece in self.pieces]}
+
+
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The response: a number column's factor, its log, or (`level` given) whether a Category or Boolean column has that level.
+
+    `centred` says that 0 stands for the middle of its range, which a constant among the columns makes up for; without one, 0 stands for 0.
+    """
+
+    factor: Factor | None = None
+    level: tuple[str, int] | None = None
+    transform: str = "linear"
+    centred: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.factor is None) == (self.level is None) or self.transform not in ("linear", "log") or (self.transform == "log" and (self.factor is None or self.factor.encoding.value(self.factor.encoding.low) <= 0)):
+            raise InvalidParameter("a response", "it is neither a number nor a level", "an equation needs one of the two", "name a number column, or a level")
+
+    @property
+    def column(self) -> str:
+        return self.factor.column if self.factor is not None else self.level[0] if self.level is not None else ""
+
+    @property
+    def middle(self) -> float:
+        """The (transformed) value that 0 stands for, on the grid of residual families."""
+        low, high = self._ends
+        return low / 2 + high / 2
+
+    @property
+    def half(self) -> float:
+        """The (transformed) distance that 2**RESPONSE_BITS steps stand for."""
+        low, high = self._ends
+        return high / 2 - low / 2
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        assert self.factor is not None
+        grid = self.factor.encoding
+        ends = (float(grid.value(grid.low)), float(grid.value(grid.high)))
+        low, high = (math.log(ends[0]), math.log(ends[1])) if self.transform == "log" else ends
+        largest = max(abs(low), abs(high))
+        return (low, high) if self.centred else (-largest, largest)
+
+    def steps(self, codes: Codes) -> npt.NDArray[np.int32]:
+        """Codes as whole steps of 2**-RESPONSE_BITS half-ranges."""
+        assert self.factor is not None
+        if self.transform == "log":
+            return log_table(self)[codes.astype(np.int64) - self.factor.encoding.low]
+        if not self.centred:
+            grid = self.factor.encoding
+            whole = np.floor((grid.center + codes.astype(np.float64) / grid.per_unit) / self.half * (1 << RESPONSE_BITS) + 0.5)
+            return np.clip(whole, -(1 << RESPONSE_BITS), 1 << RESPONSE_BITS).astype(np.int32)
+        if self.factor.encoding.high == 1 << RESPONSE_BITS:
+            return np.asarray(codes.astype(np.int32))
+        return np.floor(codes.astype(np.float64) * ((1 << RESPONSE_BITS) / self.factor.encoding.high) + 0.5).astype(np.int32)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"factor": None if self.factor is None else self.factor.to_dict(), "level": None if self.level is None else list(self.level), "transform": self.transform, "centred": self.centred}
+
+
+def response_from_dict(record: dict[str, Any]) -> Response:
+    return Response(None if record["factor"] is None else factor_from_dict(record["factor"]), None if record["level"] is None else tuple(record["level"]), record["transform"], record.get("centred", True))
+
+
+def column_from_record(record: dict[str, Any]) -> ModelColumn:
+    return ModelColumn(record["name"], tuple(_piece(piece) for piece in record["pieces"]))
+
+
+def _piece(record: dict[str, Any]) -> Piece:
+    if record["kind"] == "level":
+        return LevelPiece(record["column"], tuple(record["contrast"]))
+    return NumberPiece(factor_from_dict(record["factor"]), record["transform"], record["low"], record["high"], tuple(record["knots"]), record["index"])
+
+
+def constant(columns: Sequence[ModelColumn]) -> tuple[int, ...]:
+    """Coefficients, 0 or 1, that make the predictor 1 in every row (that has a level): the intercept, or all levels of one category; 0 where there is neither."""
+    for place, column in enumerate(columns):
+        if not column.pieces:
+            return tuple(int(other == place) for other in range(len(columns)))
+    levels: dict[str, set[int]] = {}
+    for place, column in enumerate(columns):
+        piece = column.pieces[0]
+        if len(column.pieces) == 1 and isinstance(piece, LevelPiece) and sorted(piece.contrast) == [0] * (len(piece.contrast) - 1) + [1]:
+            levels.setdefault(piece.column, set()).add(place)
+            if len(levels[piece.column]) == len(piece.contrast):
+                return tuple(int(other in levels[piece.column]) for other in range(len(columns)))
+    return (0,) * len(columns)
+
+
+def model_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Piece, Codes], rows: int) -> npt.NDArray[np.int16]:
+    """The int16 matrix (rows × columns) of a block; `codes` holds each piece's data codes."""
+    matrix = np.empty((rows, len(columns)), dtype=np.int16)
+    for place, column in enumerate(columns):
+        if len(column.pieces) == 1:
+            matrix[:, place] = column.pieces[0].values(codes[column.pieces[0]])
+            continue
+        product = np.full(rows, UNIT, dtype=np.int32)
+        for piece in column.pieces:
+            product *= piece.values(codes[piece])
+            product = np.where(product < 0, -((-product) >> UNIT_BITS), product >> UNIT_BITS).astype(np.int32)
+        matrix[:, place] = product
+    return matrix
+
+
+def number_table(piece: NumberPiece) -> npt.NDArray[np.int16]:
+    """round(UNIT·(t(x) − middle)/half) for every grid value x, clipped to ±UNIT; columns on one grid share it."""
+    return _number_table(replace(piece, factor=Factor("", piece.factor.encoding)))
+
+
+@functools.lru_cache(maxsize=64)
+def _number_table(piece: NumberPiece) -> npt.NDArray[np.int16]:
+    grid = piece.factor.encoding
+    codes = np.arange(grid.low, grid.high + 1, dtype=np.float64)
+    x = grid.center + codes / grid.per_unit
+    moved = transformed(piece, x)
+    scaled = np.floor((moved - piece.middle) / piece.half * UNIT + 0.5)
+    return np.clip(scaled, -UNIT, UNIT).astype(np.int16)
+
+
+@functools.lru_cache(maxsize=4)
+def log_table(response: Response) -> npt.NDArray[np.int32]:
+    """round(2**RESPONSE_BITS·(log y − middle)/half) for every grid value y."""
+    assert response.factor is not None
+    grid = response.factor.encoding
+    y = grid.center + np.arange(grid.low, grid.high + 1, dtype=np.float64) / grid.per_unit
+    scaled = np.floor((np.log(y) - response.middle) / response.half * (1 << RESPONSE_BITS) + 0.5)
+    return np.clip(scaled, -(1 << RESPONSE_BITS), 1 << RESPONSE_BITS).astype(np.int32)
+
+
+def transformed(piece: NumberPiece, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """t(x) for grid values x."""
+    if piece.transform == "linear":
+        return x
+    if piece.transform == "square":
+        return x * x
+    if piece.transform == "log":
+        return np.array([math.log(value) for value in x])
+    if piece.transform == "spline":
+        return _spline(piece.knots, piece.index, x)
+    raise InvalidParameter("a transform", f"{piece.transform!r} is not known", "a table is built from it", "use linear, square, log or spline")
+
+
+def _spline(knots: tuple[float, ...], index: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The B-spline of the given place by its recursion; the order follows from the repeated first knot. Values lie between 0 and 1."""
+    order = sum(knot == knots[0] for knot in knots)
+    inside = np.minimum(x, math.nextafter(knots[-1], -math.inf))  # the last interval is closed
+    basis = [((knots[j] <= inside) & (inside < knots[j + 1])).astype(np.float64) for j in range(len(knots) - 1)]
+    for degree in range(1, order):
+        for j in range(len(knots) - 1 - degree):
+            rising, falling = knots[j + degree] - knots[j], knots[j + degree + 1] - knots[j + 1]
+            left = (inside - knots[j]) / rising * basis[j] if rising > 0 else 0.0
+            right = (knots[j + degree + 1] - inside) / falling * basis[j + 1] if falling > 0 else 0.0
+            basis[j] = np.asarray(left + right)
+    return basis[index]

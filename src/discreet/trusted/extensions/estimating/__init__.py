@@ -1,0 +1,1 @@
+"""Exact sums over the rows of a model, two bytes a cell."""

@@ -1,0 +1,157 @@
+"""The rows of a regression model in memory: two bytes a cell, built once for a model, with the weights of the latest metric.
+
+Number columns are encoded a block of rows at a time, so that beside what was given and the model's own cells there are only blocks.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.schema import Encoding, Integer, Real
+from discreet.specs.estimating.families import Family
+from discreet.specs.estimating.model import WEIGHT_BITS, EstimatingPlan, Metric, Model
+from discreet.specs.estimating.pieces import LevelPiece, ModelColumn, NumberPiece, Piece, model_matrix, number_table
+from discreet.specs.estimating.residuals import ResidualPlan
+from discreet.trusted.engines import kernels
+from discreet.trusted.engines.cells import Cells, numbers
+from discreet.trusted.extensions.estimating.kernels import ModelData, estimating_sums, in_threads, residual_counts, row_weights, worth
+from discreet.trusted.extensions.estimating.loops import encode_loop
+from discreet.trusted.extensions.sgd.batches import RowGradients
+
+RESPONSE_ROWS = 1 << 16  # of a block of responses
+ENCODED_ROWS = 1 << 14  # of a block: what is kept beside the cells is small, and columns are not taken up anew too often
+
+
+@dataclass(frozen=True, eq=False)
+class Unread:
+    """A number column as it was given, of which codes are made a block of rows at a time; `chosen` are the rows that count (None: all)."""
+
+    cells: Cells
+    column: Real | Integer
+    encoding: Encoding
+    chosen: npt.NDArray[np.int64] | None
+
+    def numbers(self, rows: slice) -> npt.NDArray[np.float64]:
+        """Numbers of some rows, as given (NaN where missing), in an array of their own."""
+        places: Any = rows if self.chosen is None else self.chosen[rows]
+        missing = None if self.cells.missing is None else self.cells.missing[places]
+        values = self.cells.values[places]
+        return np.array(numbers(Cells(self.cells.kind, values, missing, len(values))))
+
+    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
+        return kernels.clamp_and_encode(self.numbers(rows), self.column, self.encoding)
+
+    @property
+    def limits(self) -> tuple[float, ...]:
+        """What the compiled pass encodes with."""
+        grid = self.encoding
+        return (float(self.column.low), float(self.column.high), float(self.column.missing or 0.0), float(grid.center), float(grid.per_unit), float(grid.low), float(grid.high))
+
+
+ModelCodes = tuple[Mapping[Piece, npt.NDArray[Any] | Unread], npt.NDArray[Any] | None, int]
+
+
+def encoded_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Piece, npt.NDArray[Any] | Unread], rows: int) -> npt.NDArray[np.int16]:
+    """`model_matrix` of all rows, in blocks on several threads.
+
+    Checked.  tests/claims/test_model_blocks.py::test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass
+    """
+    matrix = np.empty((rows, len(columns)), dtype=np.int16)
+    loop = worth(encode_loop, rows)
+    parts = [(column, [(piece, codes[piece]) for piece in column.pieces]) for column in columns]
+    plain = [None if loop is None else _plain(given) for _, given in parts]
+
+    def encode(start: int) -> None:
+        block = slice(start, min(start + ENCODED_ROWS, rows))
+        for place, (column, given) in enumerate(parts):
+            ready = plain[place]
+            if loop is not None and ready is not None:
+                loop(ready[0].numbers(block), ready[1], ready[2], matrix, start, place)
+            else:
+                matrix[block, place] = model_matrix((column,), {piece: code[block] for piece, code in given}, block.stop - block.start)[:, 0]
+
+    in_threads(encode, range(0, rows, ENCODED_ROWS))
+    return matrix
+
+
+def _plain(given: list[tuple[Piece, npt.NDArray[Any] | Unread]]) -> tuple[Unread, tuple[float, ...], npt.NDArray[np.int16]] | None:
+    """What the compiled pass reads of a column that is one number piece: the numbers, how they are encoded, the piece's table."""
+    if len(given) != 1:
+        return None
+    piece, code = given[0]
+    return (code, code.limits, number_table(piece)) if isinstance(code, Unread) and isinstance(piece, NumberPiece) else None
+
+
+class ModelRows:
+    """Carries out estimating plans; `read` gives the codes of a model's pieces, of its response, and the number of rows."""
+
+    def __init__(self, read: Callable[[Model], ModelCodes]) -> None:
+        self._read, self._lock = read, threading.Lock()
+        self._rows: tuple[Model, npt.NDArray[np.int16], npt.NDArray[Any] | None] | None = None
+        self._response: tuple[tuple[Model, Family | None], npt.NDArray[np.int32]] | None = None
+        self._weights: tuple[tuple[Model, Metric], npt.NDArray[np.int32]] | None = None
+        self._plain: tuple[Model, npt.NDArray[np.object_]] | None = None  # second moments with all weights 1
+
+    def sums(self, plan: EstimatingPlan | ResidualPlan) -> Any:
+        if isinstance(plan, ResidualPlan):
+            with self._lock:
+                data = self._data(plan.model, None)
+            return residual_counts(data, plan.point, plan.edges)
+        with self._lock:
+            data = self._data(plan.model, plan.family, response=plan.part != "metric")
+            if self._weights is None or self._weights[0] != (plan.model, plan.metric):
+                self._weights = ((plan.model, plan.metric), row_weights(data.matrix, plan.metric))
+            weights = self._weights[1]
+        if plan.part == "rows" and plan.family is not None and plan.point is not None:
+            return RowGradients(data, weights, plan.family, plan.point)
+        if plan.part == "metric" and len(weights) and int(weights.min()) == 1 << WEIGHT_BITS:
+            with self._lock:
+                if self._plain is None or self._plain[0] != plan.model:
+                    self._plain = (plan.model, estimating_sums(data, weights, plan))
+                return self._plain[1].copy()
+        return estimating_sums(data, weights, plan)
+
+    def _data(self, model: Model, family: Family | None, *, response: bool = True) -> ModelData:
+        """The matrix of a model, built once, and (where it is needed) its response as a family reads it."""
+        if self._rows is None or self._rows[0] != model:
+            codes, given, rows = self._read(model)
+            self._rows = self._response = self._weights = self._plain = None  # the old model's cells go before the new one's come
+            self._rows = (model, encoded_matrix(model.columns, codes, rows), given)
+        _, matrix, given = self._rows
+        if not response:
+            return ModelData(matrix, np.zeros(0, dtype=np.int32))
+        read_by = (model, None if family is None or family.residual else family)
+        if self._response is None or self._response[0] != read_by:
+            self._response = (read_by, _response(model, family, given, len(matrix)))
+        return ModelData(matrix, self._response[1])
+
+
+def _response(model: Model, family: Family | None, codes: npt.NDArray[Any] | None, rows: int) -> npt.NDArray[np.int32]:
+    """A response on its own grid (residual families), or rounded to units of ψ (mean families)."""
+    if model.response is None or codes is None:
+        return np.zeros(rows, dtype=np.int32)
+    factor, level = model.response.factor, model.response.level
+    if level is None and (family is None or family.residual):
+        return model.response.steps(codes)
+    unit, rounded = 1.0 if family is None else family.tables().unit, np.empty(rows, dtype=np.int32)
+    for start in range(0, rows, RESPONSE_ROWS):
+        part = codes[start : start + RESPONSE_ROWS]
+        if factor is None:
+            values = (part == (level or ("", 0))[1]).astype(np.float64)
+        else:
+            values = factor.encoding.center + part.astype(np.float64) / factor.encoding.per_unit
+        rounded[start : start + RESPONSE_ROWS] = np.floor(np.clip(values * unit, -(2.0**30), 2.0**30) + 0.5)
+    return rounded
+
+
+def level_columns(model: Model) -> tuple[str, ...]:
+    """The columns of which level codes are read."""
+    pieces = {piece.column for column in model.columns for piece in column.pieces if isinstance(piece, LevelPiece)}
+    response = {model.response.column} if model.response is not None and model.response.level is not None else set()
+    return tuple(sorted(pieces | response))

@@ -1,0 +1,1 @@
+"""Local privacy: what one device does with one record."""

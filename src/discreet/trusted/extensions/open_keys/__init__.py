@@ -1,0 +1,1 @@
+"""Keys that nobody declared: counts above a threshold."""

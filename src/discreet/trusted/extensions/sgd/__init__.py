@@ -1,0 +1,1 @@
+"""Stochastic gradient descent with noise: sampled batches, the draw, the price."""

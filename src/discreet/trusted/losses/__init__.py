@@ -1,0 +1,1 @@
+"""What each mechanism costs: one theorem a mechanism, and its price in every box."""

