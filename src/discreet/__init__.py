@@ -29,7 +29,8 @@ _HOMES = {
     "discreet.trusted.session": ("Dataset", "ReleaseFailed", "Session"),
     "discreet.trusted.ledger": ("Ledger",),
     "discreet.trusted.release": ("Release",),
-    "discreet.estimators": ("Watch", "above_threshold", "mode", "select", "top", "watch", "Assumptions", "correlation", "count", "covariance", "density", "ecdf", "histogram", "iqr", "mad", "mean", "preview", "proportion", "sum", "table", "variance", "location", "truncated_mean", "unbounded_mean"),
+    "discreet.asking.preview": ("Assumptions", "preview"),
+    "discreet.estimators": ("Watch", "above_threshold", "mode", "select", "top", "watch", "correlation", "count", "covariance", "density", "ecdf", "histogram", "iqr", "mad", "mean", "proportion", "sum", "table", "variance", "location", "truncated_mean", "unbounded_mean"),
     "discreet.estimators.proportions": ("power", "proportion_test", "sample_size"),
     "discreet.estimators.comparisons": ("compare", "goodness_of_fit", "independence_test", "rank_test"),
     "discreet.estimators.mean_comparisons": ("compare_means", "mean_test", "paired_test"),
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from discreet.accounting.plan import plan, rows_needed
     from discreet.accounting.pld import PLD
     from discreet.accounting.tradeoff.curve import TradeOff
+    from discreet.asking.preview import Assumptions, preview
     from discreet.asking.reading import from_json
     from discreet.errors import (
         BudgetExceeded,
@@ -70,7 +72,6 @@ if TYPE_CHECKING:
         WrongColumnKind,
     )
     from discreet.estimators import (
-        Assumptions,
         Watch,
         above_threshold,
         correlation,
@@ -84,7 +85,6 @@ if TYPE_CHECKING:
         mad,
         mean,
         mode,
-        preview,
         proportion,
         select,
         sum,

@@ -150,7 +150,7 @@ def test_least_threshold_is_least_and_beats_the_continuous_one() -> None:
 
 
 def test_smooth_sensitivity_is_brute_force() -> None:
-    """Against reference.md's formula for all data sets, and against the definition: over all data sets and all their neighbours."""
+    """Against reference.md B8 for all data sets, and against the definition: over all data sets and all their neighbours."""
     for beta in (F(1, 10), F(7, 10)):
         for rows, cells in ((0, 3), (1, 6), (2, 6), (3, 6), (4, 6), (5, 5)):
             for values in data_sets(cells, rows):

@@ -1,6 +1,6 @@
 """The public rules of Algorithm A: noise index, weights, clipping and shares of the budget, from public numbers alone (regression.md §1).
 
-Shares are exact fractions of μ² that sum to 1 at most. Constants that differ from the prototype's, and why, are in docs/theory/regression.md.
+Shares are exact fractions of μ² that sum to 1 at most. Where the constants come from: regression.md §6.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ def approx_atoms(epsilon: float, delta: float) -> Atoms:
 
 
 def geometric_atoms(step: float, shift: int) -> Atoms:
-    """Two-sided geometric noise P(k) ∝ e^(−step·|k|) against its shift by a whole number (reference.md B3, M3).
+    """Two-sided geometric noise P(k) ∝ e^(−step·|k|) against its shift by a whole number (reference.md B2, M3).
 
     The loss is step·(|k−shift|−|k|): its two ends hold the tails, the values between one outcome each.
     Vectors with ℓ₁ sensitivity `shift` are dominated by this scalar pair, as for `Laplace`.

@@ -107,7 +107,7 @@ def zcdp_rho_bun_steinke(epsilon: Number, delta: Number) -> float:
 
 
 def pure_rho(epsilon: Number) -> float:
-    """The least ρ such that every ε-DP mechanism is ρ-zCDP: ε·tanh(ε/2) ≤ min(ε²/2, ε), rounded up (reference.md D5, sharpened).
+    """The least ρ such that every ε-DP mechanism is ρ-zCDP: ε·tanh(ε/2) ≤ min(ε²/2, ε), rounded up (reference.md D5).
 
     Theorem.  D_α ≤ α ε tanh(ε/2) for every α > 1, and no smaller ρ will do.
     Proof.    Randomised response is the worst pair (`pure_renyi`): (α−1)D_α = g(α−1), g(t) = ln cosh(ε(t+½)) − ln cosh(ε/2).

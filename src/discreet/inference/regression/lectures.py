@@ -103,7 +103,7 @@ class LectureResult(RegressionResult):
         return float(values[-1] / values[0])
 
     def lecture_interval(self, level: float = 0.95) -> Array:
-        """NOT for use: the intervals that the lectures print (reference.md H4, H5 "Says"), which under-cover. A contrast for benchmarks and teaching."""
+        """NOT for use: the intervals that the lectures print (reference.md H4, H5, "Lectures say"), which under-cover. A contrast for benchmarks and teaching."""
         if self.facts.solver == "sgd":
             raise NoTheorem("the lectures' interval of an sgd fit", "the lectures give none", "H4 and H5 are about full gradients", "use confidence_interval()")
         matrix = self._scale[1]

@@ -6,7 +6,7 @@
     geometric   −ln(2t)       spread   s·ln(2/(1+b)), b = exp(−1/s)
 
 Theorem.  With t uniform on [0, ½] and an independent fair sign: Gaussian and Laplace give the real-valued noise rounded
-          to the nearest step (halves away from zero); geometric gives P(k) = (1−b)/(1+b)·b^|k| (reference.md M3, B1).
+          to the nearest step (halves away from zero); geometric gives P(k) = (1−b)/(1+b)·b^|k| (reference.md B2, M3, M4).
 Proof.    z(t) has the law of |Z|, |Z| normal or exponential, as P(|Z| > z(t)) = 2t. Geometric: K ≥ k ⟺ −ln(2t) ≥ k/s + ln((1+b)/2)
           ⟺ t ≤ b^k/(1+b), so P(K ≥ k) = 2b^k/(1+b) for k ≥ 1, which is P(|N| ≥ k); a fair sign gives each side half.
 Checked.  tests/claims/test_noise_law.py, tests/claims/test_noise_uniforms.py

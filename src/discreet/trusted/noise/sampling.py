@@ -23,7 +23,7 @@ def draw(mechanism: AdditiveNoise, size: int, source: Source, *, force_exact: bo
     Theorem.  Given ideal bits the draws have exactly the law of specs/mechanisms/additive.py: normal and Laplace noise rounded to the grid,
               two-sided geometric noise, or, for Tulap noise, ⌊2**r·(G + U)⌋ with G geometric and U uniform on (−½, ½).
               Since the statistic lies on the grid, releasing it with this noise is a post-processing of the
-              real-valued mechanism: μ-GDP (reference.md B5) and ε-DP (B1, M3) hold exactly.
+              real-valued mechanism: μ-GDP (reference.md B5) and ε-DP (B2, M3) hold exactly.
     Proof.    laws.py, kernels.py, refine.py. Tulap: 2**r·G is whole and ⌊2**r·U⌋ is uniform on −2**(r−1) … 2**(r−1)−1. The cell that
               k steps stand for is [k, k+1), so a reader of the continuous law adds half a step. Noise beyond 64 bits would
               be 2**13 spreads away (probability < exp(−2**13)).
