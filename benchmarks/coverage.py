@@ -31,8 +31,8 @@ from scipy import optimize, stats
 import discreet as dp
 from discreet.models.fit import fit_regression
 from discreet.schema import Encoding, Schema
+from discreet.specs.estimating.components import RESPONSE_BITS, LevelComponent, ModelColumn, NumberComponent, Response
 from discreet.specs.estimating.model import Model
-from discreet.specs.estimating.pieces import RESPONSE_BITS, LevelPiece, ModelColumn, NumberPiece, Response
 from discreet.specs.queries import Factor
 from discreet.testing import seeded_session
 
@@ -107,7 +107,7 @@ def declared(case: Case) -> tuple[dict[str, object], Model]:
     columns = [ModelColumn("intercept", ())]
     for j, half in enumerate(case.half):
         name = f"x{j}"
-        columns.append(ModelColumn(name, (NumberPiece(Factor(name, known[name].encoding(16)), low=-half, high=half),) if half else (LevelPiece(name, (0, 1)),)))
+        columns.append(ModelColumn(name, (NumberComponent(Factor(name, known[name].encoding(16)), low=-half, high=half),) if half else (LevelComponent(name, (0, 1)),)))
     if case.family == "logistic":
         response = Response(level=("y", 1))
     elif case.family == "poisson":
@@ -172,7 +172,7 @@ def reference_fit(case: Case, x: Array, y: Array) -> tuple[Array, Array, float]:
 
 
 def lecture_fit(x: Array, y: Array, mu: float, rng: Rng, *, start_scale: float, steps: int = 60, radius_squared: float = 2.0) -> tuple[Array, Array]:
-    """Noisy gradient descent on (β, σ) with the lectures' correction V + (8η²B²K/(nμ²))I: estimates and standard errors (reference.md G3, H3, H4 "Says").
+    """Noisy gradient descent on (β, σ) with the lectures' correction V + (8η²B²K/(nμ²))I: estimates and standard errors (reference.md G3, H3, H4, "Lectures say").
 
     A third of μ² each for the gradients, the curvature and the scores, as H3 composes them.
     """

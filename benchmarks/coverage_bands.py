@@ -31,7 +31,7 @@ from discreet.inference.quantiles.trees import TreeShape, least_squares, prefix_
 from discreet.inference.results.decode import decode_shares, noise_of, to_float
 from discreet.schema import Column, Integer, Real, Schema
 from discreet.specs.queries import TreeCounts, tree_over
-from discreet.specs.statistics import tally_of_cells
+from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource
 from discreet.trusted.engines.kernels import bin_index, clamp, encode
 from discreet.trusted.noise import draw
@@ -95,7 +95,7 @@ def noisy_tree(case: Case, query: TreeCounts, values: np.ndarray, source: Seeded
     """What `cumulative_of` makes of a release."""
     grid, mechanism = query.factor.encoding, tree_noise(query, case.neighbors, case.spend)
     codes = encode(clamp(values, case.law.column), grid)
-    statistic = np.array(query.assemble(tally_of_cells(query.cells, (codes.astype(np.int64) - grid.low) // query.plan().stride)))
+    statistic = np.array(query.assemble(histogram_of_cells(query.cells, (codes.astype(np.int64) - grid.low) // query.plan().stride)))
     released = statistic * (1 << mechanism.refinement) + draw(mechanism, query.size, source)
     public = case.public.rows
     shape = TreeShape(query.branching, query.levels)

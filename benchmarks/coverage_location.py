@@ -2,7 +2,7 @@
 
     python benchmarks/coverage_location.py [--quick]
 
-Every repetition draws data, runs the mechanism that a session would run (exact noise, on the tally of the grid) and the inference that reads its answer.
+Every repetition draws data, runs the mechanism that a session would run (exact noise, on the histogram of the grid) and the inference that reads its answer.
 Repetitions are fixed: REPETITIONS in every cell. A *case* is one distribution with its quantities; add one to CASES:
 
     Case(name, draw(rng, n) → values, cells: list of Cell(label, target, private(values, source) → (low, high), textbook(values) → (low, high)))
@@ -32,7 +32,7 @@ from discreet.estimators.quantiles import quantile_question
 from discreet.inference.quantiles.quantiles import QuantileResult
 from discreet.neighbors import Replace
 from discreet.schema import Real, Schema
-from discreet.specs.statistics import tally_of_cells
+from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource
 from discreet.trusted.noise.apply import apply
 from discreet.trusted.noise.kernels import compiled_kernel
@@ -101,8 +101,8 @@ def _private_quantile(public: PublicFacts, q: Fraction, mu: float) -> Callable[[
 
     def interval(values: Any, source: SeededSource) -> Interval:
         codes = np.clip(np.floor((values - grid.center) * grid.per_unit + 0.5), grid.low, grid.high).astype(np.int64) - grid.low
-        answer = apply(question.mechanism, tally_of_cells(query.size, codes), source)
-        release = Release(question.asked, query, question.mechanism, answer.integers, public.neighbors, question.spend, question.spend, public.count, "benchmark", 0, "", secure=False)
+        answer = apply(question.mechanism, histogram_of_cells(query.size, codes), source)
+        release = Release(question.description, query, question.mechanism, answer.integers, public.neighbors, question.spend, question.spend, public.count, "benchmark", 0, "", secure=False)
         (row,) = QuantileResult(release).confidence_interval(LEVEL)
         return float(row[0]), float(row[1])
 

@@ -38,7 +38,7 @@ from discreet.neighbors import Replace
 from discreet.schema import Integer, Real, Schema
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.mechanisms.quantiles import QuantileChoice
-from discreet.specs.statistics import Tally, tally_of_cells
+from discreet.specs.statistics import Histogram, histogram_of_cells
 from discreet.trusted.engines.kernels import encode, places
 from discreet.trusted.extensions.data_dependent.order_statistics import rank_losses
 from discreet.trusted.noise import secure_source
@@ -85,18 +85,18 @@ def median_cells(law: Law, rows: int, samples: int, answers: int, seed: int) -> 
     cells = []
     for spend in SPENDS:
         questions = {"default": median_question(public, "x", spend=spend)} | {name: one for name in METHODS if (one := asked(name, public, spend)) is not None}
-        tallies: dict[object, list[Tally]] = {}
+        histograms: dict[object, list[Histogram]] = {}
         errors: dict[str, np.ndarray] = {}
         for name, question in questions.items():
             factor = question.query.factor
-            if factor not in tallies:
-                tallies[factor] = [tally_of_cells(question.query.size, places(encode(values, factor.encoding), factor.encoding.low, question.query.plan().stride)) for values in data]
-            pairs = zip(tallies[factor], truth, strict=True)
+            if factor not in histograms:
+                histograms[factor] = [histogram_of_cells(question.query.size, places(encode(values, factor.encoding), factor.encoding.low, question.query.plan().stride)) for values in data]
+            pairs = zip(histograms[factor], truth, strict=True)
             choice = choice_of(question)
             if choice is not None:
-                errors[name] = np.array([expected_error(choice, question, tally, middle) for tally, middle in pairs])
+                errors[name] = np.array([expected_error(choice, question, histogram, middle) for histogram, middle in pairs])
             else:
-                errors[name] = np.array([np.mean([abs(answered(question, tally, public) - middle) for _ in range(answers)]) for tally, middle in pairs])
+                errors[name] = np.array([np.mean([abs(answered(question, histogram, public) - middle) for _ in range(answers)]) for histogram, middle in pairs])
         cells.append(_cell(law.name, rows, str(spend), errors, float(questions["default"].query.step)))
     return cells
 
@@ -107,9 +107,9 @@ def choice_of(question: Question) -> QuantileChoice | None:
     return mechanism if isinstance(mechanism, QuantileChoice) else None
 
 
-def expected_error(choice: QuantileChoice, question: Question, tally: Tally, middle: float) -> float:
+def expected_error(choice: QuantileChoice, question: Question, histogram: Histogram, middle: float) -> float:
     """E|estimate − sample median| of a choice, exactly: over runs of cells of equal loss, P ∝ size·exp(−rate·loss), uniform within a run."""
-    runs = rank_losses(choice, tally)
+    runs = rank_losses(choice, histogram)
     gaps = runs.losses - runs.losses.min()
     weights = runs.sizes * np.exp(-float(choice.rate) * gaps)
     first = question.query.value(0) + question.query.step * runs.starts
@@ -130,11 +130,11 @@ def asked(name: str, public: PublicFacts, spend: Guarantee) -> Question | None:
         return None
 
 
-def answered(question: Question, tally: Tally, public: PublicFacts) -> float:
+def answered(question: Question, histogram: Histogram, public: PublicFacts) -> float:
     """The estimate; the middle of the declared range where there is none."""
-    answer = apply(question.mechanism, tally, secure_source())
-    release = Release(question.asked, question.query, question.mechanism, answer.integers, public.neighbors, question.spend, guarantee_of_once(question), public.count, "draw", 0, "", delta=question.delta)
-    value = float(RESULTS[question.asked.estimator](release).quantities(0.95)[-1].estimate[0])
+    answer = apply(question.mechanism, histogram, secure_source())
+    release = Release(question.description, question.query, question.mechanism, answer.integers, public.neighbors, question.spend, guarantee_of_once(question), public.count, "draw", 0, "", delta=question.delta)
+    value = float(RESULTS[question.description.estimator](release).quantities(0.95)[-1].estimate[0])
     column = public.schema["x"]
     return value if np.isfinite(value) else (column.low + column.high) / 2  # type: ignore[union-attr]
 

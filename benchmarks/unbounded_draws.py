@@ -25,9 +25,9 @@ from discreet.neighbors import Neighbors, Replace
 from discreet.schema import Encoding, Real, Schema
 from discreet.search.ranges import Bulk, Purse, Talk, all_of_it, find_bulk, find_ends, nothing_found
 from discreet.specs.queries import Moments
+from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.plans import Factor
-from discreet.specs.queries.tallies import GridCounts
-from discreet.specs.statistics import tally_of_cells
+from discreet.specs.statistics import histogram_of_cells
 from discreet.trusted.engines.kernels import encode, places
 from discreet.trusted.noise import secure_source
 from discreet.trusted.noise.apply import apply
@@ -74,7 +74,7 @@ def answering(search: Search, values: np.ndarray) -> Callable[[Question, str], R
         query = question.query
         if isinstance(query, GridCounts):
             grid = query.factor.encoding
-            statistic: object = tally_of_cells(query.size, places(encode(inside, grid), grid.low, query.plan().stride))
+            statistic: object = histogram_of_cells(query.size, places(encode(inside, grid), grid.low, query.plan().stride))
         elif isinstance(query, Moments):
             codes = encode(inside, query.factor.encoding).astype(np.int64)
             statistic = query.assemble(np.array([[len(codes), int(codes.sum()), int((codes * codes).sum())]], dtype=object))
@@ -83,7 +83,7 @@ def answering(search: Search, values: np.ndarray) -> Callable[[Question, str], R
             statistic = [int(((inside >= key.low) & (inside <= key.high)).sum())]  # type: ignore[union-attr]
         answer = apply(question.mechanism, statistic, secure_source())
         public = search.public
-        return Release(question.asked, query, question.mechanism, answer.integers, public.neighbors, question.spend, guarantee_of(question.mechanism), public.count, name, 0, "")
+        return Release(question.description, query, question.mechanism, answer.integers, public.neighbors, question.spend, guarantee_of(question.mechanism), public.count, name, 0, "")
 
     return step
 

@@ -12,8 +12,8 @@ from formulaic import model_matrix as oracle
 import discreet as dp
 from discreet.asking.formula import design_of
 from discreet.schema import Schema
+from discreet.specs.estimating.components import RESPONSE_BITS, UNIT, LevelComponent, NumberComponent
 from discreet.specs.estimating.model import model_from_dict
-from discreet.specs.estimating.pieces import RESPONSE_BITS, UNIT, LevelPiece, NumberPiece
 from discreet.testing import seeded_session
 from discreet.trusted.engines import memory_engine_from_arrays
 
@@ -29,11 +29,11 @@ DATA = {
 
 
 def user_scale(column, codes):
-    """A model column on the user's scale, from its whole numbers piece by piece."""
+    """A model column on the user's scale, from its whole numbers component by component."""
     product = np.ones(ROWS)
-    for piece in column.pieces:
-        scaled = piece.values(codes[piece][:]) / UNIT
-        product = product * (scaled if isinstance(piece, LevelPiece) else scaled * piece.half + piece.middle)
+    for component in column.components:
+        scaled = component.values(codes[component][:]) / UNIT
+        product = product * (scaled if isinstance(component, LevelComponent) else scaled * component.half + component.middle)
     return product
 
 
@@ -64,7 +64,7 @@ def test_names_and_values():
     np.testing.assert_array_equal(matrix[:, 2], DATA["d"] == "b")
     assert model_from_dict(design.model().to_dict()) == design.model()
     summed = design_of("y ~ C(d, 'sum')", SCHEMA)
-    assert [piece.contrast for column in summed.columns for piece in column.pieces] == [(-1, 1, 0), (-1, 0, 1)]
+    assert [component.contrast for column in summed.columns for component in column.components] == [(-1, 1, 0), (-1, 0, 1)]
     based = design_of("y ~ C(d, base='b')", SCHEMA)
     assert based.names == ("intercept", "d[a]", "d[c]")
 
@@ -75,20 +75,20 @@ def test_splines_add_to_one_and_match_scipy():
     design, matrix = ours("y ~ bs(x, knots=(3, 5.5)) - 1")
     assert matrix.shape[1] == 6
     np.testing.assert_allclose(matrix.sum(axis=1), 1, atol=1e-3)
-    knots = np.array(design.columns[0].pieces[0].knots)
+    knots = np.array(design.columns[0].components[0].knots)
     expected = BSpline.design_matrix(np.clip(DATA["x"], 1, 9 - 1e-12), knots, 3).toarray()
     np.testing.assert_allclose(matrix, expected, atol=1e-3)
     assert len(design_of("y ~ bs(x, knots=(3, 5.5))", SCHEMA).columns) == 6  # the intercept stands for the first
 
 
 def test_numbers_are_centred_only_where_the_shift_can_be_undone():
-    centred = design_of("y ~ x", SCHEMA).columns[1].pieces[0]
-    assert isinstance(centred, NumberPiece)
+    centred = design_of("y ~ x", SCHEMA).columns[1].components[0]
+    assert isinstance(centred, NumberComponent)
     assert (centred.middle, centred.half) == (5.0, 4.0)
-    through_zero = design_of("y ~ x - 1", SCHEMA).columns[0].pieces[0]
+    through_zero = design_of("y ~ x - 1", SCHEMA).columns[0].components[0]
     assert (through_zero.middle, through_zero.half) == (0.0, 9.0)
     alone = design_of("y ~ x:z", SCHEMA).columns[1]
-    assert [piece.middle for piece in alone.pieces] == [0.0, 0.0]
+    assert [component.middle for component in alone.components] == [0.0, 0.0]
 
 
 def test_responses():

@@ -18,7 +18,7 @@ from discreet.inference.quantiles.tree_quantiles import checked_quantiles, quant
 from discreet.inference.results.laws import half_width
 from discreet.testing import seeded_session
 from discreet.trusted.engines import MemoryEngine
-from discreet.trusted.release import Asked
+from discreet.trusted.release import Description
 from tests.survey import RELATIONS, SPENDS, data_set, open_session, survey
 
 PLENTY = dp.GDP(200)
@@ -153,7 +153,7 @@ def test_quantiles_of_a_tree_are_the_data_s_own_where_noise_is_small() -> None:
     values = rng.normal(5, 1, 20_000)
     session = seeded_session(dp.from_arrays({"x": values, "k": np.round(values)}, schema={"x": dp.Real(0, 10), "k": dp.Integer(0, 10)}, neighbors=dp.Replace()), dp.GDP(1000), "quantiles")
     q = np.arange(1, 100) / 100
-    asked = tree_question(session.public, Asked("ecdf", "x", ("x",)), spend=dp.GDP(50), leaves=quantile_leaves(session.public))
+    asked = tree_question(session.public, Description("ecdf", "x", ("x",)), spend=dp.GDP(50), leaves=quantile_leaves(session.public))
     found = quantiles_from_tree(session.release(asked), q, 0.999, target="data")
     truth = np.quantile(values, q, method="inverted_cdf")
     assert np.max(np.abs(found.estimate - truth)) < 0.01  # a thousandth of the range
@@ -256,7 +256,7 @@ def test_previews_are_free_and_come_true(monkeypatch: pytest.MonkeyPatch, estima
     session = seeded_session(data_set(neighbors), dp.GDP(1000), "preview")
     head, assume = session.ledger.head, dp.Assumptions(rows=1000, mean=50, standard_deviation=10)
     with monkeypatch.context() as patched:
-        for method in ("sums", "tally"):
+        for method in ("sums", "histogram"):
             patched.setattr(MemoryEngine, method, lambda self, plan: pytest.fail("a preview read data"))
         preview = dp.preview(session, estimator, "income", spend=spend, assume=assume)
     assert session.ledger.head == head

@@ -16,8 +16,9 @@ from discreet.estimators import questions
 from discreet.inference.counts.open_keys import OpenTableResult, printable
 from discreet.schema import column_from_dict
 from discreet.sensitivity import Rows
-from discreet.specs.mechanisms import ThresholdedCounts
-from discreet.specs.queries import OpenCounts, Subset, query_from_dict
+from discreet.specs.mechanisms.open_keys import ThresholdedCounts
+from discreet.specs.queries import OpenCounts, Subset
+from discreet.specs.registry import query_from_dict
 from discreet.testing import seeded_session
 from discreet.trusted.ledger import Ledger
 
@@ -65,7 +66,7 @@ def test_keys_can_be_crossed_with_open_and_declared_columns_and_filtered():
     frame = pl.DataFrame(data)
     session = session_for(dp.AddRemove())
     result = dp.table(session, by={"age": [18, 40, 90], "city": None, "member": None, "shop": None}, where={"cost": (0.1, 0.8)}, spend=dp.GDP(5), delta=1e-6)
-    assert result.release.asked.by == ("age", "city", "member", "shop")
+    assert result.release.description.by == ("age", "city", "member", "shop")
     kept = frame.filter(pl.col("cost").is_between(0.1, 0.8)).with_columns(pl.when(pl.col("age") < 40).then(pl.lit("18–39")).otherwise(pl.lit("40–90")).alias("age"), pl.col("member").cast(str).str.to_titlecase().alias("member"))
     truth = {tuple(row[:4]): row[4] for row in kept.group_by("age", "city", "member", "shop").len().iter_rows()}
     assert len(result.labels) > 20

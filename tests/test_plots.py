@@ -29,7 +29,7 @@ def test_every_result_is_drawn(tmp_path: Path, name: str, neighbors: object) -> 
     assert str(result.release.guarantee) in [text.get_text() for text in axes.texts]
     drawn = axes.collections[0].get_segments()
     assert len(drawn) == len(result.labels)
-    if result.release.asked.estimator != "histogram":
+    if result.release.description.estimator != "histogram":
         ends = np.array([segment[:, 1] for segment in drawn])
         np.testing.assert_allclose(ends, result.confidence_interval(0.9))
         np.testing.assert_allclose(np.array([segment[:, 1] for segment in axes.collections[1].get_segments()]), result.confidence_interval(0.9, target="data"))

@@ -15,7 +15,7 @@ from discreet.estimators.quantiles import part_of, quantile_question
 from discreet.inference.quantiles.quantiles import QuantileResult
 from discreet.neighbors import Replace
 from discreet.schema import Real, Schema
-from discreet.specs.statistics import tally_of_cells
+from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.noise.apply import apply
 from discreet.trusted.release import Release
@@ -190,7 +190,7 @@ def test_a_preview_needs_the_number_of_rows_where_it_is_private() -> None:
 
 
 def covered(draw: Any, target: float, q: Fraction, *, rows: int, mu: float, repetitions: int) -> float:
-    """The share of intervals that hold the population's quantile: the mechanism and the inference that run, on tallies."""
+    """The share of intervals that hold the population's quantile: the mechanism and the inference that run, on histograms."""
     public = PublicFacts(Schema({"x": Real(-10, 10)}), Replace(), rows)
     question = quantile_question(public, "x", q, spend=dp.GDP(mu))
     query: Any = question.query
@@ -198,8 +198,8 @@ def covered(draw: Any, target: float, q: Fraction, *, rows: int, mu: float, repe
     rng, source, hits = np.random.default_rng(7), SeededSource("coverage"), 0
     for _ in range(repetitions):
         codes = np.clip(np.floor((draw(rng, rows) - grid.center) * grid.per_unit + 0.5), grid.low, grid.high).astype(np.int64) - grid.low
-        answer = apply(question.mechanism, tally_of_cells(query.size, codes), source)
-        release = Release(question.asked, query, question.mechanism, answer.integers, public.neighbors, question.spend, question.spend, rows, "test", 0, "", secure=False)
+        answer = apply(question.mechanism, histogram_of_cells(query.size, codes), source)
+        release = Release(question.description, query, question.mechanism, answer.integers, public.neighbors, question.spend, question.spend, rows, "test", 0, "", secure=False)
         (interval,) = QuantileResult(release).confidence_interval()
         hits += interval[0] <= target <= interval[1]
     return hits / repetitions

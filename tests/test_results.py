@@ -31,7 +31,7 @@ def results() -> dict[str, dp.Result]:
 @EVERY_ASK
 def test_results_are_frozen(results: dict[str, dp.Result], name: str) -> None:
     result = results[name]
-    for thing, field in ((result, "release"), (result.release, "integers"), (result.release.asked, "where"), (result.release.mechanism, "spread")):
+    for thing, field in ((result, "release"), (result.release, "integers"), (result.release.description, "where"), (result.release.mechanism, "spread")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(thing, field, None)
     with pytest.raises((AttributeError, TypeError)):
@@ -175,7 +175,7 @@ def test_frames_of_three_libraries_hold_the_same(results: dict[str, dp.Result], 
     records = result.records(0.9)
     assert pandas.to_dict("records") == polars.to_dicts() == arrow.to_pylist() == records
     assert len(records) == len(result.labels) * len(result.quantities())
-    assert list(records[0]) == [*result.release.asked.by, "quantity", "estimate", "std_error", "low", "high", "noise_share"]
+    assert list(records[0]) == [*result.release.description.by, "quantity", "estimate", "std_error", "low", "high", "noise_share"]
     main = [record for record in records if record["quantity"] == result.quantities()[-1].name]
     np.testing.assert_array_equal([[record["low"], record["high"]] for record in main], result.confidence_interval(0.9))
 
@@ -189,9 +189,9 @@ def test_unknown_frames_are_refused(results: dict[str, dp.Result]) -> None:
 def test_the_summary_says_what_it_promises(results: dict[str, dp.Result], name: str) -> None:
     result = results[name]
     text = str(result.summary(0.9))
-    for words in ("noise %", "90% interval", str(result.release.guarantee), "Replace()", "1000 rows (public)", result.title, result.release.asked.where):
+    for words in ("noise %", "90% interval", str(result.release.guarantee), "Replace()", "1000 rows (public)", result.title, result.release.description.where):
         assert words in text
-    assert ("Only rows where" in text) == bool(result.release.asked.where)
+    assert ("Only rows where" in text) == bool(result.release.description.where)
     assert all(part in text for label in result.labels for part in label)
     assert "privacy error alone" in str(result.summary(target="data"))
     assert str(result) == str(result.summary())

@@ -1,4 +1,4 @@
-"""dp.iqr and dp.mad: right answers, intervals that cover, the privacy of a folded tally, total behaviour."""
+"""dp.iqr and dp.mad: right answers, intervals that cover, the privacy of a folded histogram, total behaviour."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from discreet.estimators.scale import iqr_question, mad_question
 from discreet.inference.quantiles.scale import IQRResult, MADResult
 from discreet.search.policies import Bisection
 from discreet.sensitivity import Rows
-from discreet.specs.mechanisms import mechanism_from_dict
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.mechanisms.quantiles import QuantileChoice
 from discreet.specs.mechanisms.search import CountSearch
-from discreet.specs.statistics import tally_of_cells
+from discreet.specs.registry import mechanism_from_dict
+from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.noise import apply
@@ -85,17 +85,17 @@ def counts(values: tuple[int, ...]) -> np.ndarray:
 
 
 def test_folding_keeps_the_way_in_which_neighbours_differ() -> None:
-    """All data sets of up to three rows on five cells, all centres: the folded tally is that of the distances, for every neighbour too."""
+    """All data sets of up to three rows on five cells, all centres: the folded histogram is that of the distances, for every neighbour too."""
     for values, centre in itertools.product(SMALL, range(CELLS)):
-        tally = tally_of_cells(CELLS, np.array(values, dtype=np.int64))
-        seen = folded(tally, centre)
+        histogram = histogram_of_cells(CELLS, np.array(values, dtype=np.int64))
+        seen = folded(histogram, centre)
         expected = counts(tuple(abs(value - centre) for value in values))
         found = np.zeros(CELLS, dtype=int)
         found[seen.places] = seen.counts
         assert found.tolist() == expected.tolist()
-        assert seen.rows == tally.rows
+        assert seen.rows == histogram.rows
         for t in range(CELLS + 1):
-            assert seen.below(t) == (tally.below(centre + t) - tally.below(centre - t + 1) if t else 0)
+            assert seen.below(t) == (histogram.below(centre + t) - histogram.below(centre - t + 1) if t else 0)
         for other in SMALL:
             came, went = np.maximum(counts(other) - counts(values), 0).sum(), np.maximum(counts(values) - counts(other), 0).sum()
             distances = counts(tuple(abs(value - centre) for value in other)) - expected
@@ -110,7 +110,7 @@ def test_a_folded_search_moves_no_further_than_one_count() -> None:
     for values in SMALL:
         neighbours = [((*values, new), added) for new in range(CELLS)] + [(tuple(sorted((*values[1:], new))), replaced) for new in range(CELLS) if values]
         for (other, relation), centre in itertools.product(neighbours, range(CELLS)):
-            first, second = (folded(tally_of_cells(CELLS, np.array(each, dtype=np.int64)), centre) for each in (values, other))
+            first, second = (folded(histogram_of_cells(CELLS, np.array(each, dtype=np.int64)), centre) for each in (values, other))
             for t in range(CELLS + 1):
                 moved = abs((2 * first.below(t) - first.rows) - (2 * second.below(t) - second.rows))
                 worst[relation] = max(worst[relation], moved)
@@ -134,7 +134,7 @@ def test_the_parts_cost_what_was_agreed_and_nearly_all_of_it(neighbors: Any, spe
     assert loss_of(mechanism).epsilon == sum(loss.epsilon for loss in parts)
 
 
-def test_a_centre_and_distances_must_read_one_tally() -> None:
+def test_a_centre_and_distances_must_read_one_histogram() -> None:
     public = dp.from_arrays(table(10), schema=SCHEMA, neighbors=dp.Replace()).open(budget=dp.GDP(1)).public
     mechanism = mad_question(public, "x", spend=dp.GDP(1)).mechanism
     other = Rows(2, "changed")
@@ -161,11 +161,11 @@ def test_intervals_cover(neighbors: Any, law: str) -> None:
         for question, kind in asked:
             grid, stride = question.query.factor.encoding, question.query.plan().stride
             cells = ((np.floor((values - grid.center) * grid.per_unit + 0.5) - grid.low) // stride).astype(np.int64)
-            integers = apply(question.mechanism, tally_of_cells(question.query.size, cells), source).integers
-            result = kind(Release(question.asked, question.query, question.mechanism, integers, neighbors, question.spend, question.spend, public.count, "key", 0, ""))
+            integers = apply(question.mechanism, histogram_of_cells(question.query.size, cells), source).integers
+            result = kind(Release(question.description, question.query, question.mechanism, integers, neighbors, question.spend, question.spend, public.count, "key", 0, ""))
             low, high = result.confidence_interval()[0]
             truth = quartiles[1] - quartiles[0] if kind is IQRResult else float(np.median(np.abs(big - result.centre)))
-            hits[question.asked.estimator] += low - 1e-9 <= truth <= high + 1e-9
+            hits[question.description.estimator] += low - 1e-9 <= truth <= high + 1e-9
     for name, covered in hits.items():
         assert stats.binom.cdf(covered, repetitions, 0.94) > 1e-6, name
 

@@ -21,7 +21,7 @@ from discreet.inference.counts import selection as bounds
 from discreet.sensitivity import L1, LInf
 from discreet.specs.mechanisms.selection import AboveThreshold, ExponentialChoice, NoisyMax, PermuteAndFlip, TopChoices
 from discreet.testing import SeededSource, seeded_session
-from discreet.trusted.engines import carry_out
+from discreet.trusted.engines import execute
 from discreet.trusted.noise import apply
 from tests.survey import RELATIONS, SCHEMA, SPENDS, data_set, open_session, survey
 
@@ -117,7 +117,7 @@ def test_score_gaps_hold_in_the_worst_case(method):
         question = build.above_threshold_question(session.public, YOUNG, 50, spend=dp.PureDP(1), positives=3)
     else:
         question = build.mode_question(session.public, "region", spend=dp.PureDP(1), method=method)
-    release = dp.Release(question.asked, question.query, question.mechanism, (0,), session.public.neighbors, question.spend, question.spend, None, "test", 0, "")
+    release = dp.Release(question.description, question.query, question.mechanism, (0,), session.public.neighbors, question.spend, question.spend, None, "test", 0, "")
     gap = int(bounds.score_gap_steps(release, level))
     assert gap > 0
     if method == "threshold":
@@ -365,7 +365,7 @@ def test_files_give_the_same_scores_as_memory(tmp_path):
         public = open_session(relation).public
         asked = [build.select_question(public, YOUNG, spend=dp.GDP(1), score="age"), build.select_question(public, ["income", "age", "member"], spend=dp.GDP(1)), build.mode_question(public, "region", spend=dp.GDP(1), where={"age": (20, 50)})]
         for question in asked:
-            scores = [question.query.assemble(carry_out(data._engine, question.query.plan())) for data in (memory, files)]
+            scores = [question.query.assemble(execute(data._engine, question.query.plan())) for data in (memory, files)]
             assert scores[0] == scores[1]
             assert len(scores[0]) == question.query.size
 

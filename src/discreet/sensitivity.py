@@ -1,7 +1,7 @@
 """How far one protected unit can move a statistic, exactly.
 
 A `Sensitivity` is an ℓ₁ value, the square of an ℓ₂ value (so that √2 never has to be rounded), the largest change of one score, or,
-for mechanisms that read a whole tally of values, the number of values that may change.
+for mechanisms that read a whole histogram of values, the number of values that may change.
 The rules at the bottom are the only place where a neighbour relation becomes a number.
 """
 
@@ -96,7 +96,7 @@ CHANGES = ("replaced", "added or removed", "changed")
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How the values of neighbouring data sets differ, for mechanisms that read a tally of values.
+    """How the values of neighbouring data sets differ, for mechanisms that read a histogram of values.
 
     ``replaced``           at most `rows` values take other values; their number is fixed and public
     ``added or removed``   at most `rows` values come, or at most `rows` values go
@@ -116,7 +116,7 @@ class Rows:
         Theorem.  rows·max(below, above) if values come or go, rows·(below + above) otherwise, for every t at once.
         Proof.    One value adds +below or −above. Coming or going adds or takes one such number; a replaced or changed
                   value takes one and adds another, and two of them differ by at most below + above.
-        Checked.  tests/claims/test_tallies.py::test_weighted_prefix_counts_move_no_further
+        Checked.  tests/claims/test_histograms.py::test_weighted_prefix_counts_move_no_further
         """
         return self.rows * (max(below, above) if self.change == "added or removed" else below + above)
 
@@ -220,13 +220,13 @@ def score_sensitivity(neighbors: Neighbors, low: int, high: int, *, optional: bo
     return LInf(Fraction(neighbors.rows * max(abs(low), abs(high))), low >= 0 or high <= 0)
 
 
-def tally_sensitivity(neighbors: Neighbors, *, optional: bool) -> Rows:
+def histogram_sensitivity(neighbors: Neighbors, *, optional: bool) -> Rows:
     """How the values of a column, or of the part of it that a filter keeps, differ between neighbours.
 
     Theorem.  AddRemove: up to k values come or go. Row-level Replace of a whole column: one value is replaced. Replace with a
               filter, or by units: up to k values go and up to k come (k = the rows of one unit).
     Proof.    A row is one value, or none where a filter leaves it out; a unit has at most k rows, before and after.
-    Checked.  tests/claims/test_tallies.py::test_neighbouring_tallies_differ_as_stated
+    Checked.  tests/claims/test_histograms.py::test_neighbouring_tallies_differ_as_stated
     """
     if not isinstance(neighbors, Replace):
         return Rows(neighbors.rows, "added or removed")

@@ -145,7 +145,7 @@ def repository(root: Path, module: str) -> Path:
         (root / folder).mkdir(parents=True)
     reference = "# Reference\n\n## B Noise\n\n### B1 One\n\n### B2 Two\n"
     (root / "docs" / "theory" / PAGE).write_text(reference)
-    sections = "# Regression\n\n## 1 Rules\n\n### Weights that fade\n\n## 2 Steps\n"
+    sections = "# Regression\n\n## 1 Tuning\n\n### Weights that fade\n\n## 2 Steps\n"
     (root / "docs" / "theory" / SECTIONS).write_text(sections)
     (root / "src" / "module.py").write_text(module)
     return root

@@ -364,7 +364,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/engines/memory.py", "MemoryEngine._piece_codes"): {
         "asarray": VIEW,
     },
-    ("trusted/engines/memory.py", "MemoryEngine.tally"): {
+    ("trusted/engines/memory.py", "MemoryEngine.histogram"): {
         "astype": RESULT,
         "unique": ORDER,
     },

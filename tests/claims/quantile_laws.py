@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special, stats
 
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise, order_index
-from discreet.specs.statistics import Tally, tally_of_cells
+from discreet.specs.statistics import Histogram, histogram_of_cells
 from discreet.trusted.extensions.data_dependent.order_statistics import ends, rank_losses, smooth_sensitivity, stability_distance
 
 Values = tuple[int, ...]
@@ -19,8 +19,8 @@ BEYOND = 16  # scales of Laplace noise past the grid: the rest has probability 1
 
 
 @cache
-def tally(cells: int, values: Values) -> Tally:
-    return tally_of_cells(cells, np.array(values, dtype=np.int64))
+def histogram(cells: int, values: Values) -> Histogram:
+    return histogram_of_cells(cells, np.array(values, dtype=np.int64))
 
 
 def data_sets(cells: int, rows: int) -> list[Values]:
@@ -71,14 +71,14 @@ def slide_distance(cells: int, values: Values, eta: float) -> int:
     return next((k for k in range(1, n + 1) if max(at(m + k) - at(m), at(m) - at(m - k)) > eta), n + 1)
 
 
-def cell_losses(choice: QuantileChoice, data: Tally) -> np.ndarray:
+def cell_losses(choice: QuantileChoice, data: Histogram) -> np.ndarray:
     """The loss of every cell, from the runs that the sampler reads."""
     runs = rank_losses(choice, data)
     assert int(runs.sizes.sum()) == data.cells
     return np.repeat(runs.losses, runs.sizes)
 
 
-def choice_law(choice: QuantileChoice, data: Tally) -> np.ndarray:
+def choice_law(choice: QuantileChoice, data: Histogram) -> np.ndarray:
     weights = np.exp(-float(choice.rate) * cell_losses(choice, data))
     return weights / weights.sum()
 
@@ -110,14 +110,14 @@ def release_excess(proposal: ProposeTestRelease, epsilon: float, pair: tuple[tup
 @cache
 def reads(cells: int, values: Values, a: int, b: int, eta: int) -> tuple[int, int]:
     """(γ, x_(m)) as the sampler reads them."""
-    around = ends(tally(cells, values), a, b)
+    around = ends(histogram(cells, values), a, b)
     return stability_distance(around, eta), around.value
 
 
 @cache
 def smooth_read(noise: SmoothNoise, cells: int, values: Values) -> tuple[float, float]:
     """(x_(m), S) as the sampler reads them."""
-    around = ends(tally(cells, values), noise.a, noise.b)
+    around = ends(histogram(cells, values), noise.a, noise.b)
     smooth = smooth_sensitivity(around, noise.beta)
     return float(around.value), smooth.width * math.exp(-float(noise.beta) * smooth.steps)
 

@@ -19,9 +19,9 @@ import discreet as dp
 from discreet.accounting import gaussian_noise, symmetric_noise
 from discreet.sensitivity import L2, Frobenius
 from discreet.specs.estimating.batches import ETA_BITS, SampledGradients, plain_metric
+from discreet.specs.estimating.components import ModelColumn, Response
 from discreet.specs.estimating.families import GRID, Huber, Logistic
 from discreet.specs.estimating.model import Model, Point
-from discreet.specs.estimating.pieces import ModelColumn, Response
 from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.testing.sessions import seeded_session
 from discreet.trusted.engines import kernels
@@ -30,7 +30,7 @@ from discreet.trusted.extensions.estimating.kernels import ModelData, row_weight
 from discreet.trusted.extensions.sgd.batches import RowGradients
 from discreet.trusted.noise import kernels as noise_kernels
 from discreet.trusted.noise.tables import ROWS, tables
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -46,7 +46,7 @@ def descent_question(session, length):
     mechanism = dataclasses.replace(
         release.mechanism, start=(0,) * length, steps=4, every=4, averaged=1
     )
-    return Question(Asked("logistic"), release.query, mechanism, release.spend, release.delta)
+    return Question(Description("logistic"), release.query, mechanism, release.spend, release.delta)
 
 
 @pytest.mark.parametrize("length", [1, 3, 64])

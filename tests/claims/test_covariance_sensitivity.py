@@ -13,7 +13,7 @@ from discreet.schema import Encoding
 from discreet.specs.mechanisms.symmetric import off_diagonal
 from discreet.specs.queries import Factor, PairMoments, pairs
 from discreet.specs.queries.pairs import COUNT_WEIGHTS, reach_of_a_replacement, reach_of_a_row
-from discreet.trusted.engines import carry_out
+from discreet.trusted.engines import execute
 
 
 def query_of(columns, height, count, optional=False):
@@ -118,7 +118,7 @@ EXTREMES = [{"x": x, "k": k, "b": b, "g": g} for x in (-5, 1, 3) for k in (0, 2,
 def statistic(question, rows, neighbors):
     table = {name: [*cells, *(row[name] if name != "id" else "mine" for row in rows)] for name, cells in OTHERS.items()}
     data = dp.from_arrays(table, schema=SCHEMA, neighbors=neighbors)
-    return np.array(question.query.assemble(carry_out(data._engine, question.query.plan())), dtype=object)
+    return np.array(question.query.assemble(execute(data._engine, question.query.plan())), dtype=object)
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)

@@ -13,7 +13,9 @@ from discreet.accounting import guarantee_of
 from discreet.inference.counts.most_powerful import critical_value, rejection
 from discreet.inference.counts.tulap import released_noise, released_value, truncation
 from discreet.sensitivity import L1
-from discreet.specs.mechanisms import CutTulapNoise, TulapNoise, mechanism_from_dict
+from discreet.specs.mechanisms import TulapNoise
+from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
+from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.losses.cut_tulap import cut_bounds, cut_delta, cut_tulap_noise
 from discreet.trusted.losses.losses import loss_of

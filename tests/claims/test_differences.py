@@ -17,7 +17,7 @@ from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Integer, Real, Schema
 from discreet.sensitivity import L1
 from discreet.specs.queries.differences import DifferenceMoments
-from discreet.specs.queries.query import query_from_dict
+from discreet.specs.registry import query_from_dict
 from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
 from discreet.trusted.session import PublicFacts
 

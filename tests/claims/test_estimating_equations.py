@@ -12,11 +12,12 @@ import pytest
 import discreet as dp
 from discreet.models.m_estimate import tabulated_mean, tabulated_psi
 from discreet.schema import Encoding, Schema
+from discreet.specs.estimating.components import UNIT, UNIT_BITS, LevelComponent, ModelColumn, NumberComponent, Response
 from discreet.specs.estimating.families import GRID, Huber, Logistic, Poisson, SmoothHuber, psi_bound
 from discreet.specs.estimating.model import WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram, metric_of
-from discreet.specs.estimating.pieces import UNIT, UNIT_BITS, LevelPiece, ModelColumn, NumberPiece, Response
 from discreet.specs.estimating.tabulated import KNOTS, VALUE_BITS, TabulatedResidual
-from discreet.specs.queries import Factor, Subset, query_from_dict
+from discreet.specs.queries import Factor, Subset
+from discreet.specs.registry import query_from_dict
 from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
 from discreet.trusted.extensions.estimating.kernels import ModelData, compiled_gradient, estimating_sums, numpy_gradient, row_weights
 from discreet.trusted.extensions.estimating.loops import gradient_loop
@@ -37,14 +38,14 @@ RELATIONS = [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp
 SCHEMA = Schema({"x": dp.Real(-4, 4), "d": dp.Category(["a", "b", "c"]), "y": dp.Real(-10, 10), "b": dp.Boolean(), "k": dp.Integer(0, 20)})
 
 
-def number_piece(name, **options):
+def number_component(name, **options):
     column = SCHEMA[name]
-    return NumberPiece(Factor(name, column.encoding(16)), low=float(column.low), high=float(column.high), **options)
+    return NumberComponent(Factor(name, column.encoding(16)), low=float(column.low), high=float(column.high), **options)
 
 
 COLUMNS = (
-    ModelColumn("intercept", ()), ModelColumn("x", (number_piece("x"),)), ModelColumn("d[b]", (LevelPiece("d", (0, 1, 0)),)),
-    ModelColumn("x:d[b]", (number_piece("x"), LevelPiece("d", (0, 1, 0)))),
+    ModelColumn("intercept", ()), ModelColumn("x", (number_component("x"),)), ModelColumn("d[b]", (LevelComponent("d", (0, 1, 0)),)),
+    ModelColumn("x:d[b]", (number_component("x"), LevelComponent("d", (0, 1, 0)))),
 )
 
 
@@ -166,12 +167,12 @@ def test_sums_are_exact_and_do_not_depend_on_order_or_blocks(family):
         weights = row_weights(matrix, metric)
         together = estimating_sums(ModelData(matrix, response), weights, query.plan())
         shuffled = estimating_sums(ModelData(matrix[order], response[order]), weights[order], query.plan())
-        pieces = [estimating_sums(ModelData(matrix[i : i + 617], response[i : i + 617]), weights[i : i + 617], query.plan()) for i in range(0, 5000, 617)]
+        components = [estimating_sums(ModelData(matrix[i : i + 617], response[i : i + 617]), weights[i : i + 617], query.plan()) for i in range(0, 5000, 617)]
         if isinstance(query, WeightedGradient):
-            assert together[0].tolist() == shuffled[0].tolist() == sum(part[0] for part in pieces).tolist()
-            assert together[1] == shuffled[1] == sum(part[1] for part in pieces)
+            assert together[0].tolist() == shuffled[0].tolist() == sum(part[0] for part in components).tolist()
+            assert together[1] == shuffled[1] == sum(part[1] for part in components)
         else:
-            assert together.tolist() == shuffled.tolist() == sum(pieces).tolist()
+            assert together.tolist() == shuffled.tolist() == sum(components).tolist()
         assert query_from_dict(query.to_dict()) == query
 
 

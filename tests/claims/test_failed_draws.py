@@ -16,7 +16,7 @@ from discreet.estimators import questions
 from discreet.schema import Encoding
 from discreet.search.quantile_ends import QuantileEnds
 from discreet.sensitivity import L2
-from discreet.specs.estimating.pieces import LevelPiece
+from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.queries import Factor, Sum
 from discreet.specs.queries.scores import CandidateScores, Scored
 from discreet.trusted.release import Question
@@ -53,7 +53,7 @@ def test_a_question_is_copied_before_it_is_checked():
     narrow = Factor("x", Encoding(50.0, 1.0, -1, 1))
     query = Sum((), [narrow], False)
     mechanism = gaussian_noise(query.sensitivity(dp.AddRemove())[1], Fraction(1, 4))
-    release = session.release(Question(questions.mean_question(session.public, "x", spend=dp.GDP(0.5)).asked, query, mechanism, dp.GDP(0.5)))
+    release = session.release(Question(questions.mean_question(session.public, "x", spend=dp.GDP(0.5)).description, query, mechanism, dp.GDP(0.5)))
     assert type(release.query.term) is tuple
 
     class Agreeable(L2):
@@ -68,7 +68,7 @@ def test_a_question_is_copied_before_it_is_checked():
         quiet = dataclasses.replace(mechanism)
         object.__setattr__(quiet, "sensitivity", smuggled)
         with pytest.raises(InvalidParameter):
-            session.release(Question(release.asked, query, quiet, dp.GDP(0.5)))
+            session.release(Question(release.description, query, quiet, dp.GDP(0.5)))
 
 
 def test_a_watch_counts_and_nothing_else():
@@ -86,7 +86,7 @@ def test_policies_with_wild_numbers_are_refused():
 
 
 def test_levels_beyond_a_contrast_count_nothing():
-    assert LevelPiece("g", (1,)).values(np.array([0, 1, 2, -1])).tolist() == [1 << 14, 0, 0, 0]
+    assert LevelComponent("g", (1,)).values(np.array([0, 1, 2, -1])).tolist() == [1 << 14, 0, 0, 0]
 
 
 @pytest.mark.parametrize("value", [5e-324, 1e300, 0.0])

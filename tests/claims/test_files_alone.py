@@ -18,7 +18,7 @@ import discreet as dp
 from discreet.estimators import questions
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Integer, Real, Schema
-from discreet.trusted.engines import FileEngine, carry_out
+from discreet.trusted.engines import FileEngine, execute
 from discreet.trusted.session import PublicFacts
 
 SCHEMA = Schema({"x": Real(0, 100), "y": Integer(0, 100)})
@@ -62,7 +62,7 @@ def test_one_row_beyond_the_range_moves_no_statistic_of_a_file_too_far(name, las
     for value in (50.0, last):
         write(nan_table(value), tmp_path / "data.parquet")
         engine = FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, Replace())
-        seen.append(question.query.assemble(carry_out(engine, question.query.plan())))
+        seen.append(question.query.assemble(execute(engine, question.query.plan())))
     moved = sum((int(second) - int(first)) ** 2 for first, second in zip(*seen, strict=True))
     assert moved <= question.mechanism.sensitivity.squared
 

@@ -7,7 +7,7 @@ import pytest
 
 from discreet import Boolean, Integer, Real
 from discreet.schema import Encoding
-from discreet.specs.statistics import tally_of_cells, tally_of_counts
+from discreet.specs.statistics import histogram_of_cells, histogram_of_counts
 from discreet.trusted.engines import kernels
 
 
@@ -39,7 +39,7 @@ def test_counting_in_blocks_changes_no_count() -> None:
         for encoding, stride in ((Real(0, 1).encoding(), 1), (Integer(-5, 60).encoding(), 2), (Boolean().encoding(), 2)):
             cells = (encoding.high - encoding.low) // stride + 1
             codes = (encoding.low + stride * rng.integers(0, cells, rows)).astype(kernels.code_dtype(encoding))
-            one, two = tally_of_counts(kernels.grid_counts(codes, encoding.low, stride, cells)), tally_of_cells(cells, kernels.places(codes, encoding.low, stride))
+            one, two = histogram_of_counts(kernels.grid_counts(codes, encoding.low, stride, cells)), histogram_of_cells(cells, kernels.places(codes, encoding.low, stride))
             assert one.cells == two.cells
             assert np.array_equal(one.places, two.places)
             assert np.array_equal(one.counts, two.counts)

@@ -28,14 +28,14 @@ class Bits:
     secure = False
 
     def __init__(self, words: list[int], further: int = 0) -> None:
-        self._words, self._further, self.asked = words, further, 0
+        self._words, self._further, self.description = words, further, 0
 
     def uint64(self, count: int) -> Any:
         given, self._words = self._words[:count], self._words[count:]
         return np.array(given, dtype=np.uint64)
 
     def bits(self, count: int) -> int:
-        self.asked += 1
+        self.description += 1
         return (1 << count) - 1 if self._further else 0
 
 
@@ -54,7 +54,7 @@ def test_a_coin_is_decided_by_its_exact_threshold(chance: Chance) -> None:
     sides = [half for half in (level - 1, level + 1) if 0 <= half < 2**32]
     quiet = Bits([])
     assert coins(chance, np.array(sides, dtype=np.uint32), quiet).tolist() == [half < level for half in sides]
-    assert quiet.asked == 0
+    assert quiet.description == 0
     edge = np.array([level], dtype=np.uint32)
     if chance.exponent < 700:  # beyond, ever more zeros or ones would have to be read
         assert coins(chance, edge, Bits([], further=0))[0] == (chance.below != (2, 0)), "U at the lower end of the cell: below the chance, unless that is the end itself"
@@ -71,11 +71,11 @@ def test_every_number_below_a_bound_has_equally_many_halves(bound: int) -> None:
         assert last - first + 1 == equal
         quiet = Bits([])
         assert uniforms(bound, np.array([first, last], dtype=np.uint32), quiet).tolist() == [r, r]
-        assert quiet.asked == 0
+        assert quiet.description == 0
     if refused:
         asked = Bits([0] * 8)
         assert uniforms(bound, np.array([0], dtype=np.uint32), asked).tolist() == [0]
-        assert asked.asked > 0
+        assert asked.description > 0
 
 
 @pytest.mark.parametrize("epsilon", [F(1, 10), F(1), F(4)], ids=str)

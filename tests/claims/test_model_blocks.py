@@ -12,9 +12,9 @@ import pytest
 import discreet as dp
 from discreet.asking.formula import design_of
 from discreet.models.points import point_at
+from discreet.specs.estimating.components import UNIT, ModelColumn, model_matrix
 from discreet.specs.estimating.families import Huber, Logistic, Poisson
 from discreet.specs.estimating.model import LARGEST_COLUMNS, WEIGHT_BITS, EstimatingPlan, Model, WeightedGram, metric_of, whole_product
-from discreet.specs.estimating.pieces import UNIT, ModelColumn, model_matrix
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating import kernels as kernels
 from discreet.trusted.extensions.estimating import loops as loops
@@ -161,7 +161,7 @@ def test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass(neighbors,
     drafted = design_of("y ~ x + w + k + d + x:k + square(w)", schema).model()
     model = Model(drafted.columns, drafted.response, keys)
     codes, _, rows = engine.model_codes(model)
-    plain = model_matrix(model.columns, {piece: code[:] for piece, code in codes.items()}, rows)
+    plain = model_matrix(model.columns, {component: code[:] for component, code in codes.items()}, rows)
     assert sum(isinstance(code, models.Unread) for code in codes.values()) >= 3
     for compiled_from, block in ((10**9, 1 << 12), (1, 1 << 12), (1, 333), (10**9, 333)):
         monkeypatch.setattr(kernels, "COMPILED_ROWS", compiled_from)

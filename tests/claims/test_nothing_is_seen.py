@@ -43,7 +43,7 @@ from discreet.trusted import session
 from discreet.trusted.extensions.estimating import kernels as model_kernels
 from discreet.trusted.extensions.estimating.kernels import in_threads
 from discreet.trusted.noise.selection import ThresholdRun
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 
 SECRET = "cell-7315928"
 SCHEMA = {
@@ -82,7 +82,7 @@ def question_for(method, public):
     spend, quarter = dp.GDP(0.5), Fraction(1, 4)
     if method == "sums":
         return questions.histogram_question(public, "g", spend=spend)
-    if method == "tally":
+    if method == "histogram":
         return median_question(public, "x", spend=spend)
     if method == "keys":
         return open_table_question(
@@ -95,7 +95,7 @@ def question_for(method, public):
     if method == "gram":
         query = GramMatrix((Factor("x", public.schema["x"].encoding(10)),))
         return Question(
-            Asked("gram"),
+            Description("gram"),
             query,
             gaussian_noise(query.sensitivity(public.neighbors), quarter),
             spend,
@@ -104,14 +104,14 @@ def question_for(method, public):
         design_of("y ~ x", public.schema).model(), metric_of(np.eye(2), 2.0), "metric", False
     )
     return Question(
-        Asked("metric"), query, symmetric_noise(query.sensitivity(public.neighbors), quarter), spend
+        Description("metric"), query, symmetric_noise(query.sensitivity(public.neighbors), quarter), spend
     )
 
 
 METHODS = (
     "sums",
     "gram",
-    "tally",
+    "histogram",
     "keys",
     "estimating",
     "parts",
@@ -650,7 +650,7 @@ def chained_failure(self, question, key):
     try:
         with Secluded():
             return Sealed(
-                question.query.assemble(session.carry_out(self._engine, question.query.plan()))
+                question.query.assemble(session.execute(self._engine, question.query.plan()))
             )
     except Exception as error:
         raise dp.ReleaseFailed(key) from error

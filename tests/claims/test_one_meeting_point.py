@@ -58,9 +58,9 @@ class Watched:
         self.reads += 1
         return self._inner.gram(plan)
 
-    def tally(self, plan):
+    def histogram(self, plan):
         self.reads += 1
-        return self._inner.tally(plan)
+        return self._inner.histogram(plan)
 
     def public_count(self):
         return self._inner.public_count()
@@ -106,7 +106,7 @@ def forged_questions(public):
     right = questions.histogram_question(public, "g", spend=dp.GDP(0.5))
     mean = questions.mean_question(public, "x", spend=dp.GDP(0.5))
     pure = questions.histogram_question(public, "g", spend=dp.PureDP(0.5))
-    asked, spend = right.asked, dp.GDP(0.5)
+    asked, spend = right.description, dp.GDP(0.5)
     exact = right.mechanism.sensitivity
     yield "half the sensitivity", dataclasses.replace(right, mechanism=gaussian_noise(L2(exact.squared / 4), MU))
     yield "half the pure sensitivity", dataclasses.replace(pure, mechanism=geometric_noise(L1(pure.mechanism.sensitivity.value / 2), HALF))
@@ -155,7 +155,7 @@ def test_right_questions_of_every_kind_are_answered():
                 assert result.release.spend == spend
     gram = GramMatrix((X,))
     session, _ = watched_session(dp.Replace())
-    asked = questions.histogram_question(session.public, "g", spend=dp.GDP(0.5)).asked
+    asked = questions.histogram_question(session.public, "g", spend=dp.GDP(0.5)).description
     assert session.release(Question(asked, gram, gaussian_noise(gram.sensitivity(dp.Replace()), MU), dp.GDP(0.5))).integers
     right = questions.mean_question(session.public, "x", spend=dp.PureDP(0.5))
     in_mu = dataclasses.replace(right, spend=dp.GDP(0.63), mechanism=laplace_noise(right.mechanism.sensitivity, HALF))

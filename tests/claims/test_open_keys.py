@@ -23,9 +23,8 @@ from discreet.enclosure import enclose
 from discreet.errors import InvalidParameter
 from discreet.schema import Open, Schema
 from discreet.sensitivity import L1, Rows
-from discreet.specs.mechanisms import ThresholdedCounts
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise
-from discreet.specs.mechanisms.open_keys import key_count_sensitivity
+from discreet.specs.mechanisms.open_keys import ThresholdedCounts, key_count_sensitivity
 from discreet.specs.queries import OpenCounts
 from discreet.specs.statistics import KeyCounts
 from discreet.testing import SeededSource

@@ -13,7 +13,7 @@ from discreet.errors import InvalidParameter
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Schema
 from discreet.specs.queries.parts import PartRejections, PartsPlan
-from discreet.specs.queries.query import query_from_dict
+from discreet.specs.registry import query_from_dict
 from discreet.trusted.engines import memory_engine_from_arrays
 from discreet.trusted.extensions import parts
 

@@ -34,7 +34,7 @@ from discreet.trusted.extensions.local.gradients import LocalGradients
 from discreet.trusted.ledger import Ledger
 from discreet.trusted.noise.source import SecureSource, secure_source
 from discreet.trusted.noisy_threshold import NoisyThreshold
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import Session
 from discreet.trusted.values import codes_of
 
@@ -151,13 +151,13 @@ def test_what_is_smuggled_into_a_frozen_question_does_not_survive():
         with pytest.raises(InvalidParameter):
             session.release(question)
     question = dataclasses.replace(honest)
-    object.__setattr__(question, "asked", dataclasses.replace(honest.asked))
-    object.__setattr__(question.asked, "where", Restless("everywhere"))
-    object.__setattr__(question.asked, "labels", [[Restless("a")]])
+    object.__setattr__(question, "asked", dataclasses.replace(honest.description))
+    object.__setattr__(question.description, "where", Restless("everywhere"))
+    object.__setattr__(question.description, "labels", [[Restless("a")]])
     release = session.release(question)
-    assert type(release.asked) is Asked
-    assert type(release.asked.where) is str
-    assert release.asked.labels == (("a",),)
+    assert type(release.description) is Description
+    assert type(release.description.where) is str
+    assert release.description.labels == (("a",),)
     assert release.mechanism == honest.mechanism
     assert pickle.loads(pickle.dumps(release)) == release
 
@@ -421,7 +421,7 @@ def test_friendly_subclasses_go_on_working():
         ),
     ):
         assert one.release.integers == two.release.integers
-        assert one.release.asked == two.release.asked
+        assert one.release.description == two.release.description
 
 
 def test_mechanisms_hold_plain_numbers():
@@ -528,9 +528,9 @@ def test_no_part_of_a_question_can_change_between_the_check_and_the_ledger():
     session = dp.from_arrays({"x": [1.0]}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove()).open(budget=dp.GDP(9))
     question = questions.mean_question(session.public, "x", spend=dp.GDP(0.1))
     held = PlainTexts(Shifting())
-    for asked in (lambda: Asked("mean", "x", ("g",), (held,)), lambda: Asked("mean", "x", (held,))):
+    for asked in (lambda: Description("mean", "x", ("g",), (held,)), lambda: Description("mean", "x", (held,))):
         with pytest.raises(InvalidParameter):
-            session.release(dataclasses.replace(question, asked=asked()), key="k")
+            session.release(dataclasses.replace(question, description=asked()), key="k")
 
 
 def test_a_request_may_hold_numbers_of_numpy():

@@ -13,6 +13,7 @@ from tests.claims.quantile_laws import (
     cell_losses,
     choice_law,
     data_sets,
+    histogram,
     hockey_stick,
     log_ratio,
     naive_gamma,
@@ -26,7 +27,6 @@ from tests.claims.quantile_laws import (
     slide_distance,
     smooth_pairs,
     smooth_read,
-    tally,
     upper_tail,
 )
 
@@ -34,8 +34,8 @@ from discreet.accounting import PureDP, price_of, within_spend
 from discreet.accounting.gaussian import gdp_delta
 from discreet.errors import DiscreetError, NoTheorem
 from discreet.sensitivity import CHANGES, Rows
-from discreet.specs.mechanisms import mechanism_from_dict
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
+from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import SeededSource
 from discreet.trusted.extensions.data_dependent.loss import geometric_tail, least_threshold
 from discreet.trusted.extensions.data_dependent.order_statistics import ends, smooth_sensitivity, stability_distance
@@ -56,7 +56,7 @@ def choices(rate: Fraction) -> list[QuantileChoice]:
 
 def test_rank_losses_move_no_further() -> None:
     for choice in choices(F(1)):
-        moved = max(int(np.abs(cell_losses(choice, tally(4, x)) - cell_losses(choice, tally(4, y))).max()) for x, y in pairs(4, (1, 2, 3, 4), choice.sensitivity.change))
+        moved = max(int(np.abs(cell_losses(choice, histogram(4, x)) - cell_losses(choice, histogram(4, y))).max()) for x, y in pairs(4, (1, 2, 3, 4), choice.sensitivity.change))
         assert moved == choice.largest_change, choice  # never exceeded, and attained
 
 
@@ -70,14 +70,14 @@ def test_rank_losses_are_what_they_say() -> None:
                 else:
                     m = min(rows, max(1, math.ceil(F(choice.a * rows, choice.b))))
                     wanted = np.maximum(0, np.maximum(below - m + 1, m - upto))
-                assert (cell_losses(choice, tally(5, values)) == wanted).all()
+                assert (cell_losses(choice, histogram(5, values)) == wanted).all()
 
 
 def test_path_length_is_the_least_number_of_replaced_values() -> None:
     choice = QuantileChoice(REPLACED, 1, 2, F(1), "inverse")
     for rows in (1, 2, 3, 4):
         for values in data_sets(4, rows):
-            for cell, length in enumerate(cell_losses(choice, tally(4, values))):
+            for cell, length in enumerate(cell_losses(choice, histogram(4, values))):
                 near = [x for x in data_sets(4, rows) if sorted(x)[(rows + 1) // 2 - 1] == cell]
                 assert length == min(rows - sum(np.bincount(values, minlength=4).clip(max=np.bincount(x, minlength=4))) for x in near)
 
@@ -86,7 +86,7 @@ def range_excess(choice: QuantileChoice, promised: float) -> float:
     """By how much the range of log-ratios exceeds a promise, over all neighbours."""
     worst = 0.0
     for x, y in pairs(4, (1, 2, 3), choice.sensitivity.change):
-        ratios = np.log(choice_law(choice, tally(4, x)) / choice_law(choice, tally(4, y)))
+        ratios = np.log(choice_law(choice, histogram(4, x)) / choice_law(choice, histogram(4, y)))
         worst = max(worst, ratios.max() - ratios.min(), np.abs(ratios).max())
     return worst - promised
 
@@ -102,7 +102,7 @@ def test_stability_distance_is_brute_force_and_moves_by_one() -> None:
     for a, b in QUANTILES:
         for rows in (0, 1, 2, 3, 4, 5):
             for values in data_sets(4, rows):
-                around = ends(tally(4, values), a, b)
+                around = ends(histogram(4, values), a, b)
                 assert [stability_distance(around, eta) for eta in range(5)] == [naive_gamma(4, values, a, b, eta) for eta in range(5)]
     worst = 0
     for x, y in pairs(5, (4, 5), "replaced"):
@@ -155,16 +155,16 @@ def test_smooth_sensitivity_is_brute_force() -> None:
         for rows, cells in ((0, 3), (1, 6), (2, 6), (3, 6), (4, 6), (5, 5)):
             for values in data_sets(cells, rows):
                 for a, b in QUANTILES:
-                    smooth = smooth_sensitivity(ends(tally(cells, values), a, b), beta)
+                    smooth = smooth_sensitivity(ends(histogram(cells, values), a, b), beta)
                     assert smooth.width * math.exp(-beta * smooth.steps) == pytest.approx(naive_smooth(cells, values, a, b, float(beta)), rel=1e-12)
         for rows, cells, (a, b) in ((3, 5, (1, 2)), (4, 4, (1, 2)), (4, 4, (1, 4)), (5, 3, (1, 2))):
             sets = data_sets(cells, rows)
-            value = {x: ends(tally(cells, x), a, b).value for x in sets}
+            value = {x: ends(histogram(cells, x), a, b).value for x in sets}
             local = {x: max(abs(value[x] - value[y]) for y in neighbors(cells, x, "replaced")) for x in sets}
-            histogram = {x: np.bincount(x, minlength=cells) for x in sets}
+            histograms = {x: np.bincount(x, minlength=cells) for x in sets}
             for x in sets:
-                true = max(local[y] * math.exp(-beta * int(np.abs(histogram[x] - histogram[y]).sum() // 2)) for y in sets)
-                smooth = smooth_sensitivity(ends(tally(cells, x), a, b), beta)
+                true = max(local[y] * math.exp(-beta * int(np.abs(histograms[x] - histograms[y]).sum() // 2)) for y in sets)
+                smooth = smooth_sensitivity(ends(histogram(cells, x), a, b), beta)
                 assert smooth.width * math.exp(-beta * smooth.steps) == pytest.approx(true, rel=1e-12)
 
 
@@ -174,7 +174,7 @@ def test_smooth_sensitivity_of_many_values_and_cells() -> None:
         rows, cells = int(rng.integers(1, 200)), int(rng.choice([40, 3000, 2**32 - 1]))
         values = tuple(int(v) for v in (rng.integers(0, cells, rows) if trial % 2 else np.clip(rng.normal(cells / 2, cells / 50, rows), 0, cells - 1)))
         beta, (a, b) = F(float(10 ** rng.uniform(-4, 1))), QUANTILES[trial % 5]
-        smooth = smooth_sensitivity(ends(tally(cells, values), a, b), beta)
+        smooth = smooth_sensitivity(ends(histogram(cells, values), a, b), beta)
         width, steps = math.log(naive := naive_smooth(cells, values, a, b, float(beta))), float(beta) * smooth.steps
         assert naive > 0
         assert math.log(smooth.width) - steps == pytest.approx(width, abs=1e-11)
@@ -262,7 +262,7 @@ def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:
 def test_smooth_noise_follows_its_law(spec: SmoothNoise) -> None:
     values, source = (20,) * 6 + (60,) * 5, SeededSource(f"smooth {spec.law} {spec.shape}")
     center, scale = smooth_read(spec, 101, values)
-    draws = np.array([apply(spec, tally(101, values), source).integers[0] for _ in range(4000)]) / 1024 - center
+    draws = np.array([apply(spec, histogram(101, values), source).integers[0] for _ in range(4000)]) / 1024 - center
     assert abs((draws > 0).mean() - 0.5) < 6.2 * 0.5 / math.sqrt(4000)
     tail, levels = upper_tail(spec.law, float(spec.shape)), np.arange(1, 20) / 20
     for factor, right in ((1.0, True), (1.3, False), (1 / 1.3, False)):
@@ -274,8 +274,8 @@ def test_smooth_noise_follows_its_law(spec: SmoothNoise) -> None:
 def test_choices_follow_their_law() -> None:
     values = (2, 3, 3, 5, 9)
     for choice in (QuantileChoice(REPLACED, 1, 2, F(1, 4), "exponential"), QuantileChoice(REPLACED, 1, 4, F(1, 2), "inverse")):
-        law, source = choice_law(choice, tally(12, values)), SeededSource(f"choice {choice.rule}")
-        counts = np.bincount([apply(choice, tally(12, values), source).integers[0] for _ in range(3000)], minlength=12)
+        law, source = choice_law(choice, histogram(12, values)), SeededSource(f"choice {choice.rule}")
+        counts = np.bincount([apply(choice, histogram(12, values), source).integers[0] for _ in range(3000)], minlength=12)
         assert chi_square(counts, law) > ALPHA
         assert chi_square(counts, law**1.5) < ALPHA
 
@@ -284,7 +284,7 @@ def test_releases_follow_their_law() -> None:
     spec, values, source = proposal(0.5, 0.05, 3), (3, 4, 5, 5, 6, 7, 7, 8), SeededSource("ptr")
     distance, quantile = reads(20, values, 1, 2, 3)
     bottom, law = release_law(spec, distance, quantile, 20)
-    answers = [apply(spec, tally(20, values), source).integers for _ in range(3000)]
+    answers = [apply(spec, histogram(20, values), source).integers for _ in range(3000)]
     passed = np.array([value for done, value in answers if done])
     assert {value for done, value in answers if not done} == {0}
     assert 0.1 < bottom < 0.9
@@ -296,7 +296,7 @@ def test_releases_follow_their_law() -> None:
 
 def test_a_proposal_of_the_whole_grid_always_passes() -> None:
     spec, source = proposal(1.0, 1e-6, 9), SeededSource("whole")
-    assert all(apply(spec, tally(10, values), source).integers[0] == 1 for values in ((), (3,), (0, 9)) for _ in range(20))
+    assert all(apply(spec, histogram(10, values), source).integers[0] == 1 for values in ((), (3,), (0, 9)) for _ in range(20))
 
 
 def test_every_tally_gets_an_answer() -> None:
@@ -304,7 +304,7 @@ def test_every_tally_gets_an_answer() -> None:
     specs = [*choices(F(1, 2))[-6:], *LAWS, proposal(1.0, 1e-3, 1), proposal(1.0, 1e-3, 0)]
     for cells, values in ((2, ()), (2, (0,)), (2, (1,)), (3, (1, 1)), (65535, (7,) * 1000), (65535, (0,) * 5), (65535, (65534,) * 5), (2**32 - 1, (0, 2**32 - 2)), (2**32 - 1, (2**31,) * 3)):
         for spec in specs:
-            answer = apply(spec, tally(cells, values), source)
+            answer = apply(spec, histogram(cells, values), source)
             assert all(isinstance(value, int) for value in answer.integers)
             assert not answer.found
 
@@ -328,7 +328,7 @@ class Zeros:
 def test_the_far_tail_is_refined_until_it_is_decided() -> None:
     for spec in LAWS:
         center = smooth_read(spec, 101, (20,) * 11)[0]
-        steps = [abs(apply(spec, tally(101, (20,) * 11), Zeros(words)).integers[0] - 1024 * center) for words in (2, 3, 4, 9)]
+        steps = [abs(apply(spec, histogram(101, (20,) * 11), Zeros(words)).integers[0] - 1024 * center) for words in (2, 3, 4, 9)]
         assert all(isinstance(size, (int, float)) and size > 0 for size in steps)
         if spec.law in ("gaussian", "laplace") or (spec.law, spec.shape) == ("cauchy", 2):
             assert steps == sorted(steps)  # more zero bits of one uniform number are a larger draw
@@ -337,7 +337,7 @@ def test_the_far_tail_is_refined_until_it_is_decided() -> None:
 def test_noise_far_below_a_cell_is_exact_too() -> None:
     spec = noise("cauchy", 2, "pure", 5.0, 1.0)
     values = (7,) * 20_001  # S = e^(−50 000): every answer is the value itself
-    assert [apply(spec, tally(65535, values), SeededSource(seed)).integers for seed in range(5)] == [(7 << 10,)] * 5
+    assert [apply(spec, histogram(65535, values), SeededSource(seed)).integers for seed in range(5)] == [(7 << 10,)] * 5
 
 
 def test_specs_round_trip_and_refuse_what_has_no_theorem() -> None:

@@ -153,7 +153,7 @@ def halved(public, spend):
     """A count whose mechanism believes in half its sensitivity."""
     right = count_question(public, spend=spend)
     noise = gaussian_noise(L2(Fraction(1, 4)), Fraction(spend.mu) ** 2) if isinstance(right.mechanism, GaussianNoise) else geometric_noise(L1(Fraction(1, 2)), Fraction(spend.epsilon))
-    return Question(right.asked, right.query, noise, spend)
+    return Question(right.description, right.query, noise, spend)
 
 
 @pytest.mark.parametrize(("spend", "promised", "seen"), [(dp.PureDP(1.5), 1.5, epsilon_seen), (dp.GDP(1.5), 1.5, mu_seen)], ids=["pure", "gaussian"])

@@ -12,12 +12,12 @@ import discreet as dp
 from discreet.models.points import point_at
 from discreet.models.regression import model_of
 from discreet.schema import Schema
+from discreet.specs.estimating.components import UNIT
 from discreet.specs.estimating.families import GRID, Huber
-from discreet.specs.estimating.pieces import UNIT
 from discreet.specs.estimating.residuals import ResidualCounts
-from discreet.specs.queries import query_from_dict
+from discreet.specs.registry import query_from_dict
 from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
-from discreet.trusted.engines.engine import carry_out
+from discreet.trusted.engines.engine import execute
 from discreet.trusted.extensions.estimating.kernels import ModelData, residual_counts
 
 SCHEMA = Schema({"x": dp.Real(-4, 4), "y": dp.Real(-10, 10), "g": dp.Category(["a", "b"])})
@@ -41,11 +41,11 @@ def test_counts_are_exact_in_any_order_and_on_every_engine(tmp_path):
     for where in (None, {"g": "a"}):
         query = query_of(where)
         engine = memory_engine_from_arrays(arrays, SCHEMA, dp.Replace())
-        counts = query.assemble(carry_out(engine, query.plan()))
+        counts = query.assemble(execute(engine, query.plan()))
         order = np.random.default_rng(1).permutation(3000)
         shuffled = memory_engine_from_arrays({name: column[order] for name, column in arrays.items()}, SCHEMA, dp.Replace())
         file = FileEngine(tmp_path / "rows.parquet", "parquet", SCHEMA, dp.Replace())
-        assert counts == query.assemble(carry_out(shuffled, query.plan())) == query.assemble(carry_out(file, query.plan()))
+        assert counts == query.assemble(execute(shuffled, query.plan())) == query.assemble(execute(file, query.plan()))
         kept = np.ones(3000, dtype=bool) if where is None else arrays["g"] == "a"
         eta = 10 * (0.1 + 0.4 * np.clip(arrays["x"], -4, 4) / 4 - 0.2 * (arrays["g"] == "b"))
         real = np.histogram(((np.clip(arrays["y"], -10, 10) - eta) / 1.0)[kept], bins=[-np.inf, -2, -1, 0, 1, 2, np.inf])[0]

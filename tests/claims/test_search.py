@@ -18,12 +18,12 @@ from discreet.search import policies
 from discreet.search.policies import POLICIES, Bisection, Count, History, policy_from_dict
 from discreet.search.quantile_ends import QuantileEnds
 from discreet.sensitivity import L1, L2, Rows
-from discreet.specs.mechanisms import mechanism_from_dict
 from discreet.specs.mechanisms import search as search_module
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.mechanisms.quantiles import QuantileChoice
 from discreet.specs.mechanisms.search import CountSearch
-from discreet.specs.statistics import Tally, tally_of_cells
+from discreet.specs.registry import mechanism_from_dict
+from discreet.specs.statistics import Histogram, histogram_of_cells
 from discreet.testing import SeededSource
 from discreet.trusted.losses.losses import Loss, loss_of
 from discreet.trusted.noise.apply import apply
@@ -72,19 +72,19 @@ def loss_of_transcript(mechanism: CountSearch, transcript: tuple[int, ...], shif
     return total
 
 
-def neighbours(cells: int, rows: int, change: str) -> list[tuple[Tally, Tally]]:
-    """All pairs of neighbouring tallies of up to `rows` values on a tiny grid."""
-    def tally(values: tuple[int, ...]) -> Tally:
-        return tally_of_cells(cells, np.array(values, dtype=np.int64))
+def neighbours(cells: int, rows: int, change: str) -> list[tuple[Histogram, Histogram]]:
+    """All pairs of neighbouring histograms of up to `rows` values on a tiny grid."""
+    def histogram(values: tuple[int, ...]) -> Histogram:
+        return histogram_of_cells(cells, np.array(values, dtype=np.int64))
 
     pairs = []
     for values in itertools.combinations_with_replacement(range(cells), rows):
         for place in range(rows):
             rest = values[:place] + values[place + 1 :]
             if change == "added or removed":
-                pairs.append((tally(values), tally(rest)))
+                pairs.append((histogram(values), histogram(rest)))
             else:
-                pairs += [(tally(values), tally((*rest, new))) for new in range(cells)]
+                pairs += [(histogram(values), histogram((*rest, new))) for new in range(cells)]
     return pairs
 
 
@@ -100,7 +100,7 @@ def test_transcripts_lose_no_more_than_the_budget(erratic: type[Erratic], law: s
                 transcript = search(mechanism, one, SeededSource(f"{seed} {below}"))
                 lost = Fraction(0)
                 for place, share in zip(transcript[::3], transcript[1::3], strict=True):
-                    moved = [below * tally.below(place) - above * (tally.rows - tally.below(place)) for tally in (one, other)]
+                    moved = [below * histogram.below(place) - above * (histogram.rows - histogram.below(place)) for histogram in (one, other)]
                     ratio = abs(moved[0] - moved[1]) / mechanism.noise(share).spread
                     lost += ratio**2 if law == "gaussian" else ratio
                 assert lost <= mechanism.budget
@@ -111,8 +111,8 @@ def test_transcripts_lose_no_more_than_the_budget(erratic: type[Erratic], law: s
 def test_the_loss_check_catches_an_interpreter_that_forgets_to_charge() -> None:
     """Positive control: asking twice and charging once exceeds the budget, and the check above sees it."""
     mechanism = CountSearch(ONE, 1, 1, "gaussian", Fraction(1), 64, Bisection(6))
-    tally = tally_of_cells(100, np.arange(100))
-    honest = search(mechanism, tally, SeededSource(1))
+    histogram = histogram_of_cells(100, np.arange(100))
+    honest = search(mechanism, histogram, SeededSource(1))
     forgetful = (*honest, *honest[-3:])
     assert loss_of_transcript(mechanism, honest, 2) <= mechanism.budget < loss_of_transcript(mechanism, forgetful, 2)
 
@@ -133,10 +133,10 @@ def test_every_answer_pays_for_its_noise() -> None:
 
 
 def test_units_are_never_overspent(erratic: type[Erratic]) -> None:
-    tally = tally_of_cells(50, np.arange(50).repeat(3))
+    histogram = histogram_of_cells(50, np.arange(50).repeat(3))
     lengths = set()
     for seed in range(300):
-        transcript = search(CountSearch(ONE, 1, 2, "laplace", Fraction(1), 100, erratic(seed)), tally, SeededSource(seed))
+        transcript = search(CountSearch(ONE, 1, 2, "laplace", Fraction(1), 100, erratic(seed)), histogram, SeededSource(seed))
         assert sum(transcript[1::3]) <= 100
         assert all(share >= 1 for share in transcript[1::3])
         assert all(0 <= place <= 50 for place in transcript[::3])
@@ -147,10 +147,10 @@ def test_units_are_never_overspent(erratic: type[Erratic]) -> None:
 def test_answers_have_the_law_of_their_noise() -> None:
     """Standardised answers at a fixed place are normal; noise off by 30 % would be seen (α = 1e-9)."""
     mechanism = CountSearch(ONE, 1, 1, "gaussian", Fraction(1), 9, Bisection(1))
-    tally = tally_of_cells(10, np.array([1, 2, 3, 8]))
+    histogram = histogram_of_cells(10, np.array([1, 2, 3, 8]))
     source = SeededSource("law")
-    truth = 2 * tally.below(5) - tally.rows
-    values = np.array([search(mechanism, tally, source)[2] for _ in range(2000)])
+    truth = 2 * histogram.below(5) - histogram.rows
+    values = np.array([search(mechanism, histogram, source)[2] for _ in range(2000)])
     noise = mechanism.noise(9)
     standard = (values / (1 << noise.refinement) - truth) / float(noise.spread)
     squares = float((standard**2).sum())
@@ -172,7 +172,7 @@ def test_a_search_sees_what_was_released_before_it() -> None:
     choice = QuantileChoice(ONE, 1, 2, Fraction(5), "exponential")
     counts = CountSearch(ONE, 1, 1, "gaussian", Fraction(1, 5), 1 << 12, QuantileEnds(1, 1, Fraction(95, 100), 400))
     mechanism = InTurn((choice, counts))
-    answer = apply(mechanism, tally_of_cells(1000, np.arange(300, 700)), SeededSource(3)).integers
+    answer = apply(mechanism, histogram_of_cells(1000, np.arange(300, 700)), SeededSource(3)).integers
     chosen, transcript = mechanism.split(answer)
     assert len(chosen) == 1
     assert abs(chosen[0] - 500) < 20
@@ -202,7 +202,7 @@ def test_specs_round_trip_and_refuse_nonsense() -> None:
 
 
 def test_the_loop_takes_any_statistic() -> None:
-    """`converse` with a statistic that is no tally: the bisection finds where it changes sign, with little noise."""
+    """`converse` with a statistic that is no histogram: the bisection finds where it changes sign, with little noise."""
     mechanism = CountSearch(ONE, 1, 1, "gaussian", Fraction(10**6), 1 << 10, Bisection(20))
     transcript = converse(mechanism, 1 << 16, lambda place: 10 * (place - 12_345), SeededSource(5))
     assert abs(transcript[-3] - 12_345) <= 1

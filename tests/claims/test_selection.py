@@ -18,7 +18,7 @@ from discreet.sensitivity import LInf
 from discreet.specs.mechanisms.selection import AboveThreshold, ExponentialChoice, NoisyMax, PermuteAndFlip, TopChoices
 from discreet.specs.queries import Between, CandidateScores, Levels, Scored, Subset, number_factor
 from discreet.testing import SeededSource, seeded_session
-from discreet.trusted.engines import carry_out
+from discreet.trusted.engines import execute
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.noise import apply
 from discreet.trusted.noise.source import take_bits
@@ -413,7 +413,7 @@ def scores_of(query, rows, relation):
     """The scores of a table, by the engine that runs."""
     columns = {name: [row[place] for row in rows] for place, name in enumerate(("x", "y", "g"))} | {"id": [row[3] for row in rows]}
     data = dp.from_arrays(columns, schema=SCHEMA, neighbors=relation)
-    return query.assemble(carry_out(data._engine, query.plan()))
+    return query.assemble(execute(data._engine, query.plan()))
 
 
 def naive(query, rows):

@@ -18,13 +18,12 @@ from discreet.accounting.least_price import least_mu
 from discreet.schema import Encoding
 from discreet.sensitivity import OneRow, sensitivity_from_dict
 from discreet.specs.estimating.batches import ETA_BITS, LARGEST_BETA, SampledGradients, plain_metric
+from discreet.specs.estimating.components import RESPONSE_BITS, UNIT, ModelColumn, Response
 from discreet.specs.estimating.families import GRID, PSI, Huber, Logistic, Poisson
 from discreet.specs.estimating.model import Model, Point
-from discreet.specs.estimating.pieces import RESPONSE_BITS, UNIT, ModelColumn, Response
-from discreet.specs.mechanisms import mechanism_from_dict
 from discreet.specs.mechanisms.sgd import NoisySGD
-from discreet.specs.queries import query_from_dict
 from discreet.specs.queries.plans import Factor
+from discreet.specs.registry import mechanism_from_dict, query_from_dict
 from discreet.testing.seeded import SeededSource
 from discreet.testing.sessions import seeded_session
 from discreet.trusted.extensions.estimating.kernels import ModelData, gradient_sums, row_weights
@@ -32,7 +31,7 @@ from discreet.trusted.extensions.sgd.batches import RowGradients
 from discreet.trusted.extensions.sgd.draw import PoissonBatches, descend, subset
 from discreet.trusted.extensions.sgd.loss import descent_mu, descent_pld, poisson_rate, sgd_multiplier, sgd_parts
 from discreet.trusted.losses.losses import loss_of
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 
 FAMILIES = [Huber(1.345), Logistic(), Poisson(20.0)]
 ALPHA = 1e-9
@@ -319,7 +318,7 @@ def test_a_whole_descent_is_one_debit_at_its_price(neighbors):
     assert mechanism_from_dict(spec.to_dict()) == spec
     assert query_from_dict(releases[0].query.to_dict()) == releases[0].query
     assert sensitivity_from_dict(spec.sensitivity.to_dict()) == spec.sensitivity
-    assert session.price(Question(releases[0].asked, releases[0].query, spec, releases[0].spend, releases[0].delta)).mu_squared == loss_of(spec).mu_squared
+    assert session.price(Question(releases[0].description, releases[0].query, spec, releases[0].spend, releases[0].delta)).mu_squared == loss_of(spec).mu_squared
     assert spec.size in (None, 75)  # what was asked for; realised sizes are nowhere
 
 
@@ -332,7 +331,7 @@ def test_a_mechanism_of_the_other_scheme_is_refused_before_the_debit():
     for wrong in (OneRow(one.squared, "added or removed", None), OneRow(one.squared / 2, "replaced", 300), OneRow(one.squared, "replaced", 3000)):
         spec = descent_of(wrong, spread=Fraction(2.0**45), start=(0, 0), size=3 if wrong.rows else None)
         with pytest.raises(dp.InvalidParameter):
-            session.release(Question(Asked("logistic"), release.query, spec, dp.GDP(1), spec.delta))
+            session.release(Question(Description("logistic"), release.query, spec, dp.GDP(1), spec.delta))
     assert len(list(session.ledger.entries())) == entries
 
 

@@ -13,8 +13,8 @@ import discreet as dp
 from discreet.accounting import gaussian_noise, guarantee_of, symmetric_noise, within_spend
 from discreet.estimators.matrices import covariance_question
 from discreet.sensitivity import L2, Frobenius
-from discreet.specs.mechanisms import SymmetricGaussianNoise, mechanism_from_dict
-from discreet.specs.mechanisms.symmetric import off_diagonal
+from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise, off_diagonal
+from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.noise import apply
 from discreet.trusted.noise.symmetric import draw_symmetric

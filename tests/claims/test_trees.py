@@ -14,10 +14,11 @@ from tests.survey import RELATIONS, data_set, survey
 import discreet as dp
 from discreet.neighbors import AddRemove, Neighbors, Replace
 from discreet.schema import Encoding, Integer, Real
-from discreet.specs.queries import Factor, Subset, TreeCounts, query_from_dict, tree_over
+from discreet.specs.queries import Factor, Subset, TreeCounts, tree_over
 from discreet.specs.queries.trees import LEAST_BRANCHING, mean_prefix_variance, tree_shape
-from discreet.specs.statistics import Tally, tally_of_cells
-from discreet.trusted.engines import carry_out
+from discreet.specs.registry import query_from_dict
+from discreet.specs.statistics import Histogram, histogram_of_cells
+from discreet.trusted.engines import execute
 
 UNITS = [Replace(), AddRemove(), Replace(unit="id", max_rows=1), Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=3), Replace(unit="id", max_rows=3)]
 SHAPES = [(2, 1), (3, 1), (2, 2), (2, 3), (3, 2)]
@@ -38,7 +39,7 @@ def naive(query: TreeCounts, places: list[int]) -> list[int]:
 
 
 def statistic(query: TreeCounts, places: list[int]) -> np.ndarray:
-    return np.array(query.assemble(tally_of_cells(query.cells, np.array(places, dtype=np.int64))))
+    return np.array(query.assemble(histogram_of_cells(query.cells, np.array(places, dtype=np.int64))))
 
 
 def rows_of_a_unit(query: TreeCounts, neighbors: Neighbors) -> list[tuple[int, ...]]:
@@ -72,21 +73,21 @@ def test_sensitivity_formulas() -> None:
 def test_the_statistic_equals_a_naive_recursion(branching: int, levels: int, cells: int, data: st.DataObject) -> None:
     query = tree(branching, levels, cells=cells)
     places = data.draw(st.lists(st.integers(0, cells - 1), max_size=30))
-    assert query.assemble(tally_of_cells(query.cells, np.array(places, dtype=np.int64))) == naive(query, places)
+    assert query.assemble(histogram_of_cells(query.cells, np.array(places, dtype=np.int64))) == naive(query, places)
     assert query.width * query.leaves >= query.cells > (query.width - 1) * query.leaves
 
 
 def test_counts_beyond_what_a_float_holds_stay_exact() -> None:
     query = tree(2, 2, cells=8)
     counts = np.array([2**60 + 1, 2**60 + 3], dtype=np.int64)
-    assert query.assemble(Tally(8, np.array([0, 7], dtype=np.int64), counts)) == [2**60 + 1, 2**60 + 3, 2**60 + 1, 0, 0, 2**60 + 3]
+    assert query.assemble(Histogram(8, np.array([0, 7], dtype=np.int64), counts)) == [2**60 + 1, 2**60 + 3, 2**60 + 1, 0, 0, 2**60 + 3]
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_the_engine_counts_what_is_kept(neighbors: Neighbors) -> None:
     data, engine = survey(), data_set(neighbors)._engine
     query = tree_over((Subset("region", (1,)),), Factor("age", Integer(18, 90).encoding()), optional=True, leaves=1000, norm=2)
-    counts = query.assemble(carry_out(engine, query.plan()))
+    counts = query.assemble(execute(engine, query.plan()))
     kept = data["age"][data["region"] == "N"]
     assert counts == naive(query, [int(age) - 18 for age in kept])
     assert type(counts[0]) is int

@@ -19,8 +19,8 @@ from discreet.search.ranges import Purse, Start, replayed
 from discreet.search.tails import Seen
 from discreet.sensitivity import L2
 from discreet.specs.queries import Moments, mean_design
+from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.plans import Factor
-from discreet.specs.queries.tallies import GridCounts
 from discreet.trusted.engines.kernels import encode
 
 finite = st.floats(-1e60, 1e60, allow_nan=False, allow_infinity=False)

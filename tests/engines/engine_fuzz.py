@@ -22,16 +22,16 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from engine_reference import reference_gram, reference_keys, reference_sums, reference_tally
+from engine_reference import reference_gram, reference_histogram, reference_keys, reference_sums
 
 import discreet as dp
 from discreet.schema import Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
-from discreet.specs.queries import GramMatrix, GramPlan, OpenPlan, ScoresPlan, SumsPlan, TallyPlan, number_factor
+from discreet.specs.queries import GramMatrix, GramPlan, HistogramPlan, OpenPlan, ScoresPlan, SumsPlan, number_factor
 from discreet.specs.queries.parts import PartRejections
-from discreet.specs.statistics import KeyCounts, Tally
+from discreet.specs.statistics import Histogram, KeyCounts
 from discreet.testing import seeded_session
-from discreet.trusted.engines import FileEngine, carry_out, files, memory_engine_from_arrays, memory_engine_from_frame, parquet_files, unit_parts
+from discreet.trusted.engines import FileEngine, execute, files, memory_engine_from_arrays, memory_engine_from_frame, parquet_files, unit_parts
 from discreet.trusted.extensions import parts as engine_parts
 from discreet.trusted.session import Session
 
@@ -252,8 +252,8 @@ def fixed_parts():
 
 def statistic(query, engine):
     """What a query's mechanism would read, in plain Python."""
-    found = query.assemble(carry_out(engine, query.plan()))
-    if isinstance(found, Tally):
+    found = query.assemble(execute(engine, query.plan()))
+    if isinstance(found, Histogram):
         return dict(zip(found.places.tolist(), found.counts.tolist(), strict=True))
     if isinstance(found, KeyCounts):
         return dict(zip(found.names, found.counts.tolist(), strict=True))
@@ -321,15 +321,15 @@ def naive(plan, listed, neighbors):
         return reference_sums(listed, plan, SCHEMA, neighbors)
     if isinstance(plan, GramPlan):
         return reference_gram(listed, plan, SCHEMA, neighbors)
-    if isinstance(plan, TallyPlan):
-        return reference_tally(listed, plan, SCHEMA, neighbors)
+    if isinstance(plan, HistogramPlan):
+        return reference_histogram(listed, plan, SCHEMA, neighbors)
     return reference_keys(listed, plan, SCHEMA, neighbors) if isinstance(plan, OpenPlan) else None
 
 
 def plain(found):
     if isinstance(found, list):
         return [plain(one) for one in found]
-    if isinstance(found, Tally):
+    if isinstance(found, Histogram):
         return dict(zip(found.places.tolist(), found.counts.tolist(), strict=True))
     return dict(zip(found.names, found.counts.tolist(), strict=True)) if isinstance(found, KeyCounts) else found.tolist()
 
@@ -360,7 +360,7 @@ def compare(choose, path, neighbors, queries):
                     wrong.append(f"{name}: {query} on {table.schema.types}")
             if listed is not None and (reading := naive(query.plan(), listed, neighbors)) is not None:
                 done += 1
-                if plain(carry_out(oracle, query.plan())) != reading:
+                if plain(execute(oracle, query.plan())) != reading:
                     wrong.append(f"naive: {query} on {table.schema.types}")
     return done, wrong
 

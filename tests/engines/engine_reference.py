@@ -108,7 +108,7 @@ def reference_sums(rows, plan, schema, neighbors):
     return result
 
 
-def reference_tally(rows, plan, schema, neighbors):
+def reference_histogram(rows, plan, schema, neighbors):
     """{cell of the grid: rows in it}, by sorted cell."""
     found = {}
     for row in bounded(rows, schema, neighbors):

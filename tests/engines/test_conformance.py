@@ -8,11 +8,11 @@ from decimal import Decimal
 
 import pytest
 from engine_kinds import KINDS, make_engine, write_cell
-from engine_reference import reference_gram, reference_keys, reference_sums, reference_tally
+from engine_reference import reference_gram, reference_histogram, reference_keys, reference_sums
 
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
-from discreet.specs.queries import Between, Bins, GramPlan, Levels, OpenPlan, Split, Subset, SumsPlan, TallyPlan
+from discreet.specs.queries import Between, Bins, GramPlan, HistogramPlan, Levels, OpenPlan, Split, Subset, SumsPlan
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.engines import Engine
 
@@ -76,13 +76,13 @@ def plans():
     yield SumsPlan((Bins("fine", tuple(float(edge) for edge in range(-300, 300, 3))),), ((),))
 
 
-def tally_plans():
+def histogram_plans():
     numbers = [name for name, column in SCHEMA.items() if not isinstance(column, (Category, Open))]
-    yield from (TallyPlan((), factor(name)) for name in numbers)
-    yield TallyPlan((), factor("fine", 16))
-    yield TallyPlan((), factor("huge", 16))
-    yield TallyPlan((Between("fine", -1.0, 0.30000000000000004), Subset("worded", (1,))), factor("age"))
-    yield TallyPlan((Subset("region", ()),), factor("real"))
+    yield from (HistogramPlan((), factor(name)) for name in numbers)
+    yield HistogramPlan((), factor("fine", 16))
+    yield HistogramPlan((), factor("huge", 16))
+    yield HistogramPlan((Between("fine", -1.0, 0.30000000000000004), Subset("worded", (1,))), factor("age"))
+    yield HistogramPlan((Subset("region", ()),), factor("real"))
 
 
 def open_plans():
@@ -113,11 +113,11 @@ def test_every_engine_gives_the_reference_integers(kind, neighbors, rows, tmp_pa
         assert answer.shape == (plan.cells, len(plan.terms))
         assert all(type(entry) is int for entry in answer.flat)
         assert answer.tolist() == reference_sums(listed, plan, SCHEMA, neighbors), plan
-    for plan in tally_plans():
-        tally = engine.tally(plan)
-        assert tally.cells == plan.cells
-        assert dict(zip(tally.places.tolist(), tally.counts.tolist(), strict=True)) == reference_tally(listed, plan, SCHEMA, neighbors), plan
-        assert tally.places.tolist() == sorted(tally.places.tolist())
+    for plan in histogram_plans():
+        histogram = engine.histogram(plan)
+        assert histogram.cells == plan.cells
+        assert dict(zip(histogram.places.tolist(), histogram.counts.tolist(), strict=True)) == reference_histogram(listed, plan, SCHEMA, neighbors), plan
+        assert histogram.places.tolist() == sorted(histogram.places.tolist())
     assert engine.gram(GRAM).tolist() == reference_gram(listed, GRAM, SCHEMA, neighbors)
     for plan in open_plans():
         counts, expected = engine.keys(plan), reference_keys(listed, plan, SCHEMA, neighbors)

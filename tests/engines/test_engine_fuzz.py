@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import engine_fuzz as fuzz
-from discreet.specs.queries.query import PROVEN_QUERIES
+from discreet.specs.registry import PROVEN_QUERIES
 from discreet.trusted.engines import arrow_cells, csv_files, files, kernels, parquet_files
 
 TABLES = 30

@@ -12,7 +12,7 @@ import pytest
 
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Category, Integer, Open, Real, Schema
-from discreet.specs.queries import Levels, OpenPlan, SumsPlan, TallyPlan
+from discreet.specs.queries import HistogramPlan, Levels, OpenPlan, SumsPlan
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.engines import FileEngine, memory_engine_from_frame, unit_parts
 
@@ -36,9 +36,9 @@ def table(kind, rows):
 
 def answers(engine):
     counts = engine.keys(OpenPlan(("k",), ()))
-    tally = engine.tally(TallyPlan((), number_factor(SCHEMA, "n", "a sum")))
+    histogram = engine.histogram(HistogramPlan((), number_factor(SCHEMA, "n", "a sum")))
     sums = engine.sums(SumsPlan((Levels("c", 2),), ((), (number_factor(SCHEMA, "x", "a sum"),))))
-    return sums.tolist(), list(counts.names), counts.counts.tolist(), tally.places.tolist(), tally.counts.tolist(), engine.public_count()
+    return sums.tolist(), list(counts.names), counts.counts.tolist(), histogram.places.tolist(), histogram.counts.tolist(), engine.public_count()
 
 
 @pytest.mark.parametrize("kind", IDS)

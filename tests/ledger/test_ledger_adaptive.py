@@ -23,7 +23,7 @@ from discreet.accounting import Price, gaussian_noise, geometric_noise, open_box
 from discreet.accounting.renyi.conversions import zcdp_delta
 from discreet.errors import BudgetExceeded
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import mechanism_from_dict
+from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import seeded_session
 from discreet.trusted.ledger import Ledger
 from discreet.trusted.losses.losses import gaussian_mu_squared, pure_epsilon

@@ -6,8 +6,8 @@ import numpy as np
 
 import discreet as dp
 from discreet.schema import Encoding, Schema
+from discreet.specs.estimating.components import RESPONSE_BITS, LevelComponent, ModelColumn, NumberComponent, Response
 from discreet.specs.estimating.model import Model
-from discreet.specs.estimating.pieces import RESPONSE_BITS, LevelPiece, ModelColumn, NumberPiece, Response
 from discreet.specs.queries import Factor
 from discreet.testing import seeded_session
 
@@ -16,19 +16,19 @@ SCHEMA = {"x": dp.Real(-4, 4), "z": dp.Real(0, 10), "d": dp.Category(["a", "b", 
 
 def number(schema, name):
     column = Schema(schema)[name]
-    return NumberPiece(Factor(name, column.encoding(16)), low=float(column.low), high=float(column.high))
+    return NumberComponent(Factor(name, column.encoding(16)), low=float(column.low), high=float(column.high))
 
 
 def columns_of(schema, terms):
     """Model columns from names: "1", "x", "d[b]", "x:z", "x:d[b]"."""
     columns = []
     for term in terms:
-        pieces = []
+        components = []
         for part in term.split(":") if term != "1" else ():
             name, _, level = part.partition("[")
             levels = getattr(schema[name], "levels", (False, True))
-            pieces.append(LevelPiece(name, tuple(int(str(one) == level[:-1]) for one in levels)) if level else number(schema, name))
-        columns.append(ModelColumn("intercept" if term == "1" else term, tuple(pieces)))
+            components.append(LevelComponent(name, tuple(int(str(one) == level[:-1]) for one in levels)) if level else number(schema, name))
+        columns.append(ModelColumn("intercept" if term == "1" else term, tuple(components)))
     return tuple(columns)
 
 

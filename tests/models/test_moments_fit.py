@@ -9,8 +9,8 @@ import discreet as dp
 from discreet.models.moments import largest_square, moments_query
 from discreet.models.regression import model_of
 from discreet.schema import Schema
+from discreet.specs.estimating.components import UNIT
 from discreet.specs.estimating.model import WEIGHT_BITS
-from discreet.specs.estimating.pieces import UNIT
 from discreet.testing import seeded_session
 from discreet.trusted.extensions.estimating.kernels import row_weights
 
@@ -77,7 +77,7 @@ def test_intervals_cover(neighbors):
 def test_verbs_and_round_trip():
     session = session_of(3000, neighbors=dp.AddRemove())
     fit = dp.ols(session, "y ~ x + w", spend=dp.GDP(5), method="moments", where={"b": True}, key="wages")
-    assert [release.asked.by[0] for release in fit.releases] == ["count 1", "moments 1"]
+    assert [release.description.by[0] for release in fit.releases] == ["count 1", "moments 1"]
     assert "homoskedastic" in str(fit.summary())
     assert "least squares (moments)" in str(fit)
     again = dp.from_json(fit.to_json())

@@ -71,7 +71,7 @@ def fit_of(data, front, solver, budget, neighbors):
 def steps_of_usual_data(rows, front, solver, budget, neighbors):
     """The names of the releases and of the coefficients that unsuspicious data of as many rows have."""
     fit = fit_of(usual(rows), front, solver, budget, neighbors)
-    return [release.asked.by for release in fit.releases], fit.names
+    return [release.description.by for release in fit.releases], fit.names
 
 
 def cases(kind, front):
@@ -104,7 +104,7 @@ def check(kind, front, solver, budget, neighbors):
         assert (high > low).all(), (solver, neighbors, budget)
         assert 0 <= fit.test(fit.names[1:]).p_value <= 1
         if (budget, neighbors) == (1.0, dp.Replace()):
-            assert ([release.asked.by for release in fit.releases], fit.names) == steps_of_usual_data(len(data["x"]), front, solver, budget, neighbors)
+            assert ([release.description.by for release in fit.releases], fit.names) == steps_of_usual_data(len(data["x"]), front, solver, budget, neighbors)
             assert str(fit.summary())
 
 

@@ -9,8 +9,8 @@ import pytest
 from regression_data import model_of, sample, session_of
 
 import discreet as dp
+from discreet.models.classical import fit_classical
 from discreet.models.fit import fit_regression
-from discreet.models.lectures import fit_lecture
 from discreet.models.solvers import GradientDescent, Newton
 
 TERMS = ("1", "x", "z", "d[b]", "d[c]", "x:d[b]")
@@ -67,7 +67,7 @@ def test_budgets_that_say_nothing_give_finite_answers_by_every_solver(family, te
                 warnings.simplefilter("error")
                 session = session_of(sample(5, 31), 32, neighbors=neighbors, budget=dp.GDP(mu))
                 model = model_of(family, terms)
-                fit = fit_regression(session, model, family, spend=dp.GDP(mu)) if solver is None else fit_lecture(session, model, family, solver, spend=dp.GDP(mu))
+                fit = fit_regression(session, model, family, spend=dp.GDP(mu)) if solver is None else fit_classical(session, model, family, solver, spend=dp.GDP(mu))
                 interval = fit.confidence_interval()
                 assert np.isfinite([*interval.ravel(), *fit.p_values, *fit.std_errors]).all()
                 assert (interval[:, 1] > interval[:, 0]).all()

@@ -8,8 +8,8 @@ import pytest
 import discreet as dp
 from discreet.inference.regression.decode import Reading
 from discreet.models.m_estimate import tabulated_mean
-from discreet.models.rules import LEVERAGE_NOISE, gradient_room, least_squares_cut, room_for, rules_for
 from discreet.models.starts import NOISY_SPREAD, flat_start, slopes_from
+from discreet.models.tuning import LEVERAGE_NOISE, gradient_room, least_squares_cut, room_for, tuning_for
 from discreet.specs.estimating.families import Logistic, Poisson
 from discreet.testing import seeded_session
 
@@ -85,7 +85,7 @@ def test_rare_outcomes_and_strong_signals_are_covered(beta, rows):
 
 
 def test_weights_fade_in_large_samples_and_only_there():
-    small, large = (rules_for(4, 0.03 if rows < 5000 else 0.0003, residual=True, counts=False, private_rows=False, room=room_for(rows, 1.0, dp.Replace(), 0.39, LEVERAGE_NOISE[True])) for rows in (1000, 100_000))
+    small, large = (tuning_for(4, 0.03 if rows < 5000 else 0.0003, residual=True, counts=False, private_rows=False, room=room_for(rows, 1.0, dp.Replace(), 0.39, LEVERAGE_NOISE[True])) for rows in (1000, 100_000))
     assert small.radius**2 == pytest.approx(4 + 2 * 2)
     assert large.radius**2 > 60
     assert large.metric_radius <= large.radius

@@ -11,9 +11,9 @@ import pytest
 from discreet.accounting.gaussian import gdp_delta
 from discreet.sensitivity import Rows
 from discreet.specs.mechanisms.quantiles import QuantileChoice
-from discreet.specs.statistics import tally_of_cells
+from discreet.specs.statistics import histogram_of_cells
 from discreet.trusted.extensions.data_dependent.order_statistics import ends, rank_losses, smooth_sensitivity, stability_distance
-from tests.claims.quantile_laws import choice_law, data_sets, naive_gamma, pairs, slide_distance, tally
+from tests.claims.quantile_laws import choice_law, data_sets, histogram, naive_gamma, pairs, slide_distance
 
 F = Fraction
 REPLACED = Rows(1, "replaced")
@@ -21,14 +21,14 @@ X21 = [0.3, 0.9, 1.1, 1.6, 2.0, 2.2, 2.7, 3.1, 3.3, 3.8, 4.0, 4.1, 4.7, 5.2, 5.9
 
 
 def smooth(cells: int, values: tuple[int, ...], beta: float) -> float:
-    found = smooth_sensitivity(ends(tally(cells, values), 1, 2), F(beta))
+    found = smooth_sensitivity(ends(histogram(cells, values), 1, 2), F(beta))
     return found.width * math.exp(-beta * found.steps)
 
 
 def gamma(values: list[float], eta: float) -> int:
     """γ on an unbounded domain: half units, far from the ends of a grid."""
     cells = [int(2 * value) + 1000 for value in values]
-    return stability_distance(ends(tally(2001, tuple(cells)), 1, 2), int(2 * eta))
+    return stability_distance(ends(histogram(2001, tuple(cells)), 1, 2), int(2 * eta))
 
 
 def slide(values: list[float], eta: float) -> int:
@@ -39,7 +39,7 @@ def slide(values: list[float], eta: float) -> int:
 def test_exponential_median_on_intervals() -> None:
     """em_median_intervals: a grid so fine that the five occupied cells weigh nothing."""
     cells = 10**12
-    data = tally_of_cells(cells, np.array([int(value * cells) for value in (0.1, 0.2, 0.4, 0.8, 0.9)]))
+    data = histogram_of_cells(cells, np.array([int(value * cells) for value in (0.1, 0.2, 0.4, 0.8, 0.9)]))
     runs = rank_losses(QuantileChoice(REPLACED, 1, 2, F(1, 4), "exponential"), data)
     weights = runs.sizes * np.exp(-runs.losses / 4)
     shares = weights / weights.sum()
@@ -50,7 +50,7 @@ def test_exponential_median_on_intervals() -> None:
 
 def test_inverse_sensitivity_median() -> None:
     """inverse_sensitivity_median."""
-    choice, data = QuantileChoice(REPLACED, 1, 2, F(1, 2), "inverse"), tally(11, (2, 3, 5, 6, 9))
+    choice, data = QuantileChoice(REPLACED, 1, 2, F(1, 2), "inverse"), histogram(11, (2, 3, 5, 6, 9))
     runs = rank_losses(choice, data)
     assert np.repeat(runs.losses, runs.sizes).tolist() == [3, 3, 2, 1, 1, 0, 1, 2, 2, 2, 3]
     wanted = [
@@ -85,7 +85,7 @@ def test_corrected_distances() -> None:
 def test_corrected_distance_of_nine_values_moves_by_one() -> None:
     """ptr_lipschitz_n9."""
     assert len(data_sets(5, 9)) == 715
-    found = {values: stability_distance(ends(tally(5, values), 1, 2), 1) for values in data_sets(5, 9)}
+    found = {values: stability_distance(ends(histogram(5, values), 1, 2), 1) for values in data_sets(5, 9)}
     changes = [(abs(slide_distance(5, a, 1) - slide_distance(5, b, 1)), abs(found[a] - found[b])) for a, b in pairs(5, (9,), "replaced")]
     assert (max(one for one, _ in changes), max(two for _, two in changes)) == (4, 1)
 

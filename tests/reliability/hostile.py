@@ -37,7 +37,7 @@ from discreet.specs.queries.moments import DESIGNS
 from discreet.testing import seeded_session
 from discreet.trusted.extensions.local.gradients import LocalGradients
 from discreet.trusted.ledger import Ledger
-from discreet.trusted.release import Asked
+from discreet.trusted.release import Description
 
 # -- hostile objects ----------------------------------------
 
@@ -676,7 +676,7 @@ def specifications() -> list[Any]:
         Sum((levels,), (factor,), True),
         GridCounts((), factor, False),
         Moments((), factor, DESIGNS["mean-add-l2"], False),
-        Asked("mean", "x", ("c",), (("a", "b"),), "x is 1", (0.5, 1.0)),
+        Description("mean", "x", ("c",), (("a", "b"),), "x is 1", (0.5, 1.0)),
         *(one.mechanism for one in asked),
         *(one.query for one in asked),
         GradientRequest(1, (0.5, 0.25)),

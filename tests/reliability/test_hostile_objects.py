@@ -11,9 +11,8 @@ import pytest
 import discreet as dp
 import hostile
 from discreet import plain
-from discreet.specs.mechanisms import PROVEN_MECHANISMS
 from discreet.specs.mechanisms.local import LOCAL
-from discreet.specs.queries import PROVEN_QUERIES
+from discreet.specs.registry import PROVEN_MECHANISMS, PROVEN_QUERIES
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session
 from hostile import Counts, Trial

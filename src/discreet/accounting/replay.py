@@ -23,7 +23,8 @@ from discreet.accounting.renyi.conversions import bounded_range_rho, zcdp_epsilo
 from discreet.accounting.renyi.rdp import ZCDP, compose_renyi, rdp_of, rdp_of_mechanism
 from discreet.errors import InvalidParameter, LedgerRefused, NoTheorem, shown
 from discreet.exact import decimal_text, float_down, float_up, rational, sqrt_up
-from discreet.specs.mechanisms import AdditiveNoise, LaplaceNoise, Mechanism, mechanism_from_dict
+from discreet.specs.mechanisms import AdditiveNoise, LaplaceNoise, Mechanism
+from discreet.specs.registry import mechanism_from_dict
 from discreet.trusted.ledger.entries import Entry
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import price_of

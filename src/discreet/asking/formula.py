@@ -22,8 +22,8 @@ from typing import Any
 
 from discreet.errors import InvalidParameter, MissingExtra, WrongColumnKind, shown
 from discreet.schema import Boolean, Category, Encoding, Integer, Real, Schema, level_text
+from discreet.specs.estimating.components import LOG_RESPONSE_BITS, RESPONSE_BITS, Component, LevelComponent, ModelColumn, NumberComponent, Response, constant
 from discreet.specs.estimating.model import LARGEST_COLUMNS, Model
-from discreet.specs.estimating.pieces import LOG_RESPONSE_BITS, RESPONSE_BITS, LevelPiece, ModelColumn, NumberPiece, Piece, Response, constant
 from discreet.specs.queries.plans import Factor
 
 PIECE_BITS = 16
@@ -237,10 +237,10 @@ def _columns(term: tuple[Term, ...], present: set[frozenset[Term]], used: set[tu
     centred = all(frozenset(part) in present for size in range(len(term)) for part in itertools.combinations(term, size))
     columns = []
     for coding in _codings(categories, numbers, used):
-        choices = [_pieces(factor, schema, centred=centred, reduced=not coding.get(factor, frozenset(term) - {factor} not in present)) for factor in term if factor in numbers or factor in coding]
-        if math.prod(len(pieces) for pieces in choices) > LARGEST_COLUMNS:
+        choices = [_components(factor, schema, centred=centred, reduced=not coding.get(factor, frozenset(term) - {factor} not in present)) for factor in term if factor in numbers or factor in coding]
+        if math.prod(len(components) for components in choices) > LARGEST_COLUMNS:
             raise _too_large(":".join(factor.text for factor in term), f"it has more than {LARGEST_COLUMNS} columns")
-        columns += [ModelColumn(":".join(name for name, _ in chosen), tuple(piece for _, piece in chosen)) for chosen in itertools.product(*choices)]
+        columns += [ModelColumn(":".join(name for name, _ in chosen), tuple(component for _, component in chosen)) for chosen in itertools.product(*choices)]
     return columns
 
 
@@ -269,7 +269,7 @@ def _codings(categories: list[Term], numbers: frozenset[Term], used: set[tuple[f
     return parts
 
 
-def _pieces(factor: Term, schema: Schema, *, centred: bool, reduced: bool) -> list[tuple[str, Piece]]:
+def _components(factor: Term, schema: Schema, *, centred: bool, reduced: bool) -> list[tuple[str, Component]]:
     column = schema[factor.column]
     if isinstance(column, (Boolean, Category)):
         if factor.transform not in ("linear", "levels"):
@@ -292,10 +292,10 @@ def _pieces(factor: Term, schema: Schema, *, centred: bool, reduced: bool) -> li
     if not centred:
         largest = max(abs(end) for end in ends)
         ends = (-largest, largest)
-    return [(factor.text, NumberPiece(source, factor.transform, *ends))]
+    return [(factor.text, NumberComponent(source, factor.transform, *ends))]
 
 
-def _contrasts(factor: Term, column: Boolean | Category, reduced: bool) -> list[tuple[str, Piece]]:
+def _contrasts(factor: Term, column: Boolean | Category, reduced: bool) -> list[tuple[str, Component]]:
     levels: Sequence[Any] = (False, True) if isinstance(column, Boolean) else column.levels
     base = 0
     if factor.base is not None:
@@ -303,18 +303,18 @@ def _contrasts(factor: Term, column: Boolean | Category, reduced: bool) -> list[
     names = [f"{factor.column}[{level_text(level)}]" for level in levels]
     size, shown_levels = len(levels), [place for place in range(len(levels)) if not reduced or place != base]
     if factor.coding == "sum" and reduced:
-        return [(names[place], LevelPiece(factor.column, tuple(1 if code == place else -1 if code == base else 0 for code in range(size)))) for place in shown_levels]
-    return [(names[place], LevelPiece(factor.column, tuple(1 if code == place else 0 for code in range(size)))) for place in shown_levels]
+        return [(names[place], LevelComponent(factor.column, tuple(1 if code == place else -1 if code == base else 0 for code in range(size)))) for place in shown_levels]
+    return [(names[place], LevelComponent(factor.column, tuple(1 if code == place else 0 for code in range(size)))) for place in shown_levels]
 
 
-def _splines(factor: Term, source: Factor, low: float, high: float, reduced: bool) -> list[tuple[str, Piece]]:
+def _splines(factor: Term, source: Factor, low: float, high: float, reduced: bool) -> list[tuple[str, Component]]:
     """B-splines on the declared range; the first function is left out where the margin has a constant, as their sum is 1."""
     inner = factor.knots
     if any(not low < knot < high for knot in inner) or any(a >= b for a, b in itertools.pairwise(inner)) or len(inner) > LARGEST_SPLINE:
         raise InvalidParameter(f"bs({factor.column})", "its knots do not increase inside the declared range", "knots are declared, never learnt from the data", f"name increasing knots between {low:g} and {high:g}")
     knots = (low,) * (factor.degree + 1) + inner + (high,) * (factor.degree + 1)
     count = len(inner) + factor.degree + 1
-    return [(f"bs({factor.column})[{place}]", NumberPiece(source, "spline", -1.0, 1.0, knots, place)) for place in range(1 if reduced else 0, count)]
+    return [(f"bs({factor.column})[{place}]", NumberComponent(source, "spline", -1.0, 1.0, knots, place)) for place in range(1 if reduced else 0, count)]
 
 
 def names_of(columns: Iterable[ModelColumn]) -> tuple[str, ...]:

@@ -27,7 +27,9 @@ from discreet.exact import rational
 from discreet.inference.means.basic import RESULTS
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.summary import Summary, number_text
-from discreet.specs.mechanisms import AdditiveNoise, CutTulapNoise, SymmetricGaussianNoise
+from discreet.specs.mechanisms import AdditiveNoise
+from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
+from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.queries import Moments, PairMoments, TreeCounts
 from discreet.trusted.release import Question, Release
 from discreet.trusted.session import PublicFacts, Session
@@ -107,7 +109,7 @@ class Preview:
         return self.forecasts[-1].width
 
     def summary(self) -> Summary:
-        asked = self.question.asked
+        asked = self.question.description
         return forecast_summary(
             f"Preview of {asked.estimator}" + (f" of {asked.column}" if asked.column else ""), "quantity", self,
             f"Noise: {self.question.mechanism.kind}, {guarantee_of(self.question.mechanism)}. Price: {self.price}. About {self.how_many} like this fit in what is left.")
@@ -144,12 +146,12 @@ def preview(session: Session, estimator: Callable[..., Any], *asked: Any, spend:
     if question.query.kind == "scores":
         return selection_preview(session, question, level)
     believed = assume or Assumptions()
-    if question.asked.estimator in quantile_forecast.ESTIMATORS and question.query.kind == "grid counts":
+    if question.description.estimator in quantile_forecast.ESTIMATORS and question.query.kind == "grid counts":
         return quantile_forecast.quantile_preview(session, question, believed, level)
-    if question.asked.estimator in unbounded_forecast.ESTIMATORS:
+    if question.description.estimator in unbounded_forecast.ESTIMATORS:
         return unbounded_forecast.unbounded_preview(session, question, believed, level)
     release, text = expected_release(session.public, question, believed)
-    quantities = RESULTS[question.asked.estimator](release).quantities(checked_level(level))
+    quantities = RESULTS[question.description.estimator](release).quantities(checked_level(level))
     forecasts = tuple(
         Forecast(quantity.name, float(np.sqrt(np.median(quantity.privacy_variance))), float(np.median(quantity.std_error)), float(np.median(quantity.high - quantity.low)), float(np.median(quantity.noise_share)))
         for quantity in quantities)
@@ -165,7 +167,7 @@ def expected_release(public: PublicFacts, question: Question, assume: Assumption
     if rows is None:
         raise InvalidParameter("preview", "the number of rows is private here", "the forecast needs one", "pass assume=dp.Assumptions(rows=…) with your own guess")
     query = question.query
-    if question.asked.estimator in scale_forecast.ESTIMATORS:
+    if question.description.estimator in scale_forecast.ESTIMATORS:
         return scale_forecast.expected_scale_release(public, question, float(rows), assume)
     texts = [f"{int(rows)} rows"]
     if isinstance(query, Moments):
@@ -180,7 +182,7 @@ def expected_release(public: PublicFacts, question: Question, assume: Assumption
         texts.append(words)
     else:
         cells = query.size
-        first = assume.share if assume.share is not None else (0.5 if cells <= 2 and question.asked.estimator in ("count", "proportion") else 1 / cells)
+        first = assume.share if assume.share is not None else (0.5 if cells <= 2 and question.description.estimator in ("count", "proportion") else 1 / cells)
         shares = np.full(cells, (1 - first) / max(cells - 1, 1))
         shares[0] = first
         statistic = [round(float(rows) * float(share)) for share in shares]
@@ -188,7 +190,7 @@ def expected_release(public: PublicFacts, question: Question, assume: Assumption
     assert isinstance(question.mechanism, (AdditiveNoise, CutTulapNoise, SymmetricGaussianNoise))
     cut = 1 << question.mechanism.refinement
     count = public.count if public.count is not None else None
-    return Release(question.asked, query, question.mechanism, tuple(value * cut for value in statistic), public.neighbors, question.spend, guarantee_of(question.mechanism), count, "preview", 0, ""), ", ".join(texts)
+    return Release(question.description, query, question.mechanism, tuple(value * cut for value in statistic), public.neighbors, question.spend, guarantee_of(question.mechanism), count, "preview", 0, ""), ", ".join(texts)
 
 
 def _expected_moments(query: Moments, rows: float, assume: Assumptions) -> tuple[Any, str]:

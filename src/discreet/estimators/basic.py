@@ -77,4 +77,4 @@ def table(session: Session, column: str | None = None, *, by: By, spend: Guarant
     a threshold, so that a key which one unit alone holds is shown with probability at most `delta` (default: a tenth of an (ε, δ) spend's own).
     """
     release = _open(session).release(questions.table_question(_open(session).public, column, by=by, spend=spend, where=where, delta=delta), key=key)
-    return OpenTableResult(release) if release.asked.estimator == "open table" else TableResult(release)
+    return OpenTableResult(release) if release.description.estimator == "open table" else TableResult(release)

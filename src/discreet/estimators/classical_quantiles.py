@@ -29,9 +29,9 @@ from discreet.specs.mechanisms import Mechanism
 from discreet.specs.mechanisms.additive import SMALLEST_STEPS
 from discreet.specs.mechanisms.quantiles import LARGEST_DENOMINATOR, ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.queries import number_factor
-from discreet.specs.queries.tallies import GridCounts
+from discreet.specs.queries.histograms import GridCounts
 from discreet.trusted.extensions.data_dependent.loss import cauchy_slopes, least_threshold, student_slopes
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts
 
 ASSUMED_SPREAD = Fraction(1, 8)  # of the declared range: what the default constants are best for
@@ -145,11 +145,11 @@ def default_eta(query: GridCounts, public: PublicFacts, epsilon: Fraction, thres
     return min(query.size - 1, math.ceil(values * query.size / max(public.rows or 0, 1)))
 
 
-def _asked(public: PublicFacts, column: str, q: Fraction, where: Where | None) -> tuple[Asked, GridCounts, int, int]:
+def _asked(public: PublicFacts, column: str, q: Fraction, where: Where | None) -> tuple[Description, GridCounts, int, int]:
     a, b = quantile_parts(q)
     cells = cells_where(public.schema, where)
     query = GridCounts(cells.keys, number_factor(public.schema, column, "a quantile"), cells.optional)
-    return Asked("median" if (a, b) == (1, 2) else "quantile", column, where=cells.where), query, a, b
+    return Description("median" if (a, b) == (1, 2) else "quantile", column, where=cells.where), query, a, b
 
 
 def _replaced(query: GridCounts, public: PublicFacts, method: str) -> Rows:

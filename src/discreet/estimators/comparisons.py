@@ -20,7 +20,7 @@ from discreet.inference.tables.comparisons import ComparisonResult
 from discreet.inference.tables.table_tests import FitResult, IndependenceResult, RankResult
 from discreet.schema import Boolean, Category
 from discreet.specs.queries import Split
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
 RANK_BINS = 8
@@ -55,7 +55,7 @@ def compare_question(public: PublicFacts, column: str, *, by: str, spend: Guaran
     layers = cells_by(public.schema, strata, "strata") if strata is not None else Cells()
     _different((by, column, *layers.by))
     subset = cells_where(public.schema, where)
-    asked = Asked("comparison", label, (by,), (*cells.labels, *layers.labels), subset.where)
+    asked = Description("comparison", label, (by,), (*cells.labels, *layers.labels), subset.where)
     return _counts(public, asked, cells.joined(layers).joined(subset), spend)
 
 
@@ -76,7 +76,7 @@ def independence_question(public: PublicFacts, first: str, second: str, *, spend
         raise InvalidParameter("bins=", "not a mapping from the two columns to their bins", "cells are declared, never learnt from the data", "pass for example bins={'age': [18, 40, 65, 90]}")
     _different((first, second))
     cells, subset = cells_by(public.schema, {name: (bins or {}).get(name) for name in (first, second)}), cells_where(public.schema, where)
-    return _counts(public, Asked("independence", None, cells.by, cells.labels, subset.where), cells.joined(subset), spend)
+    return _counts(public, Description("independence", None, cells.by, cells.labels, subset.where), cells.joined(subset), spend)
 
 
 @plain.door
@@ -92,7 +92,7 @@ def fit_question(public: PublicFacts, column: str, expected: Sequence[float] | M
     cells = level_cells(public.schema, column) if bins is None else bin_cells(public.schema, column, bins)
     shares = _expected_shares(expected.tolist() if isinstance(expected, np.ndarray) else expected, cells.labels[0])
     subset = cells_where(public.schema, where)
-    return _counts(public, Asked("goodness of fit", column, (column,), cells.labels, subset.where, shares), cells.joined(subset), spend)
+    return _counts(public, Description("goodness of fit", column, (column,), cells.labels, subset.where, shares), cells.joined(subset), spend)
 
 
 def _expected_shares(expected: object, labels: tuple[str, ...]) -> tuple[float, ...]:
@@ -129,7 +129,7 @@ def rank_question(public: PublicFacts, column: str, *, by: str, spend: Guarantee
         raise WrongColumnKind(column, type(public.schema[column]).__name__, "Real or Integer", "a rank test")
     groups, places = _groups(public, by), bin_cells(public.schema, column, bins)
     subset = cells_where(public.schema, where)
-    asked = Asked("ranks", column, (by,), (*groups.labels, *places.labels), subset.where)
+    asked = Description("ranks", column, (by,), (*groups.labels, *places.labels), subset.where)
     return _counts(public, asked, groups.joined(places).joined(subset), spend)
 
 

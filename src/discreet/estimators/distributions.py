@@ -21,8 +21,8 @@ from discreet.schema import Integer, Real
 from discreet.specs.mechanisms import AdditiveNoise
 from discreet.specs.queries import Sum, TreeCounts, number_factor, tree_over
 from discreet.specs.queries.trees import MOST_LEAVES, mean_prefix_variance
-from discreet.specs.statistics import Tally
-from discreet.trusted.release import Asked, Question
+from discreet.specs.statistics import Histogram
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def density(session: Session, column: str, *, spend: Guarantee, bins: object = N
 
 
 def ecdf_question(public: PublicFacts, column: str, *, spend: Guarantee, points: int | None = None, where: Where | None = None) -> Question:
-    asked = Asked("ecdf", column, (column,))
+    asked = Description("ecdf", column, (column,))
     if points is not None:
         return tree_question(public, asked, spend=spend, leaves=_checked_points(points) + 1, where=where)
     question = tree_question(public, asked, spend=spend, leaves=ecdf_leaves(public.rows, 0.0), where=where)
@@ -86,13 +86,13 @@ def quantile_leaves(public: PublicFacts) -> int:
     return MOST_QUANTILE_LEAVES if public.rows is None else int(np.clip(16 * public.rows, FEWEST_QUANTILE_LEAVES, MOST_QUANTILE_LEAVES))
 
 
-def tree_question(public: PublicFacts, asked: Asked, *, spend: Guarantee, leaves: int, where: Where | None = None) -> Question:
+def tree_question(public: PublicFacts, asked: Description, *, spend: Guarantee, leaves: int, where: Where | None = None) -> Question:
     """A question for the counts of a tree over `asked.column`; `asked` says for which estimator, and gets the filter's words."""
     assert asked.column is not None
     cells = cells_where(public.schema, where)
     factor = number_factor(public.schema, asked.column, "a distribution function")
     query = tree_over(cells.keys, factor, optional=cells.optional, leaves=leaves, norm=norm_of(require_spend(spend)))
-    named = Asked(asked.estimator, asked.column, asked.by, asked.labels, cells.where, asked.edges)
+    named = Description(asked.estimator, asked.column, asked.by, asked.labels, cells.where, asked.edges)
     return Question(named, query, tree_noise(query, public.neighbors, spend), spend)
 
 
@@ -115,7 +115,7 @@ def density_question(public: PublicFacts, column: str, *, spend: Guarantee, bins
     query = Sum(joined.keys, (), joined.optional)
     if query.size == 1 and public.rows is not None and not query.optional:
         raise InvalidParameter("bins", "one bin holds all rows, and their number is public", "it would cost budget and add noise to a known number", "ask for two bins or more")
-    return Question(Asked("density", column, (column,), cells.labels, subset.where, edges), query, count_noise(query, public.neighbors, require_spend(spend)), spend)
+    return Question(Description("density", column, (column,), cells.labels, subset.where, edges), query, count_noise(query, public.neighbors, require_spend(spend)), spend)
 
 
 def default_edges(public: PublicFacts, column: str, *, spend: Guarantee) -> list[float]:
@@ -153,7 +153,7 @@ def expected_tree(query: TreeCounts, rows: float, assume: Assumptions) -> tuple[
     counts = np.diff(np.round(rows * share * before)).astype(np.int64)
     places = np.arange(len(counts), dtype=np.int64) * query.width
     words = f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (f", a share of {share:.3g} of the rows" if query.optional else "")
-    return query.assemble(Tally(query.cells, places, counts)), words
+    return query.assemble(Histogram(query.cells, places, counts)), words
 
 
 def _checked_points(points: object) -> int:

@@ -20,7 +20,7 @@ from discreet.inference.means.matrices import CorrelationResult, CovarianceResul
 from discreet.schema import Boolean, Category, Column, Encoding, Integer, Open
 from discreet.specs.queries import Factor, PairMoments, count_weight
 from discreet.specs.queries.pairs import LARGEST_COLUMNS
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
 HEIGHTS = (2047, 1023, 511, 255, 127, 63, 31)  # largest codes to try: fourth powers stay exact, and the noise within its grid
@@ -64,7 +64,7 @@ def _question(public: PublicFacts, estimator: str, names: tuple[str, ...], spend
         query = PairMoments(cells.keys, tuple(Factor(name, _encoding(column, whole)) for name, column in zip(names, declared, strict=True)), count, cells.optional)
         if query.sensitivity(public.neighbors).squared <= mu_squared * MOST_STEPS**2 / 4:
             break
-    asked = Asked(estimator, None, ("column", "with"), (), cells.where)
+    asked = Description(estimator, None, ("column", "with"), (), cells.where)
     return Question(asked, query, symmetric_noise(query.sensitivity(public.neighbors), mu_squared), spend)
 
 

@@ -21,7 +21,7 @@ from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms import AdditiveNoise
 from discreet.specs.queries import Factor, mean_design
 from discreet.specs.queries.differences import DifferenceMoments
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
 
@@ -36,7 +36,7 @@ def mean_test(session: Session, column: str, null: float, *, spend: Guarantee, w
 
 def mean_test_question(public: PublicFacts, column: str, null: float, *, spend: Guarantee, where: Where | None = None) -> Question:
     question = mean_question(public, column, spend=spend, where=where)
-    asked = Asked("mean test", column, where=question.asked.where, edges=(float(rational(null, "null")),))
+    asked = Description("mean test", column, where=question.description.where, edges=(float(rational(null, "null")),))
     return Question(asked, question.query, question.mechanism, question.spend)
 
 
@@ -58,7 +58,7 @@ def compare_means_question(public: PublicFacts, column: str, *, by: str, spend: 
     _different((by, column))
     cells = groups.joined(subset)
     design = mean_design(public.neighbors, cells=cells.count, optional=True, norm=norm_of(require_spend(spend)))
-    return _moments(public, Asked("means", column, (by,), groups.labels, subset.where), cells, design, spend)
+    return _moments(public, Description("means", column, (by,), groups.labels, subset.where), cells, design, spend)
 
 
 @plain.door
@@ -83,7 +83,7 @@ def paired_question(public: PublicFacts, first: str, second: str, *, spend: Guar
     else:
         assert isinstance(sensitivity, L2)
         noise = gaussian_noise(sensitivity, spend_mu_squared(spend))
-    asked = Asked("paired test", f"{first} − {second}", where=cells.where, edges=(float(rational(null, "null")),))
+    asked = Description("paired test", f"{first} − {second}", where=cells.where, edges=(float(rational(null, "null")),))
     return Question(asked, query, noise, spend)
 
 
@@ -110,7 +110,7 @@ def _paired_forecast(session: Session, first: str, second: str, *, spend: Guaran
     question = paired_question(session.public, first, second, spend=spend, **options)
     query = question.query
     assert isinstance(query, DifferenceMoments)
-    as_column = Question(question.asked, query.moments, question.mechanism, spend)
+    as_column = Question(question.description, query.moments, question.mechanism, spend)
     release, text = forecast.expected_release(session.public, as_column, assume)
     quantity = PairedResult(release).quantities(checked_level(level))[0]
     item = forecast.Forecast(quantity.name, float(quantity.privacy_variance[0]) ** 0.5, float(quantity.std_error[0]), float(quantity.high[0] - quantity.low[0]), float(quantity.noise_share[0]))

@@ -11,9 +11,9 @@ from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, rational
 from discreet.inference.counts.open_keys import show_probability
 from discreet.schema import Open, Schema
-from discreet.specs.mechanisms import ThresholdedCounts
+from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.queries import OpenCounts
-from discreet.trusted.release import Asked, Question, Release
+from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import PublicFacts
 
 TYPICAL_SHARE = 0.05
@@ -43,7 +43,7 @@ def open_table_question(public: PublicFacts, column: str | None, *, by: By, spen
     chosen = required_delta(require_spend(spend), delta, opened)
     query = OpenCounts(opened, groups.keys + subset.keys)
     labels = dict(zip(groups.by, groups.labels, strict=True))
-    asked = Asked("open table", None, names, tuple(labels.get(name, ()) for name in names), subset.where)
+    asked = Description("open table", None, names, tuple(labels.get(name, ()) for name in names), subset.where)
     return Question(asked, query, thresholded_counts(query.sensitivity(public.neighbors), spend, chosen), spend, chosen)
 
 
@@ -77,4 +77,4 @@ def expected_open_release(public: PublicFacts, question: Question, *, rows: floa
     shown = max(mechanism.threshold, round(size) << mechanism.noise.refinement)
     plan = question.query.plan()
     name = plan.name(("a key",) * len(plan.open), 0)
-    return Release(question.asked, question.query, mechanism, (shown,), public.neighbors, question.spend, guarantee_of(mechanism), public.count, "preview", 0, "", delta=question.delta, found=(name,)), text
+    return Release(question.description, question.query, mechanism, (shown,), public.neighbors, question.spend, guarantee_of(mechanism), public.count, "preview", 0, "", delta=question.delta, found=(name,)), text

@@ -22,7 +22,7 @@ from discreet.schema import Open
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms import AdditiveNoise
 from discreet.specs.queries.parts import PartRejections
-from discreet.trusted.release import Asked, Question, Release
+from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import PublicFacts, Session
 
 FEWEST_ROWS_A_PART = 10
@@ -55,7 +55,7 @@ def subsample_question(public: PublicFacts, test: Callable[..., float], *, colum
     chosen_parts, chosen_inner = _split(public, noise, parts, inner)
     cells = cells_where(public.schema, where)
     query = PartRejections(cells.keys, names, chosen_parts, rational(chosen_inner, "inner"), function_name(test), test)
-    return Question(Asked("parts", getattr(test, "__name__", "test"), where=cells.where), query, noise, spend)
+    return Question(Description("parts", getattr(test, "__name__", "test"), where=cells.where), query, noise, spend)
 
 
 def _noise(spend: Guarantee) -> AdditiveNoise:
@@ -87,7 +87,7 @@ def _forecast(session: Session, test: Callable[..., float], *, spend: Guarantee,
     assert isinstance(query, PartRejections)
     share = float(query.level) if assume.share is None else float(assume.share)
     release = Release(
-        question.asked, query, question.mechanism, (round(share * query.parts) << question.mechanism.refinement,),  # type: ignore[attr-defined]
+        question.description, query, question.mechanism, (round(share * query.parts) << question.mechanism.refinement,),  # type: ignore[attr-defined]
         session.public.neighbors, spend, guarantee_of(question.mechanism), session.public.count, "preview", 0, "")
     quantity = PartsResult(release).quantities(level)[0]
     item = forecast.Forecast(quantity.name, float(quantity.privacy_variance[0]) ** 0.5, float(quantity.std_error[0]), float(quantity.high[0] - quantity.low[0]), float(quantity.noise_share[0]))

@@ -26,7 +26,7 @@ from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.mechanisms.quantiles import QuantileChoice
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries import GridCounts, number_factor
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
 # What goes to the interval: the estimate's error grows by 1/√(1 − share), or 1/(1 − share) for a pure spend, so by 1.104 and 1.111 (docs/theory/quantile-intervals.md).
@@ -51,7 +51,7 @@ def median(session: Session, column: str, *, spend: Guarantee, method: str | Non
 def quantile(session: Session, column: str, q: object, *, spend: Guarantee, method: str | None = None, delta: float | None = None, where: Where | None = None, key: str | None = None, **options: object) -> QuantileResult:
     """The q-quantile of a number column: the least value with at least a share q of the rows at or below it; `method` as for `median`."""
     release = _open(session).release(quantile_question(_open(session).public, column, q, spend=spend, method=method, delta=delta, where=where, **options), key=key)
-    return MedianResult(release) if release.asked.estimator == "median" else QuantileResult(release)
+    return MedianResult(release) if release.description.estimator == "median" else QuantileResult(release)
 
 
 @plain.door
@@ -77,7 +77,7 @@ def quantile_question(public: PublicFacts, column: str, q: object, *, spend: Gua
         raise InvalidParameter("delta=", "the exponential mechanism needs none", "it protects without a probability of failure", "leave it out")
     query, condition = _query(public, column, where)
     parts = searched(public, query, a, b, spend=spend, share=_interval_share(public, query, (a, b), spend=spend, given=options.get("interval_share")))
-    return Question(Asked("median" if (a, b) == (1, 2) else "quantile", column, where=condition), query, InTurn(parts), spend)
+    return Question(Description("median" if (a, b) == (1, 2) else "quantile", column, where=condition), query, InTurn(parts), spend)
 
 
 def quantiles_question(public: PublicFacts, column: str, qs: Iterable[object], *, spend: Guarantee, where: Where | None = None) -> Question:
@@ -89,11 +89,11 @@ def quantiles_question(public: PublicFacts, column: str, qs: Iterable[object], *
     labels = (tuple(_label(Fraction(a, b)) for a, b in parts),)
     require_spend(spend)
     if len(parts) > MOST_SEARCHED:
-        return tree_question(public, Asked("quantiles", column, ("q",), labels), spend=spend, leaves=quantile_leaves(public), where=where)
+        return tree_question(public, Description("quantiles", column, ("q",), labels), spend=spend, leaves=quantile_leaves(public), where=where)
     query, condition = _query(public, column, where)
     each = part_of(spend, Fraction(1, len(parts)))
     mechanisms = [part for a, b in parts for part in searched(public, query, a, b, spend=each, share=_interval_share(public, query, (a, b), spend=each))]
-    return Question(Asked("quantiles", column, ("q",), labels, condition), query, InTurn(tuple(mechanisms)), spend)
+    return Question(Description("quantiles", column, ("q",), labels, condition), query, InTurn(tuple(mechanisms)), spend)
 
 
 def searched(public: PublicFacts, query: GridCounts, a: int, b: int, *, spend: Guarantee, share: Fraction) -> tuple[Mechanism, Mechanism]:

@@ -11,7 +11,7 @@ from discreet.estimators.open_keys import open_columns, open_table_question
 from discreet.schema import Boolean, Category, Real
 from discreet.specs.queries import Moments, Split, Subset, Sum, mean_design, number_factor, total_design, variance_design
 from discreet.specs.queries.moments import Design
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts
 
 MEAN_BITS = 16  # a Real column of 16 bits
@@ -23,7 +23,7 @@ def count_question(public: PublicFacts, *, spend: Guarantee, where: Where | None
     cells = cells_where(public.schema, where)
     if public.rows is not None and where is None:
         raise InvalidParameter("count", "under row-level Replace the number of rows is public", "it would cost budget and add noise to a known number", "read session.public.rows, or count a subset with where=")
-    return _counts(public, Asked("count", where=cells.where), cells, spend)
+    return _counts(public, Description("count", where=cells.where), cells, spend)
 
 
 def proportion_question(public: PublicFacts, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None, noise: str | None = None) -> Question:
@@ -38,11 +38,11 @@ def proportion_question(public: PublicFacts, column: str, *, spend: Guarantee, l
     code = declared.index(level) if isinstance(declared, Category) else int(level is not False)
     label = f"{column} = {True if level is None else level}"
     if public.rows is not None and where is None:
-        question = _counts(public, Asked("proportion", column, (column,), ((label,),)), Cells((Subset(column, (code,)),), optional=True), spend)
+        question = _counts(public, Description("proportion", column, (column,), ((label,),)), Cells((Subset(column, (code,)),), optional=True), spend)
     else:
         subset = cells_where(public.schema, where)
         cells = Cells((Split(column, (code,)),)).joined(subset)
-        question = _counts(public, Asked("proportion", column, (column,), ((label, "other"),), subset.where), cells, spend)
+        question = _counts(public, Description("proportion", column, (column,), ((label, "other"),), subset.where), cells, spend)
     return with_noise(question, noise, question.query.sensitivity(public.neighbors)[0])  # type: ignore[index, arg-type]
 
 
@@ -54,7 +54,7 @@ def histogram_question(public: PublicFacts, column: str, *, spend: Guarantee, bi
     cells = level_cells(public.schema, column) if levels else bin_cells(public.schema, column, 20 if bins is None else bins)
     edges = () if levels else cells.keys[0].edges  # type: ignore[union-attr]
     subset = cells_where(public.schema, where)
-    asked = Asked("histogram", column, (column,), cells.labels, subset.where, edges)
+    asked = Description("histogram", column, (column,), cells.labels, subset.where, edges)
     return _counts(public, asked, cells.joined(subset), spend)
 
 
@@ -62,21 +62,21 @@ def mean_question(public: PublicFacts, column: str, *, spend: Guarantee, where: 
     public.schema[column]  # refuses what is not declared
     cells = cells_where(public.schema, where)
     design = mean_design(public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend)))
-    return _moments(public, Asked("mean", column, where=cells.where), cells, design, spend)
+    return _moments(public, Description("mean", column, where=cells.where), cells, design, spend)
 
 
 def sum_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
     public.schema[column]  # refuses what is not declared
     cells = cells_where(public.schema, where)
     design = total_design(public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend)))
-    return _moments(public, Asked("sum", column, where=cells.where), cells, design, spend)
+    return _moments(public, Description("sum", column, where=cells.where), cells, design, spend)
 
 
 def variance_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
     public.schema[column]  # refuses what is not declared
     cells = cells_where(public.schema, where)
     design = variance_design(public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend)))
-    return _moments(public, Asked("variance", column, where=cells.where), cells, design, spend, bits=VARIANCE_BITS)
+    return _moments(public, Description("variance", column, where=cells.where), cells, design, spend, bits=VARIANCE_BITS)
 
 
 def table_question(public: PublicFacts, column: str | None = None, *, by: By, spend: Guarantee, where: Where | None = None, delta: float | None = None) -> Question:
@@ -88,19 +88,19 @@ def table_question(public: PublicFacts, column: str | None = None, *, by: By, sp
     if column is not None:
         public.schema[column]  # refuses what is not declared
     cells = groups.joined(subset)
-    asked = Asked("table", column, groups.by, groups.labels, subset.where)
+    asked = Description("table", column, groups.by, groups.labels, subset.where)
     if column is None:
         return _counts(public, asked, cells, spend)
     design = mean_design(public.neighbors, cells=cells.count, optional=True, norm=norm_of(require_spend(spend)))
     return _moments(public, asked, cells, design, spend)
 
 
-def _counts(public: PublicFacts, asked: Asked, cells: Cells, spend: Guarantee) -> Question:
+def _counts(public: PublicFacts, asked: Description, cells: Cells, spend: Guarantee) -> Question:
     query = Sum(cells.keys, (), cells.optional)
     return Question(asked, query, count_noise(query, public.neighbors, require_spend(spend)), spend)
 
 
-def _moments(public: PublicFacts, asked: Asked, cells: Cells, design: Design, spend: Guarantee, *, bits: int | None = None) -> Question:
+def _moments(public: PublicFacts, asked: Description, cells: Cells, design: Design, spend: Guarantee, *, bits: int | None = None) -> Question:
     if asked.column is None:
         raise UndeclaredColumn(None, public.schema)
     column = public.schema[asked.column]

@@ -16,11 +16,10 @@ from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
 from discreet.estimators.quantiles import part_of, searched
 from discreet.inference.quantiles.scale import IQRResult, MADResult, NormalMADResult
-from discreet.specs.mechanisms.folded import AboutCentre
-from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.quantiles import QuantileChoice
 from discreet.specs.queries import GridCounts, number_factor
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
 INTERVAL = Fraction(1, 2)  # of a quantile's budget goes to the ends of its interval, the rest to its estimate
@@ -47,7 +46,7 @@ def iqr_question(public: PublicFacts, column: str, *, spend: Guarantee, where: W
     query, condition = _query(public, column, "an interquartile range", where)
     half = part_of(require_spend(spend), Fraction(1, 2))
     parts = [part for a in (1, 3) for part in searched(public, query, a, 4, spend=half, share=INTERVAL)]
-    return Question(Asked("iqr", column, where=condition), query, InTurn(tuple(parts)), spend)
+    return Question(Description("iqr", column, where=condition), query, InTurn(tuple(parts)), spend)
 
 
 def mad_question(public: PublicFacts, column: str, *, spend: Guarantee, normal: bool = False, where: Where | None = None) -> Question:
@@ -58,7 +57,7 @@ def mad_question(public: PublicFacts, column: str, *, spend: Guarantee, normal: 
     rate = bounded_range_within(part_of(require_spend(spend), CENTRE)) / (2 * QuantileChoice(rows, 1, 2, Fraction(1), "exponential").largest_change)
     distances = InTurn(searched(public, query, 1, 2, spend=part_of(spend, 1 - CENTRE), share=INTERVAL))
     centre = QuantileChoice(rows, 1, 2, rate, "exponential")
-    return Question(Asked("normal mad" if normal else "mad", column, where=condition), query, AboutCentre(centre, distances), spend)
+    return Question(Description("normal mad" if normal else "mad", column, where=condition), query, AboutCentre(centre, distances), spend)
 
 
 def _query(public: PublicFacts, column: str, asked: str, where: Where | None) -> tuple[GridCounts, str]:

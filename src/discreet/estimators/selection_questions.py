@@ -14,7 +14,7 @@ from discreet.schema import Boolean, Category, Encoding, Integer, Open, Real, Sc
 from discreet.sensitivity import LInf
 from discreet.specs.mechanisms.selection import LARGEST_COUNT, LARGEST_THRESHOLD, Choice
 from discreet.specs.queries import CandidateScores, Factor, Scored, number_factor
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts
 
 Candidates = str | Mapping[str, Where] | Sequence[str]
@@ -36,8 +36,8 @@ class Declared:
     by: str
     where: str = ""
 
-    def asked(self, estimator: str) -> Asked:
-        return Asked(estimator, self.column, (self.by,), (self.labels,), self.where)
+    def asked(self, estimator: str) -> Description:
+        return Description(estimator, self.column, (self.by,), (self.labels,), self.where)
 
 
 def select_question(public: PublicFacts, candidates: Candidates, *, spend: Guarantee, score: str | None = None, method: str | None = None) -> Question:
@@ -82,7 +82,7 @@ def watch_question(public: PublicFacts, threshold: int, *, spend: Guarantee, pos
     query = CandidateScores((Scored(()),))
     mechanism = calibrate_selection.above_threshold(
         query.sensitivity(public.neighbors), require_spend(spend), threshold=checked_threshold(threshold), positives=_whole(positives, "positives"))
-    return Question(Asked("watch", by=("question",), labels=(("counts asked later",),)), query, mechanism, spend)
+    return Question(Description("watch", by=("question",), labels=(("counts asked later",),)), query, mechanism, spend)
 
 
 def default_method(spend: Guarantee) -> str:

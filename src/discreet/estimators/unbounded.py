@@ -29,10 +29,10 @@ from discreet.search.ranges import Bulk, Ends, Start
 from discreet.search.tails import Seen
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries import Moments, Sum, mean_design
+from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.keys import Between
 from discreet.specs.queries.plans import Factor
-from discreet.specs.queries.tallies import GridCounts
-from discreet.trusted.release import Asked, Question, Release
+from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import PublicFacts, Session, fresh_key
 
 UNITS = 1 << 16
@@ -87,11 +87,11 @@ class Search:
         query = GridCounts(self.cells.keys, Factor(self.column, encoding), self.cells.optional)
         law = "laplace" if isinstance(self.spend, PureDP) else "gaussian"
         mechanism = CountSearch(query.sensitivity(self.public.neighbors), 1, 0, law, self.amount(share), UNITS, policy)
-        return Question(Asked(estimator, self.column, where=self.cells.where), query, mechanism, self.part(share))
+        return Question(Description(estimator, self.column, where=self.cells.where), query, mechanism, self.part(share))
 
     def moments(self, estimator: str, low: float, high: float, share: Fraction) -> Question:
         """The joint moments of the column clipped to a range."""
-        return moments_question(self.public, Asked(estimator, self.column, where=self.cells.where), self.cells, (low, high), self.part(share))
+        return moments_question(self.public, Description(estimator, self.column, where=self.cells.where), self.cells, (low, high), self.part(share))
 
     def bulk_question(self, share: Fraction) -> Question:
         return self.question("bulk", wide_grid(self.declared), BulkSearch(self.rows), share)
@@ -105,7 +105,7 @@ def begun(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | 
     return Search(public, column, cells_where(public.schema, where), require_spend(spend))
 
 
-def moments_question(public: PublicFacts, asked: Asked, cells: Cells, ends: tuple[float, float], spend: Guarantee) -> Question:
+def moments_question(public: PublicFacts, asked: Description, cells: Cells, ends: tuple[float, float], spend: Guarantee) -> Question:
     assert asked.column is not None
     design = mean_design(public.neighbors, cells=1, optional=cells.optional, norm=norm_of(spend))
     query = Moments(cells.keys, Factor(asked.column, grid_on(*ends, MEAN_CODES)), design, cells.optional)
@@ -261,7 +261,7 @@ def stepped(release: Release, center: float, half: float, search: Search) -> flo
 def inside_question(search: Search, center: float, half: float, share: Fraction) -> Question:
     """The number of rows within the half-width of the centre."""
     query = Sum((*search.cells.keys, Between(search.column, center - half, center + half)), (), True)
-    asked = Asked("inside", search.column, where=search.cells.where)
+    asked = Description("inside", search.column, where=search.cells.where)
     return Question(asked, query, count_noise(query, search.public.neighbors, search.part(share)), search.part(share))
 
 
@@ -270,7 +270,7 @@ def truncated_mean_question(public: PublicFacts, column: str, *, bound: object, 
     size = rational(bound, "bound=")
     if size <= 0:
         raise InvalidParameter("bound=", "it is not positive", "values are truncated to −bound … bound", "pass the largest absolute value that should count in full")
-    return moments_question(public, Asked("truncated mean", column, where=search.cells.where), search.cells, (-float(size), float(size)), search.spend)
+    return moments_question(public, Description("truncated mean", column, where=search.cells.where), search.cells, (-float(size), float(size)), search.spend)
 
 
 @plain.door

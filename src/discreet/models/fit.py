@@ -7,10 +7,10 @@ import math
 from discreet.accounting import Guarantee
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.fit import RegressionResult
-from discreet.models.algorithm_a import MEAN_TRUST, TRUST, Steps, augmented, least_moments, run
+from discreet.models.preconditioned import MEAN_TRUST, TRUST, Steps, augmented, least_moments, run
 from discreet.models.procedure import Procedure, budget_of, constant, estimator_of, family_of, mean_response, require_response, rows_of, score_share
-from discreet.models.rules import LEAST_SQUARES_NOISE, LEVERAGE_NOISE, Rules, gradient_room, noise_index, room_for, rules_for
 from discreet.models.starts import flat_start
+from discreet.models.tuning import LEAST_SQUARES_NOISE, LEVERAGE_NOISE, Tuning, gradient_room, noise_index, room_for, tuning_for
 from discreet.specs.estimating.families import PSI, Family, Logistic, Poisson, slope_bound
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.tabulated import TabulatedMean
@@ -43,14 +43,14 @@ def ask_fit(steps: Steps, asked: str | Family, spend: Guarantee) -> FitFacts:
         if not isinstance(chosen, Logistic):
             relative = max(1.0, slope_bound(chosen) / PSI / flat_start(chosen, mean).level)  # the noise of a curvature is relative to its largest value
     allowed = LEAST_SQUARES_NOISE if asked == "ols" else LEVERAGE_NOISE[chosen.residual]
-    rules = rules_for(
+    tuning = tuning_for(
         columns, index * relative, residual=chosen.residual, counts=not chosen.residual, private_rows=steps.optional or public.rows is None,
         room=room_for(rows, mu, neighbors, score_share(chosen, mean), allowed))
-    run(steps, chosen, rules, rows, (mean, constant(model)))
-    return _facts(steps, chosen, rules, index, spend)
+    run(steps, chosen, tuning, rows, (mean, constant(model)))
+    return _facts(steps, chosen, tuning, index, spend)
 
 
-def _facts(steps: Steps, chosen: Family, rules: Rules, index: float, spend: Guarantee) -> FitFacts:
+def _facts(steps: Steps, chosen: Family, tuning: Tuning, index: float, spend: Guarantee) -> FitFacts:
     model = steps.model
     wide = augmented(model) if chosen.residual else model
     trust = TRUST * math.sqrt(len(model.columns)) if chosen.residual else MEAN_TRUST
@@ -58,5 +58,5 @@ def _facts(steps: Steps, chosen: Family, rules: Rules, index: float, spend: Guar
     if chosen.residual:
         assert model.response is not None
         center, half = model.response.middle, model.response.half
-    least = least_moments(wide, rules.radius)
-    return FitFacts(steps.estimator, spend, len(model.columns), rules.radius, rules.metric_radius, trust, index, least, center, half, rules.first_radius)
+    least = least_moments(wide, tuning.radius)
+    return FitFacts(steps.estimator, spend, len(model.columns), tuning.radius, tuning.metric_radius, trust, index, least, center, half, tuning.first_radius)

@@ -1,7 +1,7 @@
-"""What a regression would give, before anything is spent: the whole procedure on imagined rows (models/imagined.py), without noise.
+"""What a regression would give, before anything is spent: the whole procedure on imagined rows (models/expected.py), without noise.
 
 Every release is the expected one of that many rows; standard errors and intervals then come from the same inference as a real fit's, which knows the
-noise of every step: for Algorithm A, for each of the lectures' solvers, for second moments, and for estimating functions of the user's own.
+noise of every step: for Algorithm A, for each of the classical solvers, for second moments, and for estimating functions of the user's own.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from discreet.accounting import Guarantee, guarantee_of, price_of_spend
 from discreet.asking.cells import Where
 from discreet.asking.preview import Assumptions, Forecast, Preview, forecast_summary, register_procedure
 from discreet.errors import InvalidParameter
+from discreet.inference.regression.classical import ClassicalResult
 from discreet.inference.regression.fit import RegressionResult
-from discreet.inference.regression.lectures import LectureResult
 from discreet.inference.regression.moments_fit import MomentsResult
 from discreet.inference.regression.residuals import ResidualsResult
 from discreet.inference.results.laws import Array
 from discreet.inference.results.summary import Summary
+from discreet.models.classical import ask_classical, classical_budget
+from discreet.models.expected import ExpectedReleases
 from discreet.models.fit import ask_fit
-from discreet.models.imagined import Imagined
-from discreet.models.lectures import ask_lecture, lecture_budget
 from discreet.models.m_estimate import m_estimate, user_model
 from discreet.models.moments import ask_moments
 from discreet.models.procedure import Procedure, budget_of, estimator_of, family_of, require_response
@@ -80,16 +80,16 @@ def _preview(session: Session, model: Model, family: str | Family, spend: Guaran
     asked = Procedure(session, model, estimator_of(family), spend)
     require_response(session, model, family)
     kind = family_of(family, 0.0, model)  # of the same kind, for imagining its response
-    imagined = Imagined(session.public, _rows(session.public, assume, optional=asked.optional), kind, assume)
-    mu_squared, delta = (budget_of(spend, session.public.neighbors.rows), Fraction(0)) if solver is None else lecture_budget(asked, family, solver)
+    imagined = ExpectedReleases(session.public, _rows(session.public, assume, optional=asked.optional), kind, assume)
+    mu_squared, delta = (budget_of(spend, session.public.neighbors.rows), Fraction(0)) if solver is None else classical_budget(asked, family, solver)
     steps = asked.steps(cast(Session, imagined), mu_squared, None, "preview")
     expected: RegressionResult
     if by_moments:
         moments = ask_moments(steps, spend)
         expected = MomentsResult(tuple(steps.releases), moments)
     elif solver is not None:
-        path = ask_lecture(steps, family, solver, spend, delta)
-        expected = LectureResult(tuple(steps.releases), path)
+        path = ask_classical(steps, family, solver, spend, delta)
+        expected = ClassicalResult(tuple(steps.releases), path)
     else:
         facts = ask_fit(steps, family, spend)
         expected = RegressionResult(tuple(steps.releases), facts)
@@ -130,10 +130,10 @@ def _m_estimate(session: Session, formula: str, *, spend: Guarantee, assume: Ass
 def _residuals(session: Session, fit: RegressionResult, *, spend: Guarantee, assume: Assumptions, level: float, bins: Any = 16) -> Preview:
     question = residuals_question(session.public, fit, spend=spend, bins=bins)
     rows = fit.rows if assume.rows is None else float(assume.rows)
-    shares = np.diff(ndtr([-np.inf, *question.asked.edges, np.inf]))
+    shares = np.diff(ndtr([-np.inf, *question.description.edges, np.inf]))
     mechanism: Any = question.mechanism
     integers = tuple(round(rows * share) << mechanism.refinement for share in shares)
-    release = Release(question.asked, question.query, mechanism, integers, session.public.neighbors, spend, guarantee_of(mechanism), session.public.count, "preview", 0, "")
+    release = Release(question.description, question.query, mechanism, integers, session.public.neighbors, spend, guarantee_of(mechanism), session.public.count, "preview", 0, "")
     forecasts = tuple(
         Forecast(item.name, float(np.sqrt(np.median(item.privacy_variance))), float(np.median(item.std_error)), float(np.median(item.high - item.low)), float(np.median(item.noise_share)))
         for item in ResidualsResult(release).quantities(level))

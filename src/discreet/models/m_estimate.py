@@ -20,8 +20,8 @@ from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
 from discreet.exact import rational
 from discreet.inference.regression.fit import RegressionResult
+from discreet.models.classical import fit_classical
 from discreet.models.fit import fit_regression
-from discreet.models.lectures import fit_lecture
 from discreet.models.scales import require_scale
 from discreet.models.solvers import Solver, chosen_solver
 from discreet.schema import Integer, Schema
@@ -49,7 +49,7 @@ def m_estimate(session: object, formula: str, *, spend: Guarantee, psi: Function
     model, family = user_model(opened.public.schema, formula, psi, mean, reach, where)
     chosen, words = chosen_solver(solver), cells_where(opened.public.schema, where).where
     if chosen is not None:
-        return fit_lecture(opened, model, family, chosen, spend=spend, key=key, where=words)
+        return fit_classical(opened, model, family, chosen, spend=spend, key=key, where=words)
     return fit_regression(opened, model, family, spend=spend, key=key, where=words)
 
 

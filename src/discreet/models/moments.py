@@ -20,12 +20,12 @@ import numpy as np
 from discreet.accounting import Guarantee
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.moments_fit import MomentsResult
-from discreet.models.algorithm_a import Steps, augmented
 from discreet.models.points import metric_on_grid
+from discreet.models.preconditioned import Steps, augmented
 from discreet.models.procedure import Procedure, budget_of, require_response, rows_of
-from discreet.models.rules import COUNT_SHARE, noise_index
+from discreet.models.tuning import COUNT_SHARE, noise_index
+from discreet.specs.estimating.components import LevelComponent, ModelColumn, NumberComponent
 from discreet.specs.estimating.model import Model, WeightedGram
-from discreet.specs.estimating.pieces import LevelPiece, ModelColumn, NumberPiece
 from discreet.trusted.session import Session
 
 MARGIN = 1 + 2.0**-10  # rounding of columns to their grid, and of norms, must not cost weight
@@ -62,11 +62,11 @@ def largest_square(columns: Sequence[ModelColumn]) -> float:
     of one spline, whose values sum to at most 1."""
     total, levels, splines = 0.0, defaultdict[str, list[tuple[int, ...]]](list), set[Hashable]()
     for column in columns:
-        piece = column.pieces[0] if len(column.pieces) == 1 else None
-        if isinstance(piece, LevelPiece):
-            levels[piece.column].append(piece.contrast)
-        elif isinstance(piece, NumberPiece) and piece.transform == "spline":
-            splines.add((piece.factor, piece.knots))
+        component = column.components[0] if len(column.components) == 1 else None
+        if isinstance(component, LevelComponent):
+            levels[component.column].append(component.contrast)
+        elif isinstance(component, NumberComponent) and component.transform == "spline":
+            splines.add((component.factor, component.knots))
         else:
             total += 1.0
     return total + len(splines) + sum(max(sum(contrast[code] ** 2 for contrast in contrasts) for code in range(len(contrasts[0]))) for contrasts in levels.values())

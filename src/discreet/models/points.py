@@ -12,9 +12,9 @@ import numpy as np
 
 from discreet.inference.results.laws import Array
 from discreet.schema import Category, Encoding, Schema, level_text
+from discreet.specs.estimating.components import RESPONSE_BITS, UNIT_BITS, ModelColumn, NumberComponent
 from discreet.specs.estimating.families import GRID, Family
 from discreet.specs.estimating.model import Metric, Model, Point, metric_of
-from discreet.specs.estimating.pieces import RESPONSE_BITS, UNIT_BITS, ModelColumn, NumberPiece
 from discreet.specs.queries.plans import Factor
 
 POINT_BITS = 50  # Σ|x·β| and the response stay below 2**50
@@ -50,7 +50,7 @@ def response_column(model: Model) -> ModelColumn:
     grid = response.factor.encoding
     half = float(grid.high * grid.step)
     coarse = grid if grid.high <= COLUMN_CODES else Encoding(grid.center, COLUMN_CODES / half, -COLUMN_CODES, COLUMN_CODES)
-    return ModelColumn("response", (NumberPiece(Factor(response.column, coarse), response.transform, response.middle - response.half, response.middle + response.half),))
+    return ModelColumn("response", (NumberComponent(Factor(response.column, coarse), response.transform, response.middle - response.half, response.middle + response.half),))
 
 
 def response_text(model: Model, schema: Schema) -> str | None:

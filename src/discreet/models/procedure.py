@@ -1,6 +1,6 @@
 """What all procedures of a regression share: how a spend is set aside and divided, which rows there are, which family is meant, where it starts.
 
-Algorithm A (fit.py), the lectures' solvers (lectures.py), second moments (moments.py) and forecasts of all of them (forecast.py) are written with these.
+Algorithm A (fit.py), the classical solvers (classical.py), second moments (moments.py) and forecasts of all of them (forecast.py) are written with these.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.inference.regression import decode as decode
 from discreet.inference.results.laws import Array
-from discreet.models.algorithm_a import Steps
 from discreet.models.points import metric_on_grid, point_at
-from discreet.models.rules import COUNT_SHARE, MEAN_SHARE, least_squares_cut, tuning
+from discreet.models.preconditioned import Steps
 from discreet.models.scales import second_moment
+from discreet.models.tuning import COUNT_SHARE, MEAN_SHARE, least_squares_cut, tuning
+from discreet.specs.estimating.components import ModelColumn
 from discreet.specs.estimating.families import PSI, Family, Huber, Logistic, Poisson, psi_bound
 from discreet.specs.estimating.model import Model, WeightedGradient
-from discreet.specs.estimating.pieces import ModelColumn
 from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
 from discreet.specs.queries import Sum, may_leave_out
 from discreet.trusted.release import Release
@@ -118,7 +118,7 @@ def constant(model: Model) -> Array:
 
 
 def family_of(asked: str | Family, index: float, model: Model, room: float = 0.0) -> Family:
-    """The family that is meant, its constants chosen by the noise index and the room for noise (rules.py)."""
+    """The family that is meant, its constants chosen by the noise index and the room for noise (tuning.py)."""
     if not isinstance(asked, str):
         return asked
     if asked == "robust":

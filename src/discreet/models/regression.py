@@ -3,7 +3,7 @@
 Columns, levels and knots come from the schema and the formula alone (discreet.asking.formula). One spend pays for coefficients, standard errors and
 intervals; all of a fit's releases are in the ledger. *Validity* is stated by `RegressionResult`.
 
-``solver=None`` is Algorithm A; "gradient", "newton", "damped newton" and "sgd" (or `dp.GradientDescent`, `dp.Newton`, `dp.SGD`) are the lectures' solvers.
+``solver=None`` is Algorithm A; "gradient", "newton", "damped newton" and "sgd" (or `dp.GradientDescent`, `dp.Newton`, `dp.SGD`) are the classical solvers.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from discreet.asking.cells import Where, cells_where
 from discreet.asking.formula import Design, design_of
 from discreet.errors import InvalidParameter, shown
 from discreet.inference.regression.fit import RegressionResult
+from discreet.models.classical import fit_classical
 from discreet.models.fit import fit_regression
-from discreet.models.lectures import fit_lecture
 from discreet.models.moments import fit_moments
 from discreet.models.solvers import Solver, chosen_solver
 from discreet.schema import Integer, Schema
@@ -69,7 +69,7 @@ def poisson(session: Session, formula: str, *, spend: Guarantee, where: Where | 
 def _fitted(session: Session, formula: str, family: str | Huber, spend: Guarantee, where: Where | None, solver: str | Solver | None, key: str | None) -> RegressionResult:
     model, chosen = model_of(_opened(session).public.schema, formula, family, where), chosen_solver(solver)
     if chosen is not None:
-        return fit_lecture(session, model, family, chosen, spend=spend, key=key, where=cells_where(session.public.schema, where).where)
+        return fit_classical(session, model, family, chosen, spend=spend, key=key, where=cells_where(session.public.schema, where).where)
     return fit_regression(session, model, family, spend=spend, key=key, where=cells_where(session.public.schema, where).where)
 
 

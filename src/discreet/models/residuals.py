@@ -25,7 +25,7 @@ from discreet.specs.estimating.families import GRID, Huber
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.residuals import MOST_BINS, ResidualCounts
 from discreet.specs.queries import may_leave_out
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
 REACH = 4  # scales to both sides that are cut into bins, unless edges are given
@@ -52,7 +52,7 @@ def residuals_question(public: PublicFacts, fit: RegressionResult, *, spend: Gua
     query = ResidualCounts(model, point_at(beta, sigma, Huber(4.0)), tuple(round(edge * GRID) for edge in edges), any(may_leave_out(key, public.schema) for key in model.keys))
     first, last = f"below {edges[0]:g}", f"from {edges[-1]:g}"
     labels = (first, *(f"{low:g} … {high:g}" for low, high in itertools.pairwise(edges)), last)
-    asked = Asked("residuals", fit.releases[-1].asked.column, ("residual / scale",), (labels,), fit.releases[-1].asked.where, tuple(edges))
+    asked = Description("residuals", fit.releases[-1].description.column, ("residual / scale",), (labels,), fit.releases[-1].description.where, tuple(edges))
     l1, l2 = query.sensitivity(public.neighbors)
     mechanism = geometric_noise(l1, rational(spend.epsilon, "epsilon")) if isinstance(require_spend(spend), PureDP) else gaussian_noise(l2, spend_mu_squared(spend))  # type: ignore[union-attr]
     return Question(asked, query, mechanism, spend)

@@ -58,7 +58,7 @@ def shifted_start(family: Family, model: Model, beta: Array, sigma: float) -> Ar
     """The start of a fit, its intercept moved to where an asymmetric ψ has mean 0 under normal errors; unchanged for symmetric ones."""
     if not isinstance(family, TabulatedResidual):
         return beta
-    intercept = np.array([not column.pieces for column in model.columns], dtype=float)
+    intercept = np.array([not column.components for column in model.columns], dtype=float)
     return np.asarray(beta + sigma * _location(family) * intercept)
 
 

@@ -15,21 +15,21 @@ import numpy as np
 from discreet.accounting import GDP, ApproxDP, Guarantee
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import float_up, rational, sqrt_up
-from discreet.models.algorithm_a import Descent
 from discreet.models.points import response_text
+from discreet.models.preconditioned import Descent
 from discreet.models.solvers import SGD
 from discreet.neighbors import Replace
 from discreet.specs.estimating.batches import BETA_BITS, ETA_BITS, LARGEST_BETA, SUM_BITS, SampledGradients
+from discreet.specs.estimating.components import RESPONSE_BITS
 from discreet.specs.estimating.families import GRID
 from discreet.specs.estimating.model import Point
-from discreet.specs.estimating.pieces import RESPONSE_BITS
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.extensions.sgd.loss import poisson_rate, sgd_multiplier
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import Session
 
 if TYPE_CHECKING:
-    from discreet.models.lectures import LectureSteps
+    from discreet.models.classical import ClassicalSteps
 
 SCALE_STEPS = 5
 SCALE_SHARE = Fraction(1, 10)
@@ -55,7 +55,7 @@ def needed_delta(session: Session, solver: SGD, spend: Guarantee, *, optional: b
     raise InvalidParameter("solver='sgd'", "no delta was given", "sampled steps are priced by their loss distribution, whose far tail is only known to be rare", "pass solver=dp.SGD(delta=1e-8), or spend dp.ApproxDP(epsilon, delta)")
 
 
-def run_sgd(descent: LectureSteps, here: Descent, solver: SGD, share: Fraction, delta: Fraction) -> tuple[Descent, int, int]:
+def run_sgd(descent: ClassicalSteps, here: Descent, solver: SGD, share: Fraction, delta: Fraction) -> tuple[Descent, int, int]:
     """Asks for the descent; gives its estimate, the batch size and how many iterates were averaged."""
     if descent.family.residual:
         here = descent.gradients(here, 1 / descent.largest, [f"scale {place + 1}" for place in range(SCALE_STEPS)], SCALE_SHARE)
@@ -75,7 +75,7 @@ def run_sgd(descent: LectureSteps, here: Descent, solver: SGD, share: Fraction, 
     move = solver.step_size / descent.largest * here.sigma * 2.0 ** (BETA_BITS - SUM_BITS) / batch
     averaged = max(1, solver.steps // 2)
     mechanism = NoisySGD(sensitivity, spread, gap, batch if fixed else None, solver.steps, move, point.beta, LARGEST_BETA, -(-solver.steps // solver.shown), averaged, delta)
-    asked = Asked(steps.estimator, response_text(steps.model, public.schema), ("sgd 1",), where=steps.where)
+    asked = Description(steps.estimator, response_text(steps.model, public.schema), ("sgd 1",), where=steps.where)
     question = Question(asked, query, mechanism, GDP(float_up(sqrt_up(mu_squared))), delta)
     release = steps.session.release(question, key=f"{steps.key}/sgd 1", reservation=steps.reservation)
     steps.releases.append(release)
@@ -83,7 +83,7 @@ def run_sgd(descent: LectureSteps, here: Descent, solver: SGD, share: Fraction, 
     return Descent(mean, here.sigma), batch, averaged
 
 
-def grid_point(descent: LectureSteps, here: Descent) -> Point:
+def grid_point(descent: ClassicalSteps, here: Descent) -> Point:
     """Coefficients on the fixed grid of a descent, and the scale."""
     beta = here.beta * min(1.0, 4000.0 / max(float(np.abs(here.beta).sum()), 1e-300))
     whole = tuple(int(value) for value in np.rint(beta * (1 << BETA_BITS)))

@@ -1,10 +1,10 @@
-"""Which of the lectures' solvers a regression uses, with public numbers that are checked before anything is spent (reference.md G3–G5, E8).
+"""Which of the classical solvers a regression uses, with public numbers that are checked before anything is spent (reference.md G3–G5, E8).
 
     solver="gradient"        dp.GradientDescent()         noisy gradient descent
     solver="newton"          dp.Newton()                  noisy Newton, full steps
     solver="damped newton"   dp.Newton(12, damping=0.5)   noisy Newton, half steps
     solver="sgd"             dp.SGD()                     noisy stochastic gradient descent
-    solver=None              Algorithm A (discreet.models.algorithm_a), the default and the most accurate
+    solver=None              Algorithm A (discreet.models.preconditioned), the default and the most accurate
 
 Columns are scaled by their declared ranges, weights are min(1, R²/‖x‖²) with a fixed public `radius` R (None: `plain_radius`).
 """
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from discreet import plain
 from discreet.errors import InvalidParameter, shown
+from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.model import Model
-from discreet.specs.estimating.pieces import LevelPiece
 
 LARGEST_STEPS = 2000
 LARGEST_SGD_STEPS = 200_000
@@ -109,7 +109,7 @@ def chosen_solver(solver: object) -> Solver | None:
 
 def plain_radius(model: Model) -> float:
     """R with R² = the mean of ‖x‖² for columns that are uniform on their ranges: 1 for a constant and for every category, ⅓ for the rest."""
-    constants = sum(not column.pieces for column in model.columns)
-    categories = {column.pieces[0].column for column in model.columns if len(column.pieces) == 1 and isinstance(column.pieces[0], LevelPiece)}
-    rest = sum(bool(column.pieces) and not all(isinstance(piece, LevelPiece) for piece in column.pieces) for column in model.columns)
+    constants = sum(not column.components for column in model.columns)
+    categories = {column.components[0].column for column in model.columns if len(column.components) == 1 and isinstance(column.components[0], LevelComponent)}
+    rest = sum(bool(column.components) and not all(isinstance(component, LevelComponent) for component in column.components) for column in model.columns)
     return math.sqrt(max(1.0, constants + len(categories) + NUMBER_SHARE * rest))

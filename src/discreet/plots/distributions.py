@@ -66,7 +66,7 @@ def draw_density(axes: Any, result: DensityResult, level: float = 0.95) -> None:
 
 
 def _dress(axes: Any, result: Any, level: float, what: str, corner: str) -> None:
-    asked = result.release.asked
+    asked = result.release.description
     axes.set_title(f"{result.title} of {asked.column}", loc="left", fontsize=10, color=INK)
     axes.text(1.0, 1.01, str(result.release.guarantee), transform=axes.transAxes, ha="right", va="bottom", fontsize=7, color="#616e7c")
     axes.set_xlabel(asked.column, fontsize=8)

@@ -115,7 +115,7 @@ def plot_trajectory(fit: Any, *, path: str | Path | None = None) -> Any:
 
 def plot_residuals(result: Any, level: float = 0.95, *, path: str | Path | None = None) -> Any:
     """A histogram of standardised residuals as densities with intervals; dots are the standard normal law."""
-    share, edges = result.quantities(level)[-1], np.array(result.release.asked.edges)
+    share, edges = result.quantities(level)[-1], np.array(result.release.description.edges)
     step = float(np.median(np.diff(edges))) if edges.size > 1 else 1.0
     ends = np.concatenate([[edges[0] - step], edges, [edges[-1] + step]])  # the open cells are drawn one step wide
     middle, width = (ends[:-1] + ends[1:]) / 2, np.diff(ends)
@@ -126,7 +126,7 @@ def plot_residuals(result: Any, level: float = 0.95, *, path: str | Path | None 
     axes.plot(middle, result.normal_shares() / width, "o", color=OTHER, markersize=3, label="normal errors")
     axes.set_xlabel("residual / scale (the outer bars hold everything beyond)", fontsize=8)
     axes.set_ylabel("density", fontsize=8)
-    axes.set_title(f"{result.title} of {result.release.asked.column}", loc="left", fontsize=10, color=INK, parse_math=False)
+    axes.set_title(f"{result.title} of {result.release.description.column}", loc="left", fontsize=10, color=INK, parse_math=False)
     axes.tick_params(labelsize=8, colors=INK)
     axes.legend(fontsize=7, frameon=False)
     _frame(axes)
@@ -146,7 +146,7 @@ def _reference(reference: Any, names: list[str]) -> dict[int, Any]:
 
 
 def _of(fit: Any) -> str:
-    return f"{fit.releases[-1].asked.column}: {fit.facts.spend}"
+    return f"{fit.releases[-1].description.column}: {fit.facts.spend}"
 
 
 def _frame(axes: Any) -> None:

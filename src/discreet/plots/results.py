@@ -52,7 +52,7 @@ def save(canvas: Any, path: str | Path | None) -> Any:
 
 def draw_result(axes: Any, result: Result, level: float = 0.95) -> None:
     """Draw a result on given axes."""
-    asked = result.release.asked
+    asked = result.release.description
     if asked.estimator == "histogram":
         _draw_histogram(axes, result, level)
     else:
@@ -78,12 +78,12 @@ def draw_title(axes: Any, title: str, promise: str) -> None:
 
 def _draw_histogram(axes: Any, result: Result, level: float) -> None:
     share = result.quantities(level)[-1]
-    edges = np.array(result.release.asked.edges)
+    edges = np.array(result.release.description.edges)
     if edges.size:
         middle, width = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
         height, scale = share.estimate / width, 1 / width
         axes.bar(middle, np.maximum(height, 0), width=width * 0.98, color=LIGHT, edgecolor="white", linewidth=0.5)
-        axes.set_xlabel(result.release.asked.column, fontsize=8)
+        axes.set_xlabel(result.release.description.column, fontsize=8)
         axes.set_ylabel("density", fontsize=8)
     else:
         middle, height, scale = np.arange(share.estimate.size), share.estimate, np.ones(share.estimate.size)
@@ -105,7 +105,7 @@ def _draw_points(axes: Any, result: Result, level: float) -> None:
         axes.axhline(equal, color="#616e7c", linewidth=0.9, linestyle="--", zorder=1)
     axes.set_ylabel(both.name, fontsize=8)
     axes.set_xlim(-0.6, shown - 0.4)
-    axes.set_xlabel(", ".join(result.release.asked.by), fontsize=8)
+    axes.set_xlabel(", ".join(result.release.description.by), fontsize=8)
     _label_cells(axes, result)
     axes.legend(fontsize=7, frameon=False, title=f"{100 * level:g}% interval", title_fontsize=7)
 
@@ -126,7 +126,7 @@ def plot_matrix(result: Any, *, path: str | Path | None = None) -> Any:
     side = max(3.6, min(12.0, 1.6 + 0.55 * len(names)))
     canvas = figure(side + 0.8, side)
     axes = canvas.add_subplot()
-    reach = 1.0 if result.release.asked.estimator == "correlation" else float(np.max(np.abs(matrix))) or 1.0
+    reach = 1.0 if result.release.description.estimator == "correlation" else float(np.max(np.abs(matrix))) or 1.0
     image = axes.imshow(matrix, cmap="RdBu_r", vmin=-reach, vmax=reach)
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)

@@ -14,7 +14,7 @@ COUNTED_CELLS = 1 << 22  # up to this many cells all of them are counted; beyond
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class Histogram:
     """Counts on a grid of `cells` cells: `places` are the cells that hold rows, in order, `counts` how many each holds.
 
     Private: it never leaves the session. Only cells with rows are kept, so a grid of 2**32 cells costs no more than its rows.
@@ -42,28 +42,28 @@ class Tally:
         return int(self.upto[np.searchsorted(self.places, place, side="left")])
 
 
-def tally_of_counts(counts: Integers) -> Tally:
-    """The tally of a count for every cell."""
+def histogram_of_counts(counts: Integers) -> Histogram:
+    """The histogram of a count for every cell."""
     places = np.flatnonzero(counts)
-    return Tally(len(counts), places.astype(np.int64, copy=False), counts[places].astype(np.int64, copy=False))
+    return Histogram(len(counts), places.astype(np.int64, copy=False), counts[places].astype(np.int64, copy=False))
 
 
-def tally_of_cells(cells: int, values: npt.NDArray[np.signedinteger]) -> Tally:
-    """The tally of one cell number a row."""
+def histogram_of_cells(cells: int, values: npt.NDArray[np.signedinteger]) -> Histogram:
+    """The histogram of one cell number a row."""
     if cells <= COUNTED_CELLS:
-        return tally_of_counts(np.bincount(values, minlength=cells) if len(values) else np.zeros(cells, dtype=np.int64))
+        return histogram_of_counts(np.bincount(values, minlength=cells) if len(values) else np.zeros(cells, dtype=np.int64))
     places, counts = np.unique(values, return_counts=True)
-    return Tally(cells, places.astype(np.int64), counts.astype(np.int64))
+    return Histogram(cells, places.astype(np.int64), counts.astype(np.int64))
 
 
-def merged_tally(cells: int, tallies: Sequence[Tally]) -> Tally:
-    """The tally of all rows, from those of parts of them."""
-    if not tallies:
-        return Tally(cells, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    places, inverse = np.unique(np.concatenate([tally.places for tally in tallies]), return_inverse=True)
+def merged_histogram(cells: int, histograms: Sequence[Histogram]) -> Histogram:
+    """The histogram of all rows, from those of parts of them."""
+    if not histograms:
+        return Histogram(cells, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    places, inverse = np.unique(np.concatenate([histogram.places for histogram in histograms]), return_inverse=True)
     counts = np.zeros(len(places), dtype=np.int64)
-    np.add.at(counts, inverse, np.concatenate([tally.counts for tally in tallies]))
-    return Tally(cells, places, counts)
+    np.add.at(counts, inverse, np.concatenate([histogram.counts for histogram in histograms]))
+    return Histogram(cells, places, counts)
 
 
 @dataclass(frozen=True, eq=False)

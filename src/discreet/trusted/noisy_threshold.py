@@ -46,8 +46,8 @@ class NoisyThreshold:
     def question(self) -> Question:
         """What was paid for: a copy, which is not what runs."""
         own = self._question
-        asked, mechanism, spend = plain.rebuilt(own.asked), plain.rebuilt(own.mechanism), plain.rebuilt(own.spend)
-        return replace(own, asked=asked, query=plain.rebuilt(own.query), mechanism=mechanism, spend=spend)
+        description, mechanism, spend = plain.rebuilt(own.description), plain.rebuilt(own.mechanism), plain.rebuilt(own.spend)
+        return replace(own, description=description, query=plain.rebuilt(own.query), mechanism=mechanism, spend=spend)
 
     @property
     def left(self) -> int:

@@ -18,8 +18,9 @@ from discreet.accounting import guarantee_from_dict as guarantee_from_dict  # re
 from discreet.errors import InvalidParameter, LedgerRefused
 from discreet.exact import fraction_text, rational
 from discreet.neighbors import Neighbors, neighbors_from_dict
-from discreet.specs.mechanisms import PROVEN_MECHANISMS, Mechanism, mechanism_from_dict
-from discreet.specs.queries import PROVEN_QUERIES, Query, query_from_dict
+from discreet.specs.mechanisms import Mechanism
+from discreet.specs.queries import Query
+from discreet.specs.registry import PROVEN_MECHANISMS, PROVEN_QUERIES, mechanism_from_dict, query_from_dict
 
 FORMAT = "discreet-release"
 VERSION = 1
@@ -27,7 +28,7 @@ VERSION = 1
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Description:
     """The question in public words: which estimator, of what, in which cells."""
 
     estimator: str
@@ -41,9 +42,9 @@ class Asked:
         return {"estimator": self.estimator, "column": self.column, "by": list(self.by), "labels": [list(labels) for labels in self.labels], "where": self.where, "edges": list(self.edges)}
 
 
-def asked_from_dict(record: dict[str, Any]) -> Asked:
+def description_from_dict(record: dict[str, Any]) -> Description:
     labels = tuple(tuple(labels) for labels in record["labels"])
-    return Asked(record["estimator"], record["column"], tuple(record["by"]), labels, record["where"], tuple(record["edges"]))
+    return Description(record["estimator"], record["column"], tuple(record["by"]), labels, record["where"], tuple(record["edges"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Question:
     `delta` is the δ₀ that goes with the spend, for mechanisms that fail with a small probability; an (ε, δ) spend sets it aside from its δ.
     """
 
-    asked: Asked
+    description: Description
     query: Query
     mechanism: Mechanism
     spend: Guarantee
@@ -68,14 +69,14 @@ def plain_question(question: Question) -> Question:
     """
     if type(question) is not Question:
         raise mismatched(f"a {plain.kind_name(question)} is not exactly a Question")
-    asked, query, mechanism, spend, delta = (_field(question, name) for name in ("asked", "query", "mechanism", "spend", "delta"))
+    description, query, mechanism, spend, delta = (_field(question, name) for name in ("description", "query", "mechanism", "spend", "delta"))
     if not plain.among(type(query), PROVEN_QUERIES) or not plain.among(type(mechanism), PROVEN_MECHANISMS):
         raise mismatched("its query or its mechanism is of a type without a theorem")
     try:
         own_query, own_mechanism = _own(query, query_from_dict), _own(mechanism, mechanism_from_dict)
     except Exception:  # whatever was smuggled into it failed
         raise mismatched("its query or its mechanism cannot be written down and read again") from None
-    return Question(plain.exactly(asked, Asked, "a question"), own_query, own_mechanism, plain_spend(spend), rational(delta, "a question's delta"))
+    return Question(plain.exactly(description, Description, "a question"), own_query, own_mechanism, plain_spend(spend), rational(delta, "a question's delta"))
 
 
 def _own(given: Any, from_dict: Callable[[dict[str, Any]], Any]) -> Any:
@@ -128,7 +129,7 @@ class Release:
     `public_count` is the number of rows (row-level Replace) or of units (Replace with a unit), else None.
     """
 
-    asked: Asked
+    description: Description
     query: Query
     mechanism: Mechanism
     integers: tuple[int, ...] = field(repr=False)
@@ -150,7 +151,7 @@ class Release:
 
     def to_json(self) -> str:
         record = {
-            "format": FORMAT, "version": VERSION, "asked": self.asked.to_dict(), "query": self.query.to_dict(), "mechanism": self.mechanism.to_dict(),
+            "format": FORMAT, "version": VERSION, "asked": self.description.to_dict(), "query": self.query.to_dict(), "mechanism": self.mechanism.to_dict(),
             "integers": [str(value) for value in self.integers], "neighbors": self.neighbors.to_dict(), "spend": self.spend.to_dict(),
             "guarantee": self.guarantee.to_dict(), "public_count": self.public_count, "key": self.key, "entry": self.entry,
             "entry_hash": self.entry_hash, "secure": self.secure, "delta": fraction_text(self.delta), "found": list(self.found),
@@ -171,7 +172,7 @@ def release_from_json(text: str) -> Release:
 
 def _release_from_dict(record: dict[str, Any]) -> Release:
     return Release(
-        asked=asked_from_dict(record["asked"]), query=query_from_dict(record["query"]), mechanism=mechanism_from_dict(record["mechanism"]),
+        description=description_from_dict(record["asked"]), query=query_from_dict(record["query"]), mechanism=mechanism_from_dict(record["mechanism"]),
         integers=tuple(int(value) for value in record["integers"]), neighbors=neighbors_from_dict(record["neighbors"]),
         spend=guarantee_from_dict(record["spend"]), guarantee=guarantee_from_dict(record["guarantee"]), public_count=record["public_count"],
         key=record["key"], entry=record["entry"], entry_hash=record["entry_hash"], secure=record["secure"],

@@ -30,7 +30,7 @@ from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
 from discreet.specs.mechanisms import fits_in_size
 from discreet.specs.queries import may_leave_out
-from discreet.trusted.engines import Engine, carry_out
+from discreet.trusted.engines import Engine, execute
 from discreet.trusted.ledger import Ledger, Reservation
 from discreet.trusted.noise import Source, apply, secure_source
 from discreet.trusted.noise.source import SecureSource
@@ -152,7 +152,7 @@ class Session:
         if record is None:
             raise ReleaseFailed(name)
         return Release(
-            asked=question.asked, query=question.query, mechanism=question.mechanism, integers=tuple(record["integers"]),
+            description=question.description, query=question.query, mechanism=question.mechanism, integers=tuple(record["integers"]),
             neighbors=require_neighbors(self._neighbors), spend=question.spend, guarantee=guarantee, public_count=self._count,
             key=name, entry=debit.number, entry_hash=debit.hash, secure=self._secure and record["secure"], delta=question.delta, found=tuple(record["found"]),
         )
@@ -196,14 +196,14 @@ class Session:
 
     def _request(self, question: Question) -> dict[str, Any]:
         return {
-            "asked": question.asked.to_dict(), "query": question.query.to_dict(), "mechanism": question.mechanism.to_dict(),
+            "asked": question.description.to_dict(), "query": question.query.to_dict(), "mechanism": question.mechanism.to_dict(),
             "spend": question.spend.to_dict(), "delta": fraction_text(question.delta), "neighbors": self._neighbors.to_dict(), "data": self._engine.data_id(),
         }
 
     def _aggregate(self, question: Question, key: str) -> Sealed:
         """The exact statistic, sealed; nothing that the engine says or raises beside it is seen."""
         query = question.query
-        statistic = aside(lambda: Sealed(query.assemble(carry_out(self._engine, query.plan()))))
+        statistic = aside(lambda: Sealed(query.assemble(execute(self._engine, query.plan()))))
         if isinstance(statistic, Failed):
             raise ReleaseFailed(key)
         return statistic

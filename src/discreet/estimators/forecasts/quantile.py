@@ -45,7 +45,7 @@ class QuantilePreview:
         width = number_text(self.width, self.width)
         rows = [("as asked", number_text(self.error, self.error), width, "–")]
         rows += [(f"{name}, whole spend", number_text(error, error), "declared range", f"{self.bottom:.2g}" if name == "ptr" and self.bottom is not None else "–") for name, error in self.errors.items()]
-        asked = self.question.asked
+        asked = self.question.description
         return Summary(f"Preview of {asked.estimator} of {asked.column}", header, tuple(rows), (
             f"Expected error: distance from the quantile of the data, by privacy alone. Price: {self.price}. About {self.how_many} like this fit in what is left.",
             f"Assumed: {self.assumed}. Nothing was spent and no data was read."))
@@ -92,11 +92,11 @@ def _compared(session: Session, question: Question, choice: Any, model: NormalVa
     """Expected errors of the methods that have a theorem here, each with the whole spend, and P(⊥)."""
     errors: dict[str, float] = {}
     bottom = None
-    if question.query.optional or question.asked.column is None:
+    if question.query.optional or question.description.column is None:
         return errors, bottom
     for name, build in METHODS.items():
         try:
-            asked = build(session.public, question.asked.column, Fraction(choice.a, choice.b), spend=question.spend, delta=question.delta or None)
+            asked = build(session.public, question.description.column, Fraction(choice.a, choice.b), spend=question.spend, delta=question.delta or None)
         except DiscreetError:  # no theorem for this relation, or no δ: decided from public facts
             continue
         errors[name] = expected_error(asked.mechanism, model) * question.query.step  # type: ignore[attr-defined]

@@ -9,8 +9,7 @@ from typing import Any
 from discreet.accounting import guarantee_of
 from discreet.search.policies import Count, History
 from discreet.specs.mechanisms import Mechanism
-from discreet.specs.mechanisms.folded import AboutCentre
-from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.trusted.release import Question, Release
 from discreet.trusted.session import PublicFacts
@@ -34,7 +33,7 @@ def expected_scale_release(public: PublicFacts, question: Question, rows: float,
 
     integers = _expected(question.mechanism, below, rows * share, query.size)
     words = f"{int(rows)} rows, normal with mean {mean:.6g} and standard deviation {deviation:.6g}" + (f", a share of {share:.3g} in the filter" if query.optional else "")
-    return Release(question.asked, query, question.mechanism, integers, public.neighbors, question.spend, guarantee_of(question.mechanism), public.count, "preview", 0, ""), words
+    return Release(question.description, query, question.mechanism, integers, public.neighbors, question.spend, guarantee_of(question.mechanism), public.count, "preview", 0, ""), words
 
 
 def _expected(mechanism: Mechanism, below: Below, rows: float, cells: int) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ class SelectionPreview:
         return self.gaps[0][1]
 
     def summary(self) -> Summary:
-        asked, mechanism = self.question.asked, self.question.mechanism
+        asked, mechanism = self.question.description, self.question.mechanism
         what = "on the wrong side of the threshold by at most" if isinstance(mechanism, AboveThreshold) else "behind the best by at most"
         rows = tuple((label, f"{gap:.6g}", self.unit) for label, gap in self.gaps)
         return Summary(f"Preview of {asked.estimator}" + (f" of {asked.column}" if asked.column else ""), ("", f"{what} ({100 * self.level:g}%)", "unit"), rows, (
@@ -49,9 +49,9 @@ class SelectionPreview:
 def selection_preview(session: Session, question: Question, level: float) -> SelectionPreview:
     """The forecast of a question of selection_questions."""
     public, price = session.public, session.price(question)
-    release = Release(question.asked, question.query, question.mechanism, (0,), public.neighbors, question.spend, guarantee_of(question.mechanism), public.count, "preview", 0, "")
-    kind = SELECTION_RESULTS.get(question.asked.estimator, ThresholdResult)
-    if question.asked.estimator == "watch":
+    release = Release(question.description, question.query, question.mechanism, (0,), public.neighbors, question.spend, guarantee_of(question.mechanism), public.count, "preview", 0, "")
+    kind = SELECTION_RESULTS.get(question.description.estimator, ThresholdResult)
+    if question.description.estimator == "watch":
         gaps = tuple((f"{count} questions" if count > 1 else "1 question", watched_gap(release, count, level)) for count in WATCHED)
     else:
         gaps = ((f"{question.query.size} candidates", kind(release).score_gap(level)),)

@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.estimators.unbounded import LOCATION_SHARES, TUNING, Search, begun, mean_shares, refuse_early
 from discreet.inference.means.unbounded import TruncatedMeanResult
 from discreet.inference.results.results import checked_level
-from discreet.trusted.release import Asked, Question
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def location_question(public: PublicFacts, column: str, *, spend: Guarantee, whe
 
 
 def _whole(search: Search, estimator: str, question: Question) -> Question:
-    return replace(question, asked=Asked(estimator, search.column, where=search.cells.where), spend=search.spend)
+    return replace(question, description=Description(estimator, search.column, where=search.cells.where), spend=search.spend)
 
 
 def unbounded_preview(session: Session, question: Question, assume: Any, level: float) -> Preview:
@@ -53,12 +53,12 @@ def unbounded_preview(session: Session, question: Question, assume: Any, level: 
     query: Any = question.query
     deviation = float(assume.standard_deviation)
     middle = float(assume.mean) if assume.mean is not None else query.factor.encoding.center
-    public, column = session.public, str(question.asked.column)
+    public, column = session.public, str(question.description.column)
     search = Search(public, column, _cells(query, question), question.spend)
-    mean = question.asked.estimator == "unbounded mean"
+    mean = question.description.estimator == "unbounded mean"
     half, spread, scale = (USUAL_REACH * deviation, deviation, 1.0) if mean else (TUNING * deviation, deviation * math.sqrt(CLIPPED_VARIANCE), 1 / INSIDE)
     share = mean_shares(search)[-1] if mean else LOCATION_SHARES[-1]
-    last = search.moments(question.asked.estimator, middle - half, middle + half, share)
+    last = search.moments(question.description.estimator, middle - half, middle + half, share)
     release, _ = expected_release(public, last, replace(assume, standard_deviation=spread, mean=middle))
     item = TruncatedMeanResult(release).quantities(checked_level(level))[-1]
     forecast = Forecast(
@@ -72,4 +72,4 @@ def unbounded_preview(session: Session, question: Question, assume: Any, level: 
 def _cells(query: Any, question: Question) -> Any:
     from discreet.asking.cells import Cells
 
-    return Cells(query.keys, optional=query.optional, where=question.asked.where)
+    return Cells(query.keys, optional=query.optional, where=question.description.where)

@@ -111,12 +111,12 @@ class OpenTableResult(Result):
     def labels(self) -> list[tuple[str, ...]]:
         """The keys that were found, one part for each column of `by`, in the order of their texts."""
         release = self.release
-        declared = list(itertools.product(*(labels for labels in release.asked.labels if labels)))
+        declared = list(itertools.product(*(labels for labels in release.description.labels if labels)))
         named = []
         for name in release.found:
             words, cell = release.query.parts(name)  # type: ignore[attr-defined]
             rest, texts = iter(declared[cell]), iter(words)
-            named.append(tuple(next(rest) if labels else next(texts) for labels in release.asked.labels))
+            named.append(tuple(next(rest) if labels else next(texts) for labels in release.description.labels))
         return named
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
@@ -125,7 +125,7 @@ class OpenTableResult(Result):
         low, high = count_interval(mechanism, shown, level)
         variance = np.full(shown.shape, mechanism.variance)  # type: ignore[attr-defined]
         count = Quantity("count", shown, low, high, 0.0 * variance, variance)
-        total = None if release.asked.where else release.public_rows
+        total = None if release.description.where else release.public_rows
         if not total:
             return (count,)
         share = np.clip(shown / total, 0.0, 1.0)
@@ -136,7 +136,7 @@ class OpenTableResult(Result):
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print; characters of a key that do not print are shown as escapes."""
         plain = Result.summary(self, level, target=target)
-        width = len(self.release.asked.by)
+        width = len(self.release.description.by)
         rows = tuple((*(printable(cell) for cell in row[:width]), *row[width:]) for row in plain.rows)
         found = len(self.release.found)
         note = f"{found} key{'' if found == 1 else 's'} with a noisy count of {self.threshold:.4g} or more; a key of {self.threshold:.0f} rows is shown about half of the time, and a key that is not listed may exist."
@@ -145,7 +145,7 @@ class OpenTableResult(Result):
     def to_frame(self, level: float = 0.95, *, target: str = "population", backend: str = "pandas") -> Any:
         """A tidy data frame: one row a key and quantity (`backend` is pandas, polars or pyarrow)."""
         records = self.records(level, target=target)
-        names = (*self.release.asked.by, "quantity", "estimate", "std_error", "low", "high", "noise_share")
+        names = (*self.release.description.by, "quantity", "estimate", "std_error", "low", "high", "noise_share")
         return _frame({name: [record[name] for record in records] for name in names}, backend)
 
 

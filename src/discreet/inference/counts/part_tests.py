@@ -54,7 +54,7 @@ class PartsResult(TestedResult):
         Reference. Kazan, Shi, Groce, Bray (2023), *The test of tests*; Awan and Slavković (2018).
         """
         count = self._count(uniform=True)
-        asked = self.release.asked
+        asked = self.release.description
         return Evidence(f"the null of {asked.column}", f"it rejects in more than {self.inner:g} of the parts", count.value, count.at_least(self.inner), f"{count.rows} parts, exact binomial law with the released noise")
 
 

@@ -81,7 +81,7 @@ class ProportionInference(Result):
 
     @property
     def _count_is_binomial(self) -> bool:
-        return self.release.public_rows is not None and not self.release.asked.where
+        return self.release.public_rows is not None and not self.release.description.where
 
     def _checked_method(self, method: object) -> str:
         if method == "umpu":

@@ -28,7 +28,7 @@ class SelectionResult:
     @property
     def candidates(self) -> tuple[str, ...]:
         """The declared candidates, in order."""
-        return self.release.asked.labels[0]
+        return self.release.description.labels[0]
 
     @property
     def method(self) -> str:
@@ -65,13 +65,13 @@ class SelectionResult:
         header = tuple(f"score gap ({100 * level:g}%)" if name == "score_gap" else name for name in records[0])
         rows = tuple(tuple(f"{value:.6g}" if isinstance(value, float) else str(value) for value in record.values()) for record in records[:SHOWN_CELLS])
         notes = [self.statement(level), f"Method: {self.method}, {len(self.candidates)} declared candidates. Privacy of this release: {release.guarantee}, neighbours {release.neighbors}."]
-        if release.asked.where:
-            notes.append(f"Only rows where {release.asked.where}.")
+        if release.description.where:
+            notes.append(f"Only rows where {release.description.where}.")
         if len(records) > SHOWN_CELLS:
             notes.append(f"The first {SHOWN_CELLS} of {len(records)}; to_frame() has all.")
         if not release.secure:
             notes.append("NOT PRIVATE: drawn with seeded test noise.")
-        of = f" of {release.asked.column}" if release.asked.column else ""
+        of = f" of {release.description.column}" if release.description.column else ""
         return Summary(self.title + of, header, rows, tuple(notes))
 
     def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
@@ -106,7 +106,7 @@ class ChoiceResult(SelectionResult):
         return self.candidates[self.release.integers[0]]
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:
-        return [{self.release.asked.by[0]: self.chosen, "score_gap": self.score_gap(level), "unit": self.unit}]
+        return [{self.release.description.by[0]: self.chosen, "score_gap": self.score_gap(level), "unit": self.unit}]
 
     def statement(self, level: float = 0.95) -> str:
         return f"With probability at least {100 * level:g}% the score of {self.chosen!r} is at most {self._gap_text(level)} below the best."
@@ -125,7 +125,7 @@ class TopResult(SelectionResult):
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:
         gap = self.score_gap(level)
-        return [{"place": place + 1, self.release.asked.by[0]: label, "score_gap": gap, "unit": self.unit} for place, label in enumerate(self.chosen)]
+        return [{"place": place + 1, self.release.description.by[0]: label, "score_gap": gap, "unit": self.unit} for place, label in enumerate(self.chosen)]
 
     def statement(self, level: float = 0.95) -> str:
         return f"With probability at least {100 * level:g}% each of them scores at most {self._gap_text(level)} below the best that was left when it was chosen."
@@ -160,7 +160,7 @@ class ThresholdResult(SelectionResult):
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:
         gap = self.score_gap(level)
         answers = [*("above" if answer else "below" for answer in self.above.values()), *("not reached",) * len(self.unanswered)]
-        return [{self.release.asked.by[0]: label, "answer": answer, "score_gap": gap, "unit": self.unit} for label, answer in zip(self.candidates, answers, strict=True)]
+        return [{self.release.description.by[0]: label, "answer": answer, "score_gap": gap, "unit": self.unit} for label, answer in zip(self.candidates, answers, strict=True)]
 
     def statement(self, level: float = 0.95) -> str:
         gap = self._gap_text(level)

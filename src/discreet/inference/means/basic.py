@@ -129,7 +129,7 @@ def _share_statistics(result: Result) -> ShareStatistics:
 
 def _public_total(release: Release) -> int | None:
     """What shares are shares of: all rows where their number is public and none is filtered out, else the cells' sum."""
-    return None if release.asked.where else release.public_rows
+    return None if release.description.where else release.public_rows
 
 
 class CountResult(Result):
@@ -165,7 +165,7 @@ class ProportionResult(ProportionInference):
 
     @property
     def labels(self) -> list[tuple[str, ...]]:
-        return [self.release.asked.labels[0][:1]]
+        return [self.release.description.labels[0][:1]]
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
         _, share = _share_quantities(_share_statistics(self), level, target)
@@ -192,7 +192,7 @@ class TableResult(Result):
     about: ClassVar[str] = "count: of this data set, privacy error alone. share, mean: of the population, both errors. One cell at a time."
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
-        if self.release.asked.column is None:
+        if self.release.description.column is None:
             return _share_quantities(_share_statistics(self), level, target)
         statistics = _mean_statistics(self)
         cells = statistics.count.shape[-1]

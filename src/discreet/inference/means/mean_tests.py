@@ -58,7 +58,7 @@ class MeanTestResult(MeanResult):
     @property
     def null(self) -> float:
         """The mean that is tested."""
-        return self.release.asked.edges[0]
+        return self.release.description.edges[0]
 
     @property
     def p_value(self) -> float:
@@ -81,7 +81,7 @@ class MeanTestResult(MeanResult):
         p = both if not sign else (both / 2 if agrees else 1 - both / 2)
         error = float(np.sqrt(np.ravel(statistics.sampling_variance() + statistics.noise().variance)[0]))
         method = "by inverting the interval" if p > SMALLEST_TAIL else f"by inverting the interval; p is at most this: below {SMALLEST_TAIL:g} nothing is told apart"
-        return Evidence(f"the mean of {self.release.asked.column} is {value:g}", alternative, deviation / max(error, 1e-300), p, method)
+        return Evidence(f"the mean of {self.release.description.column} is {value:g}", alternative, deviation / max(error, 1e-300), p, method)
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print, with what the test says below it."""
@@ -268,7 +268,7 @@ class MeansResult(BaselineResult):
         Validity. Size by simulation for 50 to 10 000 rows: benchmarks/tests_size.py. One group has p = 1.
         """
         release, sign = self.release, sign_of(alternative)
-        statistics, column = replace(_mean_statistics(self), total=None if release.query.optional else release.public_rows), release.asked.column
+        statistics, column = replace(_mean_statistics(self), total=None if release.query.optional else release.public_rows), release.description.column
         noise = mean_noise(release)
         if len(self.groups) == 1:
             return Evidence(f"{column} has one mean in all groups", alternative, 0.0, 1.0, "there is nothing to compare")

@@ -138,7 +138,7 @@ def procedure_from_json(text: str) -> Procedure | None:
         if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
             return None
         releases = [release_from_json(json.dumps(release)) for release in record["releases"]]
-        return PROCEDURES[releases[-1].asked.estimator](releases[-1], tuple(releases[:-1]))
+        return PROCEDURES[releases[-1].description.estimator](releases[-1], tuple(releases[:-1]))
     except (LookupError, TypeError, ValueError):
         return None
 

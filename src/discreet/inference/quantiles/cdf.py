@@ -98,7 +98,7 @@ class EcdfResult(Result):
 
     def records(self, level: float = 0.95, *, target: str = "population") -> list[dict[str, Any]]:
         """The tidy rows as dictionaries, one a point."""
-        named = self.release.asked.column or "x"
+        named = self.release.description.column or "x"
         return [row | {named: float(point)} for row, point in zip(Result.records(self, level, target=target), self.points, strict=True)]
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:

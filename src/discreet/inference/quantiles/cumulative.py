@@ -71,7 +71,7 @@ def cumulative_of(release: Release) -> Cumulative:
     """The cumulative counts of a tree's release."""
     query: Any = release.query
     mechanism: Any = release.mechanism
-    public = None if release.asked.where else release.public_rows
+    public = None if release.description.where else release.public_rows
     shape = TreeShape(query.branching, query.levels)
     noisy = to_float(mechanism, np.array(release.integers, dtype=float), 1.0)
     leaves = least_squares(shape, noisy, total=public)

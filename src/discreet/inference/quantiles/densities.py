@@ -31,7 +31,7 @@ class DensityResult(Result):
     @property
     def edges(self) -> Array:
         """The bins' edges."""
-        return np.array(self.release.asked.edges)
+        return np.array(self.release.description.edges)
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
         statistics, width = self._statistics(), np.diff(self.edges)
@@ -77,7 +77,7 @@ class DensityResult(Result):
 
     def _statistics(self) -> ShareStatistics:
         release = self.release
-        public = None if release.asked.where else release.public_rows
+        public = None if release.description.where else release.public_rows
         return decode_shares(release.mechanism, np.array(release.integers, dtype=object), public_rows=public, cluster=release.neighbors.rows)
 
 

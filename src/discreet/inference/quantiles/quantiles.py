@@ -76,7 +76,7 @@ class QuantileResult(Result):
         return np.array([float(Fraction(part.a, part.b)) for part in self._choices()])
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
-        name = "median" if self.release.asked.estimator == "median" else "quantile"
+        name = "median" if self.release.description.estimator == "median" else "quantile"
         if self.release.mechanism.kind != "in turn":
             return (self._without_interval(name),)
         mechanism: Any = self.release.mechanism
@@ -135,7 +135,7 @@ class QuantilesResult(QuantileResult):
 
     @property
     def q(self) -> np.ndarray[Any, Any]:
-        return np.array([float(Fraction(label)) for label in self.release.asked.labels[0]])
+        return np.array([float(Fraction(label)) for label in self.release.description.labels[0]])
 
     def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
         if self.release.mechanism.kind == "in turn":

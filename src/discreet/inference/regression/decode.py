@@ -34,7 +34,7 @@ class Reading:
 
 def step_of(release: Release) -> str:
     """The name of a release's step in the procedure, such as "gradient 2"."""
-    return release.asked.by[0]
+    return release.description.by[0]
 
 
 def metric_matrix(release: Release, radius: float) -> Array:

@@ -46,7 +46,7 @@ class WaldTest:
 class RegressionResult:
     """A private regression. `params`, `std_errors`, `confidence_interval`, `p_values`, `summary`, `test` are as in any regression package.
 
-    Method.    Algorithm A (discreet.models.algorithm_a); the covariance is `regression_covariance`; intervals are multiplied so that they cover on
+    Method.    Algorithm A (discreet.models.preconditioned); the covariance is `regression_covariance`; intervals are multiplied so that they cover on
                average over what the released curvature and score matrices could have been.
     Validity.  Independent rows (or units). Coefficients are those of the weighted, clipped estimating equation: for ols and robust at the
                reported scale, the slopes are those of the linear model where errors are symmetric or independent of the columns.
@@ -280,7 +280,7 @@ class RegressionResult:
         """The intercept's place, for families whose outcomes can be separated (0 everywhere without an intercept)."""
         if self.family.kind not in ("logistic", "tabulated mean"):
             return None
-        return np.array([0.0 if column.pieces else 1.0 for column in self._columns])
+        return np.array([0.0 if column.components else 1.0 for column in self._columns])
 
     @property
     def _half(self) -> float:

@@ -135,7 +135,7 @@ class MomentsResult(RegressionResult):
         notes += filter_notes(self)
         if not self.fitted.resolved:
             notes.append("NOT RESOLVED: some direction of the columns is lost in noise; its coefficients have wide intervals. dp.ols without method= needs far fewer rows.")
-        return replace(shown, title=f"Private least squares (moments) of {first.asked.column}", notes=(*notes, *closing_notes(self)))
+        return replace(shown, title=f"Private least squares (moments) of {first.description.column}", notes=(*notes, *closing_notes(self)))
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""

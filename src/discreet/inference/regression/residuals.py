@@ -21,7 +21,7 @@ class ResidualsResult(HistogramResult):
 
     def normal_shares(self) -> Array:
         """The shares that standard normal errors would have, for comparison."""
-        return np.asarray(np.diff(ndtr([-np.inf, *self.release.asked.edges, np.inf])))
+        return np.asarray(np.diff(ndtr([-np.inf, *self.release.description.edges, np.inf])))
 
     def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
         """Bars with intervals, the normal law beside them; saved if a path is given."""

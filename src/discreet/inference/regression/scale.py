@@ -1,6 +1,6 @@
-"""From the columns of a model, scaled to −1 … 1 by public ranges, to the user's own columns: an exact linear map, read off the pieces.
+"""From the columns of a model, scaled to −1 … 1 by public ranges, to the user's own columns: an exact linear map, read off the components.
 
-A model column is a product of pieces, (t − middle)/half for a number and a contrast for a level. Multiplied out it is a sum of products of the
+A model column is a product of components, (t − middle)/half for a number and a contrast for a level. Multiplied out it is a sum of products of the
 user's own quantities t and levels. Where every one of those products is a column of the model (an interaction with its margins), coefficients move to
 them by a triangular map; a column with a product that the model lacks is only divided by its half-ranges, and its name says "centred".
 """
@@ -21,11 +21,11 @@ Product = frozenset[Any]
 def expanded(column: Any) -> dict[Product, float]:
     """A model column as a sum of products of the user's quantities."""
     terms: dict[Product, float] = {frozenset(): 1.0}
-    for piece in column.pieces:
-        if piece.kind == "level":
-            parts = {_name(piece): 1.0}
+    for component in column.components:
+        if component.kind == "level":
+            parts = {_name(component): 1.0}
         else:
-            parts = {_name(piece): 1 / piece.half, None: -piece.middle / piece.half}
+            parts = {_name(component): 1 / component.half, None: -component.middle / component.half}
         grown: dict[Product, float] = {}
         for (product, one), (name, two) in itertools.product(terms.items(), parts.items()):
             if two:
@@ -37,7 +37,7 @@ def expanded(column: Any) -> dict[Product, float]:
 
 def leading(column: Any) -> Product:
     """The product of the user's quantities that a column is named after."""
-    return frozenset(_name(piece) for piece in column.pieces)
+    return frozenset(_name(component) for component in column.components)
 
 
 def user_map(columns: Sequence[Any]) -> tuple[tuple[str, ...], Array]:
@@ -66,7 +66,7 @@ def user_map(columns: Sequence[Any]) -> tuple[tuple[str, ...], Array]:
     return tuple(names), matrix
 
 
-def _name(piece: Any) -> Any:
-    if piece.kind == "level":
-        return piece.column, piece.contrast
-    return piece.column, piece.transform, piece.knots, piece.index
+def _name(component: Any) -> Any:
+    if component.kind == "level":
+        return component.column, component.contrast
+    return component.column, component.transform, component.knots, component.index

@@ -27,7 +27,7 @@ def fit_summary(result: RegressionResult, level: float) -> Summary:
             f"{record['z']:.2f}", "<.001" if record["p_value"] < 0.001 else f"{record['p_value']:.3f}",
             f"{number_text(record['low'], error)} … {number_text(record['high'], error)}", f"{100 * record['noise_share']:.0f}",
         ))
-    response = result.releases[-1].asked.column
+    response = result.releases[-1].description.column
     title = f"{TITLES.get(result.facts.estimator, 'Private regression')} of {response}"
     return Summary(title, header, tuple(rows), tuple(_notes(result)))
 
@@ -43,7 +43,7 @@ def overdispersed(result: RegressionResult) -> bool:
 
 def _notes(result: RegressionResult) -> list[str]:
     first, facts = result.releases[0], result.facts
-    known = first.public_rows is not None and not any(release.asked.by[0].startswith("count") for release in result.releases)
+    known = first.public_rows is not None and not any(release.description.by[0].startswith("count") for release in result.releases)
     notes = [
         f"Spent {facts.spend} in {len(result.releases)} releases, neighbours {first.neighbors}; noise % is the share of the variance that privacy cost.",
         f"{result.rows:.0f} rows ({'public' if known else 'noisy count'}); noise index {decimal_text(facts.noise_index, 2)} ({result.noise_class}); condition number {result.condition_number:.3g}.",
@@ -67,7 +67,7 @@ def _notes(result: RegressionResult) -> list[str]:
 
 def filter_notes(result: RegressionResult) -> list[str]:
     """Which rows a fit of any solver is about, where a filter was asked for."""
-    where = result.releases[0].asked.where
+    where = result.releases[0].description.where
     return [f"Only rows where {where}."] if where else []
 
 

@@ -80,7 +80,7 @@ class BaselineResult(TestedResult):
     @property
     def groups(self) -> tuple[str, ...]:
         """The groups, the baseline first."""
-        return self.release.asked.labels[0]
+        return self.release.description.labels[0]
 
     @property
     def labels(self) -> list[tuple[str, ...]]:

@@ -61,7 +61,7 @@ class Result:
     @property
     def labels(self) -> list[tuple[str, ...]]:
         """The label of every cell, one part for each key."""
-        return list(itertools.product(*self.release.asked.labels)) if self.release.asked.labels else [()]
+        return list(itertools.product(*self.release.description.labels)) if self.release.description.labels else [()]
 
     @property
     def params(self) -> Array:
@@ -107,7 +107,7 @@ class Result:
 
     def records(self, level: float = 0.95, *, target: str = "population") -> list[dict[str, Any]]:
         """The tidy rows as dictionaries."""
-        names = self.release.asked.by
+        names = self.release.description.by
         rows: list[dict[str, Any]] = []
         for quantity in self.quantities(checked_level(level), target=checked_target(target)):
             for cell, label in enumerate(self.labels):
@@ -176,8 +176,8 @@ def result_from_json(text: str) -> Any:
     from discreet.inference.counts.selection import SELECTION_RESULTS
     from discreet.inference.means.basic import RESULTS
     from discreet.inference.means.unbounded import procedure_from_json
+    from discreet.inference.regression.classical import lecture_from_json
     from discreet.inference.regression.fit import regression_from_json
-    from discreet.inference.regression.lectures import lecture_from_json
     from discreet.inference.regression.moments_fit import moments_from_json
 
     fit = regression_from_json(text) or lecture_from_json(text) or moments_from_json(text)
@@ -191,4 +191,4 @@ def result_from_json(text: str) -> Any:
     from discreet.inference.results.test_results import TEST_RESULTS
 
     kinds: dict[str, Any] = RESULTS | SELECTION_RESULTS | TEST_RESULTS | {"residuals": ResidualsResult}
-    return kinds[release.asked.estimator](release)
+    return kinds[release.description.estimator](release)

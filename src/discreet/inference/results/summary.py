@@ -52,7 +52,7 @@ class Summary:
 
 def summarise(result: Result, level: float, target: str) -> Summary:
     """The summary of a result: one line a cell, and for each quantity its estimate, interval and noise share."""
-    asked = result.release.asked
+    asked = result.release.description
     quantities = result.quantities(level, target=target)
     percent = f"{100 * level:g}%"
     single = len(quantities) == 1
@@ -84,8 +84,8 @@ def _mixed(quantity: Quantity, single: bool) -> bool:
 def _notes(result: Result, target: str) -> tuple[str, ...]:
     release = result.release
     notes = [f"Privacy of this release: {release.guarantee}, neighbours {release.neighbors}. noise % is the share of the variance that privacy cost."]
-    if release.asked.where:
-        notes.append(f"Only rows where {release.asked.where}.")
+    if release.description.where:
+        notes.append(f"Only rows where {release.description.where}.")
     if release.public_count is not None:
         notes.append(f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} (public).")
     if release.query.kind == "moments":

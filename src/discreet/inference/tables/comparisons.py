@@ -239,7 +239,7 @@ class ComparisonResult(BaselineResult):
         value, p, draws = table_p_value(tables, statistic, seed_of(self.release), few=few, many=many)
         low = place_of(baseline, self.groups, "baseline=")
         high = place_of(group, self.groups, "group") if group is not None else (1 if low == 0 else 0)
-        return Evidence(f"{self.release.asked.column} has one share in {self.groups[high]} and {self.groups[low]}", alternative, value if sign >= 0 else -value, p, f"null law simulated {draws} times with the released noise", tables.lost)
+        return Evidence(f"{self.release.description.column} has one share in {self.groups[high]} and {self.groups[low]}", alternative, value if sign >= 0 else -value, p, f"null law simulated {draws} times with the released noise", tables.lost)
 
 
 def _weighted(slope: tuple[float, float], first: float, second: float) -> float:

@@ -63,7 +63,7 @@ class CountsResult(TestedResult):
         """The release as a table of its first key by all others."""
         release = self.release
         total = self._public_total()
-        first = len(release.asked.labels[0])
+        first = len(release.description.labels[0])
         return NoisyTables(self._counts().reshape(first, -1), released_noise(release.mechanism), None if total is None else np.asarray(float(total)), release.neighbors.rows, release.public_rows)
 
 
@@ -81,7 +81,7 @@ class IndependenceResult(CountsResult):
         Validity.  Size by simulation for 50 to 10 000 rows: benchmarks/tests_size.py. A table of one row or one column has p = 1.
         """
         tables = self.noisy_table()
-        names = self.release.asked.by
+        names = self.release.description.by
         if 1 in tables.counts.shape:
             return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", 0.0, 1.0, "one level depends on nothing")
         value, p, draws = table_p_value(tables, association, seed_of(self.release), few=few, many=many)
@@ -154,7 +154,7 @@ class FitResult(CountsResult):
     @property
     def expected(self) -> Array:
         """The shares that are tested."""
-        return np.asarray(self.release.asked.edges, dtype=float)
+        return np.asarray(self.release.description.edges, dtype=float)
 
     def test(self, *, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
         """Whether the population's shares are the expected ones.
@@ -162,7 +162,7 @@ class FitResult(CountsResult):
         Method.    χ² with the noise in its covariance; the null law is simulated with the released noise (nothing in it is unknown where the number of rows is public).
         Validity.  Exact up to the simulation where the number of rows is public. One cell has p = 1.
         """
-        what = f"{self.release.asked.column} has the expected shares"
+        what = f"{self.release.description.column} has the expected shares"
         if self.expected.size == 1:
             return Evidence(what, "other shares", 0.0, 1.0, "one cell holds everything")
         value, p, draws = fit_p_value(self._counts(), self.expected, released_noise(self.release.mechanism), total=self._public_total(), cluster=self.release.neighbors.rows, seed=seed_of(self.release), few=few, many=many)
@@ -178,12 +178,12 @@ class RankResult(TestedResult):
 
     @property
     def labels(self) -> list[tuple[str, ...]]:
-        return [(name,) for name in self.release.asked.labels[0]]
+        return [(name,) for name in self.release.description.labels[0]]
 
     def noisy_table(self) -> NoisyTables:
         """Noisy counts, groups × bins."""
         release = self.release
-        counts = to_float(release.mechanism, np.array(release.integers, dtype=object), 1.0).reshape(len(release.asked.labels[0]), -1)
+        counts = to_float(release.mechanism, np.array(release.integers, dtype=object), 1.0).reshape(len(release.description.labels[0]), -1)
         total = None if release.query.optional or release.public_rows is None else np.asarray(float(release.public_rows))
         return NoisyTables(counts, released_noise(release.mechanism), total, release.neighbors.rows, release.public_rows)
 
@@ -209,8 +209,8 @@ class RankResult(TestedResult):
                   noise (`kruskal_wallis`); the null law is simulated with the released noise and ranks read anew each time.
         Validity. Size by simulation: benchmarks/tests_size.py. One group or one bin has p = 1.
         """
-        tables, names = self.noisy_table(), self.release.asked.labels[0]
-        sign, column = sign_of(alternative), self.release.asked.column
+        tables, names = self.noisy_table(), self.release.description.labels[0]
+        sign, column = sign_of(alternative), self.release.description.column
         if 1 in tables.counts.shape:
             return Evidence(f"{column} has one distribution in all groups", alternative, 0.0, 1.0, "there is nothing to compare")
         if group is None and baseline is None and not sign:

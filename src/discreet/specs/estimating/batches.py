@@ -17,9 +17,9 @@ from discreet import plain
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.neighbors import Neighbors, Replace
 from discreet.sensitivity import OneRow
+from discreet.specs.estimating.components import RESPONSE_BITS, UNIT_BITS
 from discreet.specs.estimating.families import PSI_BITS, Family, family_from_dict, psi_bound
 from discreet.specs.estimating.model import WEIGHT_BITS, EstimatingPlan, Metric, Model, Point, metric_from_dict, model_from_dict, point_from_dict
-from discreet.specs.estimating.pieces import RESPONSE_BITS, UNIT_BITS
 from discreet.specs.queries.keys import Key
 
 BETA_BITS = 24  # coefficients are whole numbers of 2**-24

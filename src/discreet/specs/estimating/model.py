@@ -26,8 +26,8 @@ from discreet.errors import InvalidParameter
 from discreet.exact import sqrt_up
 from discreet.neighbors import Neighbors, Replace
 from discreet.sensitivity import L2, Frobenius
+from discreet.specs.estimating.components import UNIT_BITS, ModelColumn, Response, column_from_record, constant, response_from_dict
 from discreet.specs.estimating.families import PSI_BITS, Family, family_from_dict, psi_bound, slope_bound
-from discreet.specs.estimating.pieces import UNIT_BITS, ModelColumn, Response, column_from_record, constant, response_from_dict
 from discreet.specs.queries.keys import Key, cell_count, key_from_dict
 from discreet.specs.queries.plans import FLOAT_BITS, columns_read
 
@@ -157,8 +157,8 @@ class Model:
     @property
     def reads(self) -> tuple[str, ...]:
         """The data columns that it reads."""
-        pieces = [piece for column in self.columns for piece in column.pieces]
-        return tuple(sorted({*(piece.column for piece in pieces), *([self.response.column] if self.response else []), *columns_read((), self.keys)}))
+        components = [component for column in self.columns for component in column.components]
+        return tuple(sorted({*(component.column for component in components), *([self.response.column] if self.response else []), *columns_read((), self.keys)}))
 
     def to_dict(self) -> dict[str, Any]:
         return {"columns": [column.to_dict() for column in self.columns], "response": None if self.response is None else self.response.to_dict(), "keys": [key.to_dict() for key in self.keys]}

@@ -1,28 +1,24 @@
-"""Frozen descriptions of what is done to a statistic; the sampler and the accountant read the same object.
+"""Frozen descriptions of what is done to a statistic; sampler and accountant read the same object.
 
-Additive noise is loaded at once, all else (`discreet.specs.mechanisms.proven`) on first use: a device that sends reports needs little of it.
+Additive noise is named here; all others in their own modules, so that a device that sends reports
+loads little. `discreet.specs.registry` has the table of all.
 """
 
-from typing import TYPE_CHECKING, Any
-
-from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
+from discreet.specs.mechanisms.additive import (
+    AdditiveNoise,
+    GaussianNoise,
+    GeometricNoise,
+    LaplaceNoise,
+    TulapNoise,
+)
 from discreet.specs.mechanisms.mechanism import Mechanism, fits_in_size
 
-if TYPE_CHECKING:
-    from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
-    from discreet.specs.mechanisms.open_keys import ThresholdedCounts
-    from discreet.specs.mechanisms.proven import PROVEN_MECHANISMS, mechanism_from_dict
-    from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
-
 __all__ = [
-    "PROVEN_MECHANISMS", "AdditiveNoise", "CutTulapNoise", "GaussianNoise", "GeometricNoise", "LaplaceNoise", "Mechanism", "SymmetricGaussianNoise", "ThresholdedCounts", "TulapNoise",
-    "fits_in_size", "mechanism_from_dict",
+    "AdditiveNoise",
+    "GaussianNoise",
+    "GeometricNoise",
+    "LaplaceNoise",
+    "Mechanism",
+    "TulapNoise",
+    "fits_in_size",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from discreet.specs.mechanisms import proven
-
-    return getattr(proven, name)

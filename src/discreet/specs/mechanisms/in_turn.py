@@ -1,4 +1,8 @@
-"""Several mechanisms on one statistic, one after another, in one release: a choice, then a search that starts from it."""
+"""Several mechanisms on one histogram, one after another, in one release.
+
+InTurn reads the same histogram again: a choice, then a search that starts from it. AboutCentre
+chooses a centre first, and reads how far the values lie from it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,12 @@ from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.sensitivity import Sensitivity
 from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
+from discreet.specs.mechanisms.search import CountSearch
+
+_KINDS: dict[str, type[Mechanism]] = {
+    kind.kind: kind for kind in (QuantileChoice, SmoothNoise, ProposeTestRelease, CountSearch)
+}
 
 
 @plain.kept()
@@ -21,11 +31,11 @@ class InTurn:
 
     parts: tuple[Mechanism, ...]
     kind: ClassVar[str] = "in turn"
-    reads: ClassVar[str] = "tally"
+    reads: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
-        if not self.parts or any(part.reads != self.reads or isinstance(part, InTurn) or part.sensitivity != self.parts[0].sensitivity for part in self.parts):
-            raise InvalidParameter("InTurn", "its parts do not read one tally under one relation", "the sampler and the accountant both read this object", "build it with the public functions")
+        if not self.parts or any(type(part) is not _KINDS.get(part.kind) or part.sensitivity != self.parts[0].sensitivity for part in self.parts):
+            raise InvalidParameter("InTurn", "its parts do not read one histogram under one relation", "the sampler and the accountant both read this object", "build it with the public functions")
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -44,6 +54,37 @@ class InTurn:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> InTurn:
-        from discreet.specs.mechanisms import mechanism_from_dict
+        return cls(tuple(_KINDS[part["kind"]].from_dict(part) for part in record["parts"]))
 
-        return cls(tuple(mechanism_from_dict(part) for part in record["parts"]))
+
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class AboutCentre:
+    """Chooses a cell of the grid as centre, folds the histogram there (a value in cell v counts in cell |v − centre|), and runs `distances` on that.
+
+    The answer's integers are 1, the centre, and those of `distances`.
+    """
+
+    centre: QuantileChoice
+    distances: InTurn
+    kind: ClassVar[str] = "about a centre"
+    reads: ClassVar[str] = "histogram"
+
+    def __post_init__(self) -> None:
+        if type(self.centre) is not QuantileChoice or type(self.distances) is not InTurn or self.centre.sensitivity != self.distances.sensitivity:
+            raise InvalidParameter("AboutCentre", "its parts do not read one histogram under one relation", "the sampler and the accountant both read this object", "build it with dp.mad")
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        return self.centre.sensitivity
+
+    def split(self, integers: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """The integers of the centre and of each part of `distances`."""
+        return [tuple(integers[1:2]), *self.distances.split(integers[2:])]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "centre": self.centre.to_dict(), "distances": self.distances.to_dict()}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> AboutCentre:
+        return cls(QuantileChoice.from_dict(record["centre"]), InTurn.from_dict(record["distances"]))

@@ -1,4 +1,4 @@
-"""One quantile of a tally of values, by mechanisms that look at the data before they choose the noise.
+"""One quantile of a histogram of values, by mechanisms that look at the data before they choose the noise.
 
     QuantileChoice      a cell of the grid, with probability falling in its distance, counted in rows, from the quantile (reference.md B6, B10)
     SmoothNoise         the quantile plus noise in proportion to its smooth sensitivity (B7, B8)
@@ -75,7 +75,7 @@ class QuantileChoice:
     rate: Fraction
     rule: str
     kind: ClassVar[str] = "quantile choice"
-    reads: ClassVar[str] = "tally"
+    reads: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
@@ -127,7 +127,7 @@ class SmoothNoise:
     beta: Fraction
     multiplier: Fraction
     kind: ClassVar[str] = "smooth noise"
-    reads: ClassVar[str] = "tally"
+    reads: ClassVar[str] = "histogram"
     refinement: ClassVar[int] = SMOOTH_REFINEMENT
 
     def __post_init__(self) -> None:
@@ -174,7 +174,7 @@ class ProposeTestRelease:
     spread: Fraction
     refinement: int
     kind: ClassVar[str] = "propose test release"
-    reads: ClassVar[str] = "tally"
+    reads: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
         _quantile("ProposeTestRelease", self.sensitivity, self.a, self.b, replaced=True)

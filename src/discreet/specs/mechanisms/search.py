@@ -42,7 +42,7 @@ class CountSearch:
     units: int
     policy: Policy
     kind: ClassVar[str] = "count search"
-    reads: ClassVar[str] = "tally"
+    reads: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
         if not isinstance(self.sensitivity, Rows) or self.law not in LAWS or type(self.policy) not in POLICIES:

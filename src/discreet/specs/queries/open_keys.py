@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
-from discreet.sensitivity import Rows, tally_sensitivity
+from discreet.sensitivity import Rows, histogram_sensitivity
 from discreet.specs.queries.keys import Key, cell_count, key_from_dict
 from discreet.specs.queries.plans import columns_read
 from discreet.specs.statistics import KeyCounts
@@ -62,7 +62,7 @@ class OpenCounts:
     Only keys that some row holds have a count. Their names are private until a mechanism with a threshold shows them.
 
     Theorem.  Under AddRemove at most k rows come or go, under Replace at most k go and k come (k = the rows of one unit), each in one key or in none.
-    Proof.    A row's key is a function of its own cells; `tally_sensitivity` with rows that may count nowhere.
+    Proof.    A row's key is a function of its own cells; `histogram_sensitivity` with rows that may count nowhere.
     Checked.  tests/claims/test_open_keys.py::test_neighbouring_key_counts_differ_as_stated
     """
 
@@ -78,7 +78,7 @@ class OpenCounts:
         return cell_count(self.keys)
 
     def sensitivity(self, neighbors: Neighbors) -> Rows:
-        return tally_sensitivity(neighbors, optional=True)
+        return histogram_sensitivity(neighbors, optional=True)
 
     def plan(self) -> OpenPlan:
         return OpenPlan(self.open, self.keys)

@@ -11,11 +11,11 @@ import numpy as np
 from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
-from discreet.sensitivity import L1, L2, tally_sensitivity
+from discreet.sensitivity import L1, L2, histogram_sensitivity
+from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.keys import Key, key_from_dict
 from discreet.specs.queries.plans import Factor, factor_from_dict
-from discreet.specs.queries.tallies import TallyPlan
-from discreet.specs.statistics import Tally
+from discreet.specs.statistics import Histogram
 
 MOST_LEAVES = 1 << 16  # a column's own 16-bit grid
 LARGEST_TREE = 1 << 18  # numbers in one release
@@ -83,20 +83,20 @@ class TreeCounts:
                   k rows in one leaf, before, and k in a leaf under another child of the root, after, attain all of them.
         Checked.  tests/claims/test_trees.py::test_sensitivity_is_never_exceeded_and_is_attained
         """
-        moved = tally_sensitivity(neighbors, optional=self.optional)
+        moved = histogram_sensitivity(neighbors, optional=self.optional)
         sides = 1 if moved.change == "added or removed" else 2
         return L1(Fraction(sides * self.levels * moved.rows)), L2(Fraction(sides * self.levels * moved.rows**2))
 
-    def plan(self) -> TallyPlan:
-        return TallyPlan(self.keys, self.factor)
+    def plan(self) -> HistogramPlan:
+        return HistogramPlan(self.keys, self.factor)
 
-    def assemble(self, tally: Tally) -> list[int]:
+    def assemble(self, histogram: Histogram) -> list[int]:
         """The counts of all nodes, exactly, the root's children first."""
         counts = np.zeros(self.leaves, dtype=np.int64)
         if self.width == 1:
-            counts[tally.places] = tally.counts
+            counts[histogram.places] = histogram.counts
         else:
-            np.add.at(counts, tally.places // self.width, tally.counts)
+            np.add.at(counts, histogram.places // self.width, histogram.counts)
         levels = [counts]
         for _ in range(self.levels - 1):
             levels.append(levels[-1].reshape(-1, self.branching).sum(axis=1))
@@ -118,7 +118,7 @@ def tree_over(keys: tuple[Key, ...], factor: Factor, *, optional: bool, leaves: 
 
     `norm` as for `tree_shape`. Grids of more than 2**16 cells are never cut finer than that.
     """
-    cells = TallyPlan(keys, factor).cells
+    cells = HistogramPlan(keys, factor).cells
     width = max((cells - 1) // max(min(leaves, MOST_LEAVES) - 1, 1), 1)  # the widest with at least so many
     while -(-cells // width) > MOST_LEAVES:
         width += 1

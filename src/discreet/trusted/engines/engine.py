@@ -13,9 +13,9 @@ from discreet.neighbors import Neighbors
 from discreet.schema import Schema
 from discreet.specs.estimating.model import EstimatingPlan
 from discreet.specs.estimating.residuals import ResidualPlan
-from discreet.specs.queries import GramPlan, OpenPlan, ScoresPlan, SumsPlan, TallyPlan
+from discreet.specs.queries import GramPlan, HistogramPlan, OpenPlan, ScoresPlan, SumsPlan
 from discreet.specs.queries.parts import PartsPlan
-from discreet.specs.statistics import KeyCounts, Tally
+from discreet.specs.statistics import Histogram, KeyCounts
 
 ObjectIntegers = npt.NDArray[np.object_]
 
@@ -25,7 +25,7 @@ class Engine(Protocol):
     """Carries out plans over one data source.
 
     Results are arrays of Python integers (dtype object), equal on every engine, whatever the order of rows.
-    Making an engine reads names, types and lengths, never a cell; `sums`, `gram`, `tally`, `keys` and `public_count` read cells.
+    Making an engine reads names, types and lengths, never a cell; `sums`, `gram`, `histogram`, `keys` and `public_count` read cells.
     None of them raises or warns because of what a cell holds.
     """
 
@@ -40,7 +40,7 @@ class Engine(Protocol):
         """Σ of all pairwise products of the factors, shape (factors, factors)."""
         ...
 
-    def tally(self, plan: TallyPlan) -> Tally:
+    def histogram(self, plan: HistogramPlan) -> Histogram:
         """How many rows hold each value of a factor's grid."""
         ...
 
@@ -77,12 +77,12 @@ class Engine(Protocol):
         ...
 
 
-def carry_out(engine: Engine, plan: Any) -> Any:
+def execute(engine: Engine, plan: Any) -> Any:
     """What an engine gives for a plan."""
     if isinstance(plan, (EstimatingPlan, ResidualPlan)):
         return engine.estimating(plan)
-    if isinstance(plan, TallyPlan):
-        return engine.tally(plan)
+    if isinstance(plan, HistogramPlan):
+        return engine.histogram(plan)
     if isinstance(plan, PartsPlan):
         return engine.parts(plan)
     if isinstance(plan, OpenPlan):

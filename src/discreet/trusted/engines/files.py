@@ -33,9 +33,9 @@ from discreet.neighbors import Neighbors
 from discreet.schema import Category, Schema
 from discreet.specs.estimating.model import EstimatingPlan, Model
 from discreet.specs.estimating.residuals import ResidualPlan
-from discreet.specs.queries import GramPlan, OpenPlan, SumsPlan, TallyPlan
+from discreet.specs.queries import GramPlan, HistogramPlan, OpenPlan, SumsPlan
 from discreet.specs.queries.parts import PartsPlan
-from discreet.specs.statistics import COUNTED_CELLS, KeyCounts, Tally, key_counts, merged_tally, tally_of_counts
+from discreet.specs.statistics import COUNTED_CELLS, Histogram, KeyCounts, histogram_of_counts, key_counts, merged_histogram
 from discreet.trusted.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
 from discreet.trusted.engines.memory import MemoryEngine, sums_of
 from discreet.trusted.extensions.estimating.kernels import in_threads
@@ -102,18 +102,18 @@ class FileEngine:
         states = self._fold(plan.columns, lambda: np.zeros((width, width), dtype=object), lambda total, _, part: np.add(total, part.gram(plan), out=total))
         return np.asarray(sum(states[1:], states[0]))
 
-    def tally(self, plan: TallyPlan) -> Tally:
+    def histogram(self, plan: HistogramPlan) -> Histogram:
         """How many rows hold each value of a factor's grid."""
         if plan.cells > COUNTED_CELLS:
-            found: list[Tally] = []
-            self._fold(plan.columns, lambda: found, lambda tallies, _, part: tallies.append(part.tally(plan)))
-            return merged_tally(plan.cells, found)
+            found: list[Histogram] = []
+            self._fold(plan.columns, lambda: found, lambda histograms, _, part: histograms.append(part.histogram(plan)))
+            return merged_histogram(plan.cells, found)
 
         def add(counts: Any, _: int, part: MemoryEngine) -> None:
-            tally = part.tally(plan)
-            counts[tally.places] += tally.counts
+            histogram = part.histogram(plan)
+            counts[histogram.places] += histogram.counts
 
-        return tally_of_counts(np.add.reduce(self._fold(plan.columns, lambda: np.zeros(plan.cells, dtype=np.int64), add)))
+        return histogram_of_counts(np.add.reduce(self._fold(plan.columns, lambda: np.zeros(plan.cells, dtype=np.int64), add)))
 
     def keys(self, plan: OpenPlan) -> KeyCounts:
         """How many rows hold each key that nobody declared."""

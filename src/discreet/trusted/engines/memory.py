@@ -17,13 +17,13 @@ import numpy.typing as npt
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import Neighbors
 from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
+from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.model import EstimatingPlan, Model
-from discreet.specs.estimating.pieces import LevelPiece
 from discreet.specs.estimating.residuals import ResidualPlan
-from discreet.specs.queries import Between, Bins, Factor, GramPlan, Key, Levels, OpenPlan, Split, SumsPlan, TallyPlan
+from discreet.specs.queries import Between, Bins, Factor, GramPlan, HistogramPlan, Key, Levels, OpenPlan, Split, SumsPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import BLOCK_ROWS, term_bounds
-from discreet.specs.statistics import COUNTED_CELLS, KeyCounts, Tally, key_counts, tally_of_counts
+from discreet.specs.statistics import COUNTED_CELLS, Histogram, KeyCounts, histogram_of_counts, key_counts
 from discreet.trusted.engines import kernels
 from discreet.trusted.engines.bounding import Content, kept_rows, unit_seed
 from discreet.trusted.engines.cells import (
@@ -78,7 +78,7 @@ class MemoryEngine:
             columns = tuple(self._factor(factor) for factor in plan.factors)
         return kernels.gram(_row_blocks(columns), len(columns), plan.block_rows, plan.product_bits)
 
-    def tally(self, plan: TallyPlan) -> Tally:
+    def histogram(self, plan: HistogramPlan) -> Histogram:
         """How many rows hold each value of a factor's grid."""
         with self._lock:
             codes = self._factor(plan.factor)
@@ -86,9 +86,9 @@ class MemoryEngine:
                 codes = codes[self._cell_index(plan.keys) == 0]
         low, cells = plan.factor.encoding.low, plan.cells
         if cells <= COUNTED_CELLS and len(codes) >= cells // 8:
-            return tally_of_counts(kernels.grid_counts(codes, low, plan.stride, cells))
+            return histogram_of_counts(kernels.grid_counts(codes, low, plan.stride, cells))
         distinct, counts = np.unique(codes, return_counts=True)
-        return Tally(cells, kernels.places(distinct, low, plan.stride), counts.astype(np.int64))
+        return Histogram(cells, kernels.places(distinct, low, plan.stride), counts.astype(np.int64))
 
     def keys(self, plan: OpenPlan) -> KeyCounts:
         """How many rows hold each key that nobody declared."""
@@ -116,8 +116,8 @@ class MemoryEngine:
         """Codes of a model's pieces and response in the rows that its filters keep."""
         with self._lock:
             chosen = np.flatnonzero(self._cell_index(model.keys) == 0) if model.keys else slice(None)
-            pieces = {piece for column in model.columns for piece in column.pieces}
-            codes = {piece: self._level_codes(piece.column)[chosen] if isinstance(piece, LevelPiece) else self._piece_codes(piece.factor, chosen) for piece in pieces}
+            components = {component for column in model.columns for component in column.components}
+            codes = {component: self._level_codes(component.column)[chosen] if isinstance(component, LevelComponent) else self._piece_codes(component.factor, chosen) for component in components}
             response = None
             if model.response is not None:
                 whole = self._factor(model.response.factor) if model.response.factor is not None else self._level_codes(model.response.column)

@@ -8,8 +8,7 @@ from typing import Any
 from discreet.specs.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise, Mechanism, TulapNoise
 from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
-from discreet.specs.mechanisms.folded import AboutCentre
-from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
@@ -63,18 +62,18 @@ def _in_turn(mechanism: InTurn, statistic: Any, source: Source) -> Answer:
 
 
 def _about_centre(mechanism: AboutCentre, statistic: Any, source: Source) -> Answer:
-    """The centre from the tally, all else from the tally folded there."""
+    """The centre from the histogram, all else from the histogram folded there."""
     centre = apply(mechanism.centre, statistic, source).integers
     return Answer((len(centre), *centre, *_in_turn(mechanism.distances, folded(statistic, centre[0]), source).integers))
 
 
 SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     ThresholdedCounts: lambda mechanism, counts, source: Answer(*shown_keys(mechanism, counts, source)),
-    QuantileChoice: lambda mechanism, tally, source: Answer(choose_cell(mechanism, tally, source)), SmoothNoise: lambda mechanism, tally, source: Answer(add_smooth_noise(mechanism, tally, source)),
-    ProposeTestRelease: lambda mechanism, tally, source: Answer(propose_test_release(mechanism, tally, source)),
+    QuantileChoice: lambda mechanism, histogram, source: Answer(choose_cell(mechanism, histogram, source)), SmoothNoise: lambda mechanism, histogram, source: Answer(add_smooth_noise(mechanism, histogram, source)),
+    ProposeTestRelease: lambda mechanism, histogram, source: Answer(propose_test_release(mechanism, histogram, source)),
     GaussianNoise: _added, LaplaceNoise: _added, GeometricNoise: _added, TulapNoise: _added, CutTulapNoise: _added_within_reach,
     **dict.fromkeys(SELECTORS, _selected),
     SymmetricGaussianNoise: _added_symmetrically,
-    CountSearch: lambda mechanism, tally, source: Answer(search(mechanism, tally, source)), InTurn: _in_turn, AboutCentre: _about_centre,
+    CountSearch: lambda mechanism, histogram, source: Answer(search(mechanism, histogram, source)), InTurn: _in_turn, AboutCentre: _about_centre,
     NoisySGD: lambda mechanism, rows, source: Answer(descend(mechanism, rows, source)),
 }

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 from discreet.search.policies import Count, History
 from discreet.specs.mechanisms.search import CountSearch
-from discreet.specs.statistics import Tally
+from discreet.specs.statistics import Histogram
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
 
 
-def search(mechanism: CountSearch, tally: Tally, source: Source, *, known: tuple[int, ...] = ()) -> tuple[int, ...]:
-    """The transcript (place, share, steps)* of a search on a tally; `known` are integers that were released before.
+def search(mechanism: CountSearch, histogram: Histogram, source: Source, *, known: tuple[int, ...] = ()) -> tuple[int, ...]:
+    """The transcript (place, share, steps)* of a search on a histogram; `known` are integers that were released before.
 
     Theorem.  Whatever the policy, the transcript is √budget-GDP (Gaussian noise) or budget-DP (Laplace noise).
     Proof.    Place and share of a question are functions of `known` and of the answers before it; given those, the answer is an additive
@@ -20,8 +20,8 @@ def search(mechanism: CountSearch, tally: Tally, source: Source, *, known: tuple
               Σμ_i² ≤ budget on every path: the filter theorem of docs/theory/ledger.md, with the loop as the filter.
     Checked.  tests/claims/test_search.py
     """
-    both, all_above = mechanism.below + mechanism.above, mechanism.above * tally.rows
-    return converse(mechanism, tally.cells, lambda place: both * tally.below(place) - all_above, source, known=known)
+    both, all_above = mechanism.below + mechanism.above, mechanism.above * histogram.rows
+    return converse(mechanism, histogram.cells, lambda place: both * histogram.below(place) - all_above, source, known=known)
 
 
 def converse(mechanism: CountSearch, cells: int, statistic: Callable[[int], int], source: Source, *, known: tuple[int, ...] = ()) -> tuple[int, ...]:

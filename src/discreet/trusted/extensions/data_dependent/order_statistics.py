@@ -1,4 +1,4 @@
-"""What quantile mechanisms read off a tally: rank losses, the distance to instability, and the smooth sensitivity of an order statistic.
+"""What quantile mechanisms read off a histogram: rank losses, the distance to instability, and the smooth sensitivity of an order statistic.
 
 Indices: x_(1) ≤ … ≤ x_(n) are the values in order, x_(0) = 0 and x_(n+1) = cells − 1 the ends of the grid; m is the quantile's index.
 Of the pairs i ≤ m ≤ j that occur below, those with the greatest i and the least j for their values suffice; they are kept in `Ends`.
@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.specs.mechanisms.quantiles import QuantileChoice, order_index
-from discreet.specs.statistics import Integers, Tally
+from discreet.specs.statistics import Histogram, Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +25,20 @@ class Runs:
     losses: Integers
 
 
-def rank_losses(choice: QuantileChoice, tally: Tally) -> Runs:
+def rank_losses(choice: QuantileChoice, histogram: Histogram) -> Runs:
     """The losses of all cells: an occupied cell is a run of its own, and so are the empty cells between two occupied ones."""
-    occupied = len(tally.places)
+    occupied = len(histogram.places)
     starts, sizes = np.empty((2, 2 * occupied + 1), dtype=np.int64)
-    starts[0], starts[1::2] = 0, tally.places
-    starts[2::2] = tally.places + 1
-    sizes[:-1], sizes[-1] = np.diff(starts), tally.cells - starts[-1]
-    before = np.repeat(tally.upto, 2)[:-1]  # rows before a run; the next entry counts those in it too
-    upto = np.repeat(tally.upto, 2)[1:]
+    starts[0], starts[1::2] = 0, histogram.places
+    starts[2::2] = histogram.places + 1
+    sizes[:-1], sizes[-1] = np.diff(starts), histogram.cells - starts[-1]
+    before = np.repeat(histogram.upto, 2)[:-1]  # rows before a run; the next entry counts those in it too
+    upto = np.repeat(histogram.upto, 2)[1:]
     if choice.rule == "exponential":
-        target = choice.a * tally.rows
+        target = choice.a * histogram.rows
         losses = np.maximum(choice.b * before - target, target - choice.b * upto)
     else:
-        index = order_index(choice.a, choice.b, tally.rows)
+        index = order_index(choice.a, choice.b, histogram.rows)
         losses = np.maximum(before - (index - 1), index - upto)
     np.maximum(losses, 0, out=losses)
     if occupied and not sizes.all():
@@ -64,15 +64,15 @@ class Ends:
         return int(self.low[-1])
 
 
-def ends(tally: Tally, a: int, b: int) -> Ends:
-    rows, last = tally.rows, tally.cells - 1
+def ends(histogram: Histogram, a: int, b: int) -> Ends:
+    rows, last = histogram.rows, histogram.cells - 1
     index = order_index(a, b, rows)
     if rows == 0:
         low = low_index = np.zeros(1, dtype=np.int64)
         return Ends(low, low_index, np.array([last]), np.array([1]), index, rows)
-    here = int(np.searchsorted(tally.upto[1:], index, side="left"))
-    low, low_index = tally.places[: here + 1], tally.upto[1 : here + 2].copy()
-    high, high_index = tally.places[here:], tally.upto[here:-1] + 1
+    here = int(np.searchsorted(histogram.upto[1:], index, side="left"))
+    low, low_index = histogram.places[: here + 1], histogram.upto[1 : here + 2].copy()
+    high, high_index = histogram.places[here:], histogram.upto[here:-1] + 1
     low_index[-1] = high_index[0] = index
     if low[0] != 0:
         low, low_index = np.concatenate([[0], low]), np.concatenate([[0], low_index])

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.seclusion import Secluded, seclude_worker
+from discreet.specs.estimating.components import UNIT_BITS
 from discreet.specs.estimating.families import PSI_BITS, Family, clipped_rest, psi_bound, slope_bound
 from discreet.specs.estimating.model import LEAN_BITS, WEIGHT_BITS, EstimatingPlan, Metric, Point
-from discreet.specs.estimating.pieces import UNIT_BITS
 from discreet.trusted.engines.kernels import Totals
 from discreet.trusted.extensions.estimating.loops import Loop, gradient_loop, norm_loop, place_loop, scale_loop
 

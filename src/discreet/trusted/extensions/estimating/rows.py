@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.schema import Encoding, Integer, Real
+from discreet.specs.estimating.components import Component, LevelComponent, ModelColumn, NumberComponent, model_matrix, number_table
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.model import WEIGHT_BITS, EstimatingPlan, Metric, Model
-from discreet.specs.estimating.pieces import LevelPiece, ModelColumn, NumberPiece, Piece, model_matrix, number_table
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.trusted.engines import kernels
 from discreet.trusted.engines.cells import Cells, numbers
@@ -54,17 +54,17 @@ class Unread:
         return (float(self.column.low), float(self.column.high), float(self.column.missing or 0.0), float(grid.center), float(grid.per_unit), float(grid.low), float(grid.high))
 
 
-ModelCodes = tuple[Mapping[Piece, npt.NDArray[Any] | Unread], npt.NDArray[Any] | None, int]
+ModelCodes = tuple[Mapping[Component, npt.NDArray[Any] | Unread], npt.NDArray[Any] | None, int]
 
 
-def encoded_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Piece, npt.NDArray[Any] | Unread], rows: int) -> npt.NDArray[np.int16]:
+def encoded_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Component, npt.NDArray[Any] | Unread], rows: int) -> npt.NDArray[np.int16]:
     """`model_matrix` of all rows, in blocks on several threads.
 
     Checked.  tests/claims/test_model_blocks.py::test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass
     """
     matrix = np.empty((rows, len(columns)), dtype=np.int16)
     loop = worth(encode_loop, rows)
-    parts = [(column, [(piece, codes[piece]) for piece in column.pieces]) for column in columns]
+    parts = [(column, [(component, codes[component]) for component in column.components]) for column in columns]
     plain = [None if loop is None else _plain(given) for _, given in parts]
 
     def encode(start: int) -> None:
@@ -74,22 +74,22 @@ def encoded_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Piece, npt.N
             if loop is not None and ready is not None:
                 loop(ready[0].numbers(block), ready[1], ready[2], matrix, start, place)
             else:
-                matrix[block, place] = model_matrix((column,), {piece: code[block] for piece, code in given}, block.stop - block.start)[:, 0]
+                matrix[block, place] = model_matrix((column,), {component: code[block] for component, code in given}, block.stop - block.start)[:, 0]
 
     in_threads(encode, range(0, rows, ENCODED_ROWS))
     return matrix
 
 
-def _plain(given: list[tuple[Piece, npt.NDArray[Any] | Unread]]) -> tuple[Unread, tuple[float, ...], npt.NDArray[np.int16]] | None:
-    """What the compiled pass reads of a column that is one number piece: the numbers, how they are encoded, the piece's table."""
+def _plain(given: list[tuple[Component, npt.NDArray[Any] | Unread]]) -> tuple[Unread, tuple[float, ...], npt.NDArray[np.int16]] | None:
+    """What the compiled pass reads of a column that is one number component: the numbers, how they are encoded, the component's table."""
     if len(given) != 1:
         return None
-    piece, code = given[0]
-    return (code, code.limits, number_table(piece)) if isinstance(code, Unread) and isinstance(piece, NumberPiece) else None
+    component, code = given[0]
+    return (code, code.limits, number_table(component)) if isinstance(code, Unread) and isinstance(component, NumberComponent) else None
 
 
 class ModelRows:
-    """Carries out estimating plans; `read` gives the codes of a model's pieces, of its response, and the number of rows."""
+    """Carries out estimating plans; `read` gives the codes of a model's components, of its response, and the number of rows."""
 
     def __init__(self, read: Callable[[Model], ModelCodes]) -> None:
         self._read, self._lock = read, threading.Lock()
@@ -152,6 +152,6 @@ def _response(model: Model, family: Family | None, codes: npt.NDArray[Any] | Non
 
 def level_columns(model: Model) -> tuple[str, ...]:
     """The columns of which level codes are read."""
-    pieces = {piece.column for column in model.columns for piece in column.pieces if isinstance(piece, LevelPiece)}
+    components = {component.column for column in model.columns for component in column.components if isinstance(component, LevelComponent)}
     response = {model.response.column} if model.response is not None and model.response.level is not None else set()
-    return tuple(sorted(pieces | response))
+    return tuple(sorted(components | response))

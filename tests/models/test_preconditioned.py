@@ -13,10 +13,10 @@ from regression_data import SCHEMA, model_of, sample, session_of
 import discreet as dp
 from discreet.accounting import spend_mu_squared
 from discreet.models.fit import fit_regression
-from discreet.models.rules import GROWTH, noise_index, rules_for, tuning
 from discreet.models.scales import huber_second_moment
-from discreet.specs.mechanisms import mechanism_from_dict
+from discreet.models.tuning import GROWTH, noise_index, tuning, tuning_for
 from discreet.specs.queries import Subset
+from discreet.specs.registry import mechanism_from_dict
 from discreet.trusted.losses.losses import loss_of
 
 FAMILIES = ("robust", "ols", "logistic", "poisson")
@@ -29,7 +29,7 @@ def test_shares_sum_to_one_exactly_at_every_noise_index():
         for index in np.geomspace(1e-6, 1e4, 60):
             for residual, counts in ((True, False), (False, False), (False, True)):
                 for private in (False, True):
-                    rules = rules_for(columns, float(index), residual=residual, counts=counts, private_rows=private)
+                    rules = tuning_for(columns, float(index), residual=residual, counts=counts, private_rows=private)
                     assert sum(share for _, share in rules.shares) == 1
                     assert all(isinstance(share, Fraction) and share > 0 for _, share in rules.shares)
                     assert len({name for name, _ in rules.shares}) == len(rules.shares) <= 17
@@ -126,7 +126,7 @@ def test_results_hold_no_private_value():
 def test_a_filter_makes_the_number_of_rows_private():
     data = sample(2000, 6)
     fit = fit_regression(session_of(data, 6), model_of(terms=("1", "x", "z"), keys=(Subset("d", (1,)),)), "robust", spend=dp.GDP(1.0), where="d is b")
-    assert fit.releases[0].asked.by[0] == "count 1"
+    assert fit.releases[0].description.by[0] == "count 1"
     assert fit.rows == pytest.approx((data["d"] == "b").sum(), abs=100)
     assert "d is b" in str(fit.summary())
     assert SCHEMA["d"].levels[1] == "b"

@@ -1,4 +1,4 @@
-"""Imagined rows: what stands where a session would when a regression is forecast. It has no data to read.
+"""ExpectedReleases rows: what stands where a session would when a regression is forecast. It has no data to read.
 
 Rows are drawn from public facts and the caller's assumptions: number columns are normal about the middle of their range with a standard deviation of
 a quarter of it, levels are equally frequent, columns are independent, and so is the response. Every answer is the expected statistic of that many
@@ -19,9 +19,9 @@ from discreet.asking.preview import Assumptions
 from discreet.errors import InvalidParameter
 from discreet.inference.regression.curvature import normal_draws
 from discreet.inference.results.laws import Array
+from discreet.specs.estimating.components import RESPONSE_BITS, Component, LevelComponent, NumberComponent, model_matrix
 from discreet.specs.estimating.families import PSI_BITS, Family, Poisson, clipped_rest, psi_bound, slope_bound
 from discreet.specs.estimating.model import LEAN_BITS, WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram
-from discreet.specs.estimating.pieces import RESPONSE_BITS, LevelPiece, NumberPiece, Piece, model_matrix
 from discreet.specs.estimating.tabulated import TabulatedMean
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.queries import Sum
@@ -36,7 +36,7 @@ MOST_IMAGINED_STEPS = 5000  # of a descent; after them it stands still
 
 
 @dataclass(frozen=True)
-class Imagined:
+class ExpectedReleases:
     """Stands where a session would: answers a fit's questions with the expected statistics of imagined rows. It has no data to read."""
 
     public: PublicFacts
@@ -56,7 +56,7 @@ class Imagined:
             integers = self._descent(question.query, mechanism)
         else:
             integers = [value << mechanism.refinement for value in self._statistic(question.query)]
-        return Release(question.asked, question.query, mechanism, tuple(integers), self.public.neighbors, question.spend, guarantee_of(mechanism), self.public.count, key, 0, "", delta=question.delta)
+        return Release(question.description, question.query, mechanism, tuple(integers), self.public.neighbors, question.spend, guarantee_of(mechanism), self.public.count, key, 0, "", delta=question.delta)
 
     def _statistic(self, query: Any) -> list[int]:
         if isinstance(query, Sum):
@@ -112,25 +112,25 @@ class Imagined:
         whole = np.clip(np.floor(response * tables.unit + 0.5), 0, tables.top).astype(np.int64)
         return (tables.shift[place] - clipped_rest(tables, whole, place)).astype(float), tables.slope[place].astype(float)
 
-    def _codes(self, model: Model, response: Array) -> dict[Piece, Any]:
-        """Codes of the pieces; one draw a data column, so that a column and its square belong together."""
-        codes: dict[Piece, Any] = {}
+    def _codes(self, model: Model, response: Array) -> dict[Component, Any]:
+        """Codes of the components; one draw a data column, so that a column and its square belong together."""
+        codes: dict[Component, Any] = {}
         for column in model.columns:
-            for piece in column.pieces:
-                draws = normal_draws(f"preview/{piece.column}", IMAGINED)
-                if isinstance(piece, LevelPiece):
-                    codes[piece] = np.minimum((ndtr(draws) * len(piece.contrast)).astype(np.int64), len(piece.contrast) - 1)
+            for component in column.components:
+                draws = normal_draws(f"preview/{component.column}", IMAGINED)
+                if isinstance(component, LevelComponent):
+                    codes[component] = np.minimum((ndtr(draws) * len(component.contrast)).astype(np.int64), len(component.contrast) - 1)
                     continue
-                assert isinstance(piece, NumberPiece)
-                grid = piece.factor.encoding
-                if column.name == "response" and model.response is not None and piece.column == model.response.column:
+                assert isinstance(component, NumberComponent)
+                grid = component.factor.encoding
+                if column.name == "response" and model.response is not None and component.column == model.response.column:
                     values = response * model.response.half + model.response.middle
                     draws = ((np.exp(values) if model.response.transform == "log" else values) - grid.center) * grid.per_unit / (grid.high / 2)
-                codes[piece] = np.clip(np.floor(draws * grid.high / 2 + 0.5), grid.low, grid.high).astype(np.int64)
+                codes[component] = np.clip(np.floor(draws * grid.high / 2 + 0.5), grid.low, grid.high).astype(np.int64)
         return codes
 
     def _response(self, model: Model) -> Array:
-        """Imagined responses: in half-ranges from the middle (residual families), yes/no, or counts."""
+        """ExpectedReleases responses: in half-ranges from the middle (residual families), yes/no, or counts."""
         if model.response is None:
             return np.zeros(IMAGINED)
         draws = normal_draws(f"preview/response/{model.response.column}", IMAGINED)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.inference.regression.lecture_covariance import Path, propagated
-from discreet.inference.regression.lectures import LectureResult
+from discreet.inference.regression.classical import ClassicalResult
+from discreet.inference.regression.classical_covariance import Path, propagated
 from discreet.models.regression import model_of
 from discreet.models.solvers import SGD, SOLVERS, GradientDescent, Newton, chosen_solver, plain_radius
 from discreet.schema import Schema
@@ -185,7 +185,7 @@ def test_newton_intervals_cover():
 @pytest.mark.parametrize("solver", FAST)
 def test_results_have_the_usual_verbs_and_come_back_from_json(name, solver):
     result = fit(session_on(columns(400)), name, solver)
-    assert isinstance(result, LectureResult)
+    assert isinstance(result, ClassicalResult)
     assert result.names == ("intercept", "x")
     assert result.std_errors**2 == pytest.approx(result.sampling_errors**2 + result.privacy_errors**2)
     assert np.diag(result.cov) == pytest.approx(result.std_errors**2)

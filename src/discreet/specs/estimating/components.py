@@ -1,7 +1,7 @@
 """The columns of a model matrix, from declared columns alone: products of scaled numbers, tabulated transforms and level contrasts.
 
-Every model column is a whole number from −UNIT to UNIT; UNIT stands for 1. A piece maps one data column's code to such a number by a public table; a
-product of pieces is cut back to UNIT (toward zero), so every bound holds on the grid. No piece has columns: the intercept.
+Every model column is a whole number from −UNIT to UNIT; UNIT stands for 1. A component maps one data column's code to such a number by a public table; a
+product of components is cut back to UNIT (toward zero), so every bound holds on the grid. No component has columns: the intercept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Codes = npt.NDArray[Any]
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class NumberPiece:
+class NumberComponent:
     """A number column on a 16-bit grid, then `transform`: (x − middle)/half for "linear"; else a table over the grid.
 
     `low` and `high` are the ends of the transform's range, which is scaled to −1 … 1; `knots` and `index` choose a spline's function.
@@ -66,7 +66,7 @@ class NumberPiece:
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class LevelPiece:
+class LevelComponent:
     """A level's contrast: `values[code]` in units of UNIT (−1, 0 or 1) for each declared level; a row without a level counts 0."""
 
     column: str
@@ -85,19 +85,19 @@ class LevelPiece:
         return {"kind": self.kind, "column": self.column, "contrast": list(self.contrast)}
 
 
-Piece = NumberPiece | LevelPiece
+Component = NumberComponent | LevelComponent
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class ModelColumn:
-    """A named product of pieces."""
+    """A named product of components."""
 
     name: str
-    pieces: tuple[Piece, ...]
+    components: tuple[Component, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "pieces": [piece.to_dict() for piece in self.pieces]}
+        return {"name": self.name, "pieces": [component.to_dict() for component in self.components]}
 
 
 @plain.kept()
@@ -164,57 +164,57 @@ def response_from_dict(record: dict[str, Any]) -> Response:
 
 
 def column_from_record(record: dict[str, Any]) -> ModelColumn:
-    return ModelColumn(record["name"], tuple(_piece(piece) for piece in record["pieces"]))
+    return ModelColumn(record["name"], tuple(_component(component) for component in record["pieces"]))
 
 
-def _piece(record: dict[str, Any]) -> Piece:
+def _component(record: dict[str, Any]) -> Component:
     if record["kind"] == "level":
-        return LevelPiece(record["column"], tuple(record["contrast"]))
-    return NumberPiece(factor_from_dict(record["factor"]), record["transform"], record["low"], record["high"], tuple(record["knots"]), record["index"])
+        return LevelComponent(record["column"], tuple(record["contrast"]))
+    return NumberComponent(factor_from_dict(record["factor"]), record["transform"], record["low"], record["high"], tuple(record["knots"]), record["index"])
 
 
 def constant(columns: Sequence[ModelColumn]) -> tuple[int, ...]:
     """Coefficients, 0 or 1, that make the predictor 1 in every row (that has a level): the intercept, or all levels of one category; 0 where there is neither."""
     for place, column in enumerate(columns):
-        if not column.pieces:
+        if not column.components:
             return tuple(int(other == place) for other in range(len(columns)))
     levels: dict[str, set[int]] = {}
     for place, column in enumerate(columns):
-        piece = column.pieces[0]
-        if len(column.pieces) == 1 and isinstance(piece, LevelPiece) and sorted(piece.contrast) == [0] * (len(piece.contrast) - 1) + [1]:
-            levels.setdefault(piece.column, set()).add(place)
-            if len(levels[piece.column]) == len(piece.contrast):
-                return tuple(int(other in levels[piece.column]) for other in range(len(columns)))
+        component = column.components[0]
+        if len(column.components) == 1 and isinstance(component, LevelComponent) and sorted(component.contrast) == [0] * (len(component.contrast) - 1) + [1]:
+            levels.setdefault(component.column, set()).add(place)
+            if len(levels[component.column]) == len(component.contrast):
+                return tuple(int(other in levels[component.column]) for other in range(len(columns)))
     return (0,) * len(columns)
 
 
-def model_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Piece, Codes], rows: int) -> npt.NDArray[np.int16]:
-    """The int16 matrix (rows × columns) of a block; `codes` holds each piece's data codes."""
+def model_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Component, Codes], rows: int) -> npt.NDArray[np.int16]:
+    """The int16 matrix (rows × columns) of a block; `codes` holds each component's data codes."""
     matrix = np.empty((rows, len(columns)), dtype=np.int16)
     for place, column in enumerate(columns):
-        if len(column.pieces) == 1:
-            matrix[:, place] = column.pieces[0].values(codes[column.pieces[0]])
+        if len(column.components) == 1:
+            matrix[:, place] = column.components[0].values(codes[column.components[0]])
             continue
         product = np.full(rows, UNIT, dtype=np.int32)
-        for piece in column.pieces:
-            product *= piece.values(codes[piece])
+        for component in column.components:
+            product *= component.values(codes[component])
             product = np.where(product < 0, -((-product) >> UNIT_BITS), product >> UNIT_BITS).astype(np.int32)
         matrix[:, place] = product
     return matrix
 
 
-def number_table(piece: NumberPiece) -> npt.NDArray[np.int16]:
+def number_table(component: NumberComponent) -> npt.NDArray[np.int16]:
     """round(UNIT·(t(x) − middle)/half) for every grid value x, clipped to ±UNIT; columns on one grid share it."""
-    return _number_table(replace(piece, factor=Factor("", piece.factor.encoding)))
+    return _number_table(replace(component, factor=Factor("", component.factor.encoding)))
 
 
 @functools.lru_cache(maxsize=64)
-def _number_table(piece: NumberPiece) -> npt.NDArray[np.int16]:
-    grid = piece.factor.encoding
+def _number_table(component: NumberComponent) -> npt.NDArray[np.int16]:
+    grid = component.factor.encoding
     codes = np.arange(grid.low, grid.high + 1, dtype=np.float64)
     x = grid.center + codes / grid.per_unit
-    moved = transformed(piece, x)
-    scaled = np.floor((moved - piece.middle) / piece.half * UNIT + 0.5)
+    moved = transformed(component, x)
+    scaled = np.floor((moved - component.middle) / component.half * UNIT + 0.5)
     return np.clip(scaled, -UNIT, UNIT).astype(np.int16)
 
 
@@ -228,17 +228,17 @@ def log_table(response: Response) -> npt.NDArray[np.int32]:
     return np.clip(scaled, -(1 << RESPONSE_BITS), 1 << RESPONSE_BITS).astype(np.int32)
 
 
-def transformed(piece: NumberPiece, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def transformed(component: NumberComponent, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """t(x) for grid values x."""
-    if piece.transform == "linear":
+    if component.transform == "linear":
         return x
-    if piece.transform == "square":
+    if component.transform == "square":
         return x * x
-    if piece.transform == "log":
+    if component.transform == "log":
         return np.array([math.log(value) for value in x])
-    if piece.transform == "spline":
-        return _spline(piece.knots, piece.index, x)
-    raise InvalidParameter("a transform", f"{piece.transform!r} is not known", "a table is built from it", "use linear, square, log or spline")
+    if component.transform == "spline":
+        return _spline(component.knots, component.index, x)
+    raise InvalidParameter("a transform", f"{component.transform!r} is not known", "a table is built from it", "use linear, square, log or spline")
 
 
 def _spline(knots: tuple[float, ...], index: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

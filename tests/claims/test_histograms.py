@@ -1,4 +1,4 @@
-"""Claim: neighbouring tallies differ as `Rows` says, and weighted prefix counts move no further than `Rows.weighted`."""
+"""Claim: neighbouring histograms differ as `Rows` says, and weighted prefix counts move no further than `Rows.weighted`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import pytest
 
 import discreet as dp
 from discreet.schema import Schema
-from discreet.sensitivity import Rows, tally_sensitivity
+from discreet.sensitivity import Rows, histogram_sensitivity
 from discreet.specs.queries import GridCounts, Subset, number_factor
-from discreet.specs.statistics import Tally, tally_of_cells
+from discreet.specs.statistics import Histogram, histogram_of_cells
 from discreet.trusted.engines import memory_engine_from_arrays
 
 SCHEMA = Schema({"x": dp.Integer(0, 2), "g": dp.Category(["in", "out"])})
 ROWS = [(value, group, person) for value in (0, 2) for group in ("in", "out") for person in ("a", "b")]
 
 
-def tally(rows, neighbors, where):
+def histogram(rows, neighbors, where):
     columns = {"x": [row[0] for row in rows], "g": [row[1] for row in rows], "id": [row[2] for row in rows]}
-    query = GridCounts((Subset("g", (0,)),) if where else (), number_factor(SCHEMA, "x", "a tally"), where)
-    found = memory_engine_from_arrays(columns, SCHEMA, neighbors).tally(query.plan())
+    query = GridCounts((Subset("g", (0,)),) if where else (), number_factor(SCHEMA, "x", "a histogram"), where)
+    found = memory_engine_from_arrays(columns, SCHEMA, neighbors).histogram(query.plan())
     dense = np.zeros(found.cells, dtype=int)
     dense[found.places] = found.counts
     return dense, query.sensitivity(neighbors)
@@ -58,13 +58,13 @@ def allowed(came, went, change):
 def test_neighbouring_tallies_differ_as_stated(neighbors, where):
     worst = 0
     for rows in itertools.combinations_with_replacement(ROWS, 3):
-        before, change = tally(list(rows), neighbors, where)
+        before, change = histogram(list(rows), neighbors, where)
         if neighbors.unit is not None:
             others = of_one_person(list(rows), isinstance(neighbors, dp.Replace)) if any(row[2] == "a" for row in rows) else []
         else:
             others = exchanged(list(rows)) if isinstance(neighbors, dp.Replace) else [list(rows[1:])]
         for other in others:
-            after, _ = tally(other, neighbors, where)
+            after, _ = histogram(other, neighbors, where)
             assert allowed(*moved(before, after), change), (rows, other)
             worst = max(worst, *moved(before, after))
     assert worst == change.rows  # and the bound is attained
@@ -87,22 +87,22 @@ def test_weighted_prefix_counts_move_no_further(change, k):
 
 
 def test_relations_become_changes():
-    assert tally_sensitivity(dp.Replace(), optional=False) == Rows(1, "replaced")
-    assert tally_sensitivity(dp.Replace(), optional=True) == Rows(1, "changed")
-    assert tally_sensitivity(dp.AddRemove(unit="id", max_rows=3), optional=True) == Rows(3, "added or removed")
+    assert histogram_sensitivity(dp.Replace(), optional=False) == Rows(1, "replaced")
+    assert histogram_sensitivity(dp.Replace(), optional=True) == Rows(1, "changed")
+    assert histogram_sensitivity(dp.AddRemove(unit="id", max_rows=3), optional=True) == Rows(3, "added or removed")
     for wrong in ((0, "replaced"), (True, "replaced"), (1, "other")):
         with pytest.raises(dp.DiscreetError, match="number of changed rows"):
             Rows(*wrong)
 
 
-def test_tallies_count():
+def test_histograms_count():
     values = np.array([5, 1, 5, 0, 5, 9])
     for cells in (10, 1 << 32):
-        found = tally_of_cells(cells, values)
+        found = histogram_of_cells(cells, values)
         assert found.places.tolist() == [0, 1, 5, 9]
         assert found.counts.tolist() == [1, 1, 3, 1]
         assert found.rows == 6
         assert [found.below(place) for place in (0, 1, 2, 5, 6, 9, 10)] == [0, 1, 2, 2, 5, 5, 6]
-    empty = tally_of_cells(10, values[:0])
+    empty = histogram_of_cells(10, values[:0])
     assert (empty.rows, empty.below(7), len(empty.places)) == (0, 0, 0)
-    assert isinstance(empty, Tally)
+    assert isinstance(empty, Histogram)

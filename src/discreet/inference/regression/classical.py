@@ -1,4 +1,4 @@
-"""The result of a regression by one of the lectures' solvers: the same words as `RegressionResult`, with their own noise propagation."""
+"""The result of a regression by one of the classical solvers: the same words as `RegressionResult`, with their own noise propagation."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from scipy.special import ndtri
 from discreet.errors import NoTheorem
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
+from discreet.inference.regression.classical_covariance import Path, Released, lecture_correction, lecture_estimate
 from discreet.inference.regression.covariance import Estimate
 from discreet.inference.regression.fit import RegressionResult
-from discreet.inference.regression.lecture_covariance import Path, Released, lecture_correction, lecture_estimate
 from discreet.inference.regression.summary import clip_notes, closing_notes, filter_notes
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level
@@ -30,7 +30,7 @@ SOLVERS = {"gradient": "noisy gradient descent", "newton": "noisy Newton steps",
 
 
 @dataclass(frozen=True, slots=True)
-class LectureFacts:
+class ClassicalFacts:
     """Public facts of a fit: the solver, its step η (times σ; Newton: the damping) and number of steps, and as in `FitFacts`.
 
     batch      the expected or fixed number of rows in a batch (sgd), else 0
@@ -56,7 +56,7 @@ class LectureFacts:
 
 
 @dataclass(frozen=True)
-class LectureResult(RegressionResult):
+class ClassicalResult(RegressionResult):
     """A private regression by noisy gradient descent, noisy Newton or noisy SGD. Verbs are those of `RegressionResult`.
 
     Method.    The estimate is the solver's own: the last iterate, or the mean of the last ones (sgd). Its variance is the private sandwich
@@ -65,7 +65,7 @@ class LectureResult(RegressionResult):
                or the steps did not suffice, intervals are wide, and the summary says so.
     """
 
-    facts: LectureFacts  # type: ignore[assignment]
+    facts: ClassicalFacts  # type: ignore[assignment]
 
     @functools.cached_property
     def fitted(self) -> Estimate:
@@ -179,13 +179,13 @@ class LectureResult(RegressionResult):
         return [*notes, *closing_notes(self)]
 
 
-def lecture_from_json(text: str) -> LectureResult | None:
-    """The result that `LectureResult.to_json` wrote; None where the text is something else."""
+def lecture_from_json(text: str) -> ClassicalResult | None:
+    """The result that `ClassicalResult.to_json` wrote; None where the text is something else."""
     try:
         record = json.loads(text)
         if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
             return None
-        facts = LectureFacts(**(record["facts"] | {"spend": guarantee_from_dict(record["facts"]["spend"])}))
-        return LectureResult(tuple(release_from_json(json.dumps(release)) for release in record["releases"]), facts)
+        facts = ClassicalFacts(**(record["facts"] | {"spend": guarantee_from_dict(record["facts"]["spend"])}))
+        return ClassicalResult(tuple(release_from_json(json.dumps(release)) for release in record["releases"]), facts)
     except (LookupError, TypeError, ValueError, AttributeError):
         return None

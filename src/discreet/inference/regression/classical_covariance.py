@@ -1,4 +1,4 @@
-"""Noise propagation of the lectures' solvers: what the noise of every step has become in the estimate (reference.md H3–H5), from released numbers alone.
+"""Noise propagation of the classical solvers: what the noise of every step has become in the estimate (reference.md H3–H5), from released numbers alone.
 
 In the eigenvectors of the released curvature H (eigenvalues λ), with σ_k the scale and s_k the noise of the k-th of K mean gradients:
 
@@ -10,7 +10,7 @@ In the eigenvectors of the released curvature H (eigenvalues λ), with σ_k the 
 Beside it stand what is left of the start, (1−ηλ)^K of the distance to it, and for Newton the noise of the matrices, E[EvvᵀE] = (s_H²/2)(‖v‖²I + vvᵀ).
 
 Validity.   The estimating equation is nearly linear over the last steps; 0 < ηλ < 2, which the public step size ensures.
-Reference.  reference.md H3–H6, E8; tests/models/test_lectures.py compares with simulations of the procedures.
+Reference.  reference.md H3–H6, E8; tests/models/test_classical.py compares with simulations of the procedures.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def propagated(path: Path, values: Array, scores: Array) -> Array:
 
 
 def lecture_correction(path: Path, released: Released) -> Array:
-    """The variances that the lectures print, H4 "Says" and its Newton form, 8η²B²K/(nμ²) in place of the sum: they under-cover. A contrast for benchmarks."""
+    """The variances that the lectures print, H4, "Lectures say" and its Newton form, 8η²B²K/(nμ²) in place of the sum: they under-cover. A contrast for benchmarks."""
     curvature, _ = _curvature(released)
     inverse = curvature.inverse
     sandwich = np.diag(_sandwich(released, inverse, floored(released.scores.value, 1e-4 * released.largest[1])))

@@ -31,7 +31,7 @@ GRAIN = 10_000  # shares are whole numbers of this part
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class Tuning:
     """What Algorithm A does at a given noise index."""
 
     noise_index: float
@@ -98,7 +98,7 @@ def room_for(rows: float, mu: float, neighbors: Neighbors, score_share: float, a
     return Room(leverage, strength / METRIC_ROWS, math.sqrt(2) / (score_share * strength) if score_share else 0.0)
 
 
-def rules_for(columns: int, index: float, *, residual: bool, counts: bool, private_rows: bool, room: Room = NO_ROOM) -> Rules:
+def tuning_for(columns: int, index: float, *, residual: bool, counts: bool, private_rows: bool, room: Room = NO_ROOM) -> Tuning:
     """The rules at noise index ν for a model of p columns.
 
     R² = p + κ√p weights outlying rows down, which small samples need; where noise leaves room, R² grows with nμ², so that weights, and with them what
@@ -124,7 +124,7 @@ def rules_for(columns: int, index: float, *, residual: bool, counts: bool, priva
     parts += [(f"gradient {place + 1}", rest * growth) for place, growth in enumerate(GROWTH)]
     parts += [("curvature 2", curvature * (1 - FIRST_CURVATURE)), ("scores 1", scores)]
     first_radius = 1.0 if index >= CALM_METRIC else math.sqrt(WHOLE * width)
-    return Rules(index, kappa, math.sqrt(radius), math.sqrt(metric_radius), first_radius, tuple(parts))
+    return Tuning(index, kappa, math.sqrt(radius), math.sqrt(metric_radius), first_radius, tuple(parts))
 
 
 def _share(value: float, low: float, high: float) -> Fraction:

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
-from discreet.sensitivity import Rows, tally_sensitivity
+from discreet.sensitivity import Rows, histogram_sensitivity
 from discreet.specs.queries.keys import Key, cell_count, key_from_dict
 from discreet.specs.queries.plans import Factor, columns_read, factor_from_dict
-from discreet.specs.statistics import Tally
+from discreet.specs.statistics import Histogram
 
 
 @dataclass(frozen=True, slots=True)
-class TallyPlan:
-    """Counts of a factor's codes over the rows of one cell (`keys` are filters): a Tally of (code − low) / stride."""
+class HistogramPlan:
+    """Counts of a factor's codes over the rows of one cell (`keys` are filters): a Histogram of (code − low) / stride."""
 
     keys: tuple[Key, ...]
     factor: Factor
@@ -51,7 +51,7 @@ class GridCounts:
     factor: Factor
     optional: bool
     kind: ClassVar[str] = "grid counts"
-    gives: ClassVar[str] = "tally"
+    gives: ClassVar[str] = "histogram"
 
     @property
     def size(self) -> int:
@@ -68,13 +68,13 @@ class GridCounts:
         return self.plan().stride / self.factor.encoding.per_unit
 
     def sensitivity(self, neighbors: Neighbors) -> Rows:
-        return tally_sensitivity(neighbors, optional=self.optional)
+        return histogram_sensitivity(neighbors, optional=self.optional)
 
-    def plan(self) -> TallyPlan:
-        return TallyPlan(self.keys, self.factor)
+    def plan(self) -> HistogramPlan:
+        return HistogramPlan(self.keys, self.factor)
 
-    def assemble(self, tally: Tally) -> Tally:
-        return tally
+    def assemble(self, histogram: Histogram) -> Histogram:
+        return histogram
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "keys": [key.to_dict() for key in self.keys], "factor": self.factor.to_dict(), "optional": self.optional}

@@ -7,7 +7,7 @@
 
 Theorem.  All releases together satisfy the spend. *Proof.*  As for Algorithm A: each is a release of `Session.release` at its share of μ², the shares sum to
 at most 1, and every point is computed from earlier releases and public numbers alone (reference.md C4, G3, G5).
-Checked.  tests/models/test_lectures.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
+Checked.  tests/models/test_classical.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ import numpy as np
 from discreet.accounting import Guarantee, spend_box
 from discreet.errors import InvalidParameter
 from discreet.inference.regression import decode as decode
+from discreet.inference.regression.classical import ClassicalFacts, ClassicalResult
 from discreet.inference.regression.curvature import floored
-from discreet.inference.regression.lectures import LectureFacts, LectureResult
 from discreet.inference.results.laws import Array
-from discreet.models.algorithm_a import Descent, Steps
 from discreet.models.points import point_at
+from discreet.models.preconditioned import Descent, Steps
 from discreet.models.procedure import LEDGER_GRAIN, Procedure, budget_of, constant, estimator_of, family_of, mean_response, require_response, rows_of
-from discreet.models.rules import COUNT_SHARE, MEAN_SHARE, noise_index
 from discreet.models.scales import second_moment, shifted_start
 from discreet.models.sgd import needed_delta, run_sgd
 from discreet.models.solvers import SGD, GradientDescent, Newton, Solver, plain_radius
 from discreet.models.starts import flat_start
+from discreet.models.tuning import COUNT_SHARE, MEAN_SHARE, noise_index
 from discreet.neighbors import Replace
 from discreet.specs.estimating.batches import plain_metric
 from discreet.specs.estimating.families import PSI_BITS, Family, psi_bound, slope_bound
@@ -48,14 +48,14 @@ RESIDUAL_TRUST, MEAN_TRUST = 2.0, 4.0  # times √p: the longest step in the sca
 SMALLEST_STEP = Fraction(1, 10**10)  # μ² of one release, for one row
 
 
-def fit_lecture(session: Session, model: Model, family: str | Family, solver: Solver, *, spend: Guarantee, key: str | None = None, where: str = "") -> LectureResult:
-    """A regression of the model's response on its columns by one of the lectures' solvers, with private inference; as `fit.fit_regression`."""
+def fit_classical(session: Session, model: Model, family: str | Family, solver: Solver, *, spend: Guarantee, key: str | None = None, where: str = "") -> ClassicalResult:
+    """A regression of the model's response on its columns by one of the classical solvers, with private inference; as `fit.fit_regression`."""
     procedure = Procedure(session, model, estimator_of(family), spend, key, where)
-    mu_squared, delta = lecture_budget(procedure, family, solver)
-    return LectureResult(*procedure.asked(lambda steps: ask_lecture(steps, family, solver, spend, delta), mu_squared, delta))
+    mu_squared, delta = classical_budget(procedure, family, solver)
+    return ClassicalResult(*procedure.asked(lambda steps: ask_classical(steps, family, solver, spend, delta), mu_squared, delta))
 
 
-def lecture_budget(procedure: Procedure, family: str | Family, solver: Solver) -> tuple[Fraction, Fraction]:
+def classical_budget(procedure: Procedure, family: str | Family, solver: Solver) -> tuple[Fraction, Fraction]:
     """(μ², δ₀) that the steps may share; refused, from public facts, where there is no theorem or too little for so many steps."""
     session, spend = procedure.session, procedure.spend
     budget_of(spend, session.public.neighbors.rows)
@@ -76,7 +76,7 @@ def _mu_squared(spend: Guarantee, delta: Fraction, solver: Solver, unit_rows: in
     return left
 
 
-def ask_lecture(steps: Steps, asked: str | Family, solver: Solver, spend: Guarantee, delta: Fraction) -> LectureFacts:
+def ask_classical(steps: Steps, asked: str | Family, solver: Solver, spend: Guarantee, delta: Fraction) -> ClassicalFacts:
     """All releases of a fit; gives its public facts."""
     public, model = steps.session.public, steps.model
     rows, columns = rows_of(steps), len(model.columns)
@@ -86,7 +86,7 @@ def ask_lecture(steps: Steps, asked: str | Family, solver: Solver, spend: Guaran
     counts = model.response is not None and model.response.factor is not None and not family.residual
     start = constant(model) * flat_start(family, mean_response(steps, family, rows)).center if counts else shifted_start(family, model, np.zeros(columns), START_SCALE)  # type: ignore[arg-type]
     spent = (COUNT_SHARE if steps.optional or public.rows is None else Fraction(0)) + (MEAN_SHARE if counts else Fraction(0))
-    descent = LectureSteps(steps, family, plain_metric(columns, radius), radius, rows)
+    descent = ClassicalSteps(steps, family, plain_metric(columns, radius), radius, rows)
     here, share = Descent(start, START_SCALE if family.residual else 1.0), 1 - spent - CURVATURE_SHARE - SCORES_SHARE
     step, batch, averaged = 1.0, 0, 0
     if isinstance(solver, Newton):
@@ -101,12 +101,12 @@ def ask_lecture(steps: Steps, asked: str | Family, solver: Solver, spend: Guaran
     response = model.response
     center, half = (response.middle, response.half) if family.residual and response is not None else (0.0, 1.0)
     name = "newton" if isinstance(solver, Newton) else "gradient" if isinstance(solver, GradientDescent) else "sgd"
-    return LectureFacts(steps.estimator, spend, name, step, solver.steps, columns, radius, index, center, half, float(delta), batch, averaged)
+    return ClassicalFacts(steps.estimator, spend, name, step, solver.steps, columns, radius, index, center, half, float(delta), batch, averaged)
 
 
 @dataclass(frozen=True)
-class LectureSteps:
-    """The steps of the lectures' solvers, on columns as their public ranges scale them."""
+class ClassicalSteps:
+    """The steps of the classical solvers, on columns as their public ranges scale them."""
 
     steps: Steps
     family: Family
