@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.core import Ledger
 
 
 def without_chance(text: str, ledger: Ledger) -> str:

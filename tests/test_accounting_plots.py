@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.accounting import Price
 from discreet.accounting.renyi.rdp import ZCDP
 from discreet.accounting.tradeoff.curve import tradeoff_of
 from discreet.errors import InvalidParameter
 from discreet.plots.accounting import plot_budget, plot_epsilon_delta, plot_ten_fold, plot_tradeoff, tradeoff_points
-from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.losses.pricing import Price
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.accounting import within_spend
 from discreet.errors import DiscreetError, InvalidParameter, NoTheorem
 from discreet.estimators.classical_quantiles import METHODS, compared, default_model, quantile_parts
 from discreet.inference.quantiles.classical_quantiles import NormalValues, bottom_probability, expected_error, point, rank_error_bound
 from discreet.testing import seeded_session
+from discreet.trusted.losses.pricing import within_spend
 from discreet.trusted.release import Question, release_from_json
 
 F = Fraction

@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.accounting import spend_mu_squared
+from discreet.accounting.guarantees import spend_mu_squared
 from discreet.estimators.matrices import _dividing, correlation_question
 from discreet.inference.means.pair_decode import decode_pairs
 from discreet.inference.means.pairs import correlation_estimate, correlation_interval, covariance_estimate, covariance_interval

@@ -15,7 +15,7 @@ from discreet.schema import Schema
 from discreet.specs.estimating.components import RESPONSE_BITS, UNIT, LevelComponent, NumberComponent
 from discreet.specs.estimating.model import model_from_dict
 from discreet.testing import seeded_session
-from discreet.trusted.engines import memory_engine_from_arrays
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 
 SCHEMA = Schema({
     "y": dp.Real(0, 100), "x": dp.Real(1, 9), "z": dp.Integer(-3, 5), "d": dp.Category(["a", "b", "c"], missing="a"), "e": dp.Category(["p", "q"], missing="p"), "f": dp.Boolean(),

@@ -17,7 +17,7 @@ from discreet.inference.quantiles.cumulative import cumulative_of, share_bounds
 from discreet.inference.quantiles.tree_quantiles import checked_quantiles, quantiles_from_tree
 from discreet.inference.results.laws import half_width
 from discreet.testing import seeded_session
-from discreet.trusted.engines import MemoryEngine
+from discreet.trusted.engines.memory import MemoryEngine
 from discreet.trusted.release import Description
 from tests.survey import RELATIONS, SPENDS, data_set, open_session, survey
 

@@ -11,16 +11,17 @@ import polars as pl
 import pytest
 
 import discreet as dp
-from discreet.accounting import thresholded_counts
+from discreet.accounting.calibration.open_keys import thresholded_counts
 from discreet.estimators import questions
 from discreet.inference.counts.open_keys import OpenTableResult, printable
 from discreet.schema import column_from_dict
 from discreet.sensitivity import Rows
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
-from discreet.specs.queries import OpenCounts, Subset
+from discreet.specs.queries.keys import Subset
+from discreet.specs.queries.open_keys import OpenCounts
 from discreet.specs.registry import query_from_dict
 from discreet.testing import seeded_session
-from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.core import Ledger
 
 SCHEMA = {"city": dp.Open(), "shop": dp.Open(), "age": dp.Integer(18, 90), "member": dp.Boolean(), "cost": dp.Real(0, 100)}
 RELATIONS = [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2)]

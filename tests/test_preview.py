@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dp
 from discreet.testing import seeded_session
-from discreet.trusted.engines import MemoryEngine
+from discreet.trusted.engines.memory import MemoryEngine
 from tests.survey import RELATIONS, SPENDS, data_set, open_session
 
 QUESTIONS = [

@@ -13,7 +13,6 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.accounting import within_spend
 from discreet.estimators.scale import iqr_question, mad_question
 from discreet.inference.quantiles.scale import IQRResult, MADResult
 from discreet.search.policies import Bisection
@@ -25,7 +24,8 @@ from discreet.specs.registry import mechanism_from_dict
 from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.losses.losses import loss_of
-from discreet.trusted.noise import apply
+from discreet.trusted.losses.pricing import within_spend
+from discreet.trusted.noise.apply import apply
 from discreet.trusted.noise.folded import folded
 from discreet.trusted.release import Release
 

@@ -15,14 +15,14 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.accounting import within_spend
 from discreet.estimators import selection_questions as build
 from discreet.inference.counts import selection as bounds
 from discreet.sensitivity import L1, LInf
 from discreet.specs.mechanisms.selection import AboveThreshold, ExponentialChoice, NoisyMax, PermuteAndFlip, TopChoices
 from discreet.testing import SeededSource, seeded_session
-from discreet.trusted.engines import execute
-from discreet.trusted.noise import apply
+from discreet.trusted.engines.engine import execute
+from discreet.trusted.losses.pricing import within_spend
+from discreet.trusted.noise.apply import apply
 from tests.survey import RELATIONS, SCHEMA, SPENDS, data_set, open_session, survey
 
 SCORES = LInf(Fraction(1), True)

@@ -12,7 +12,7 @@ import pytest
 
 import discreet as dp
 from discreet.testing import seeded_session
-from discreet.trusted.engines import MemoryEngine
+from discreet.trusted.engines.memory import MemoryEngine
 from tests.survey import ASKS, RELATIONS, SCHEMA, data_set, open_session, survey
 
 SPEND = dp.GDP(0.5)

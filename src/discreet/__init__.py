@@ -17,32 +17,38 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _HOMES = {
-    "discreet.neighbors": ("AddRemove", "Replace"),
-    "discreet.schema": ("Boolean", "Category", "Integer", "Open", "Real", "Schema"),
-    "discreet.errors": ("BudgetExceeded", "DataShapeRefused", "DiscreetError", "InsecureNoise", "InvalidParameter", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "SourceChanged", "UndeclaredColumn", "WrongColumnKind"),
-    "discreet.accounting": ("ApproxDP", "GDP", "PureDP", "RDP", "ZCDP", "compose"),
     "discreet.accounting.explain": ("explain",),
-    "discreet.accounting.plan": ("plan", "rows_needed"),
-    "discreet.accounting.pld": ("PLD",),
+    "discreet.accounting.guarantees": ("ApproxDP", "GDP", "PureDP", "compose",),
+    "discreet.accounting.plan": ("plan", "rows_needed",),
+    "discreet.accounting.pld.curve": ("PLD",),
+    "discreet.accounting.renyi.rdp": ("RDP", "ZCDP",),
     "discreet.accounting.tradeoff.curve": ("TradeOff",),
-    "discreet.trusted.datasets": ("from_arrays", "from_frame", "read_csv", "read_parquet"),
-    "discreet.trusted.session": ("Dataset", "ReleaseFailed", "Session"),
-    "discreet.trusted.ledger": ("Ledger",),
-    "discreet.trusted.release": ("Release",),
-    "discreet.asking.preview": ("Assumptions", "preview"),
-    "discreet.estimators": ("Watch", "above_threshold", "mode", "select", "top", "watch", "correlation", "count", "covariance", "density", "ecdf", "histogram", "iqr", "mad", "mean", "proportion", "sum", "table", "variance", "location", "truncated_mean", "unbounded_mean"),
-    "discreet.estimators.proportions": ("power", "proportion_test", "sample_size"),
-    "discreet.estimators.comparisons": ("compare", "goodness_of_fit", "independence_test", "rank_test"),
-    "discreet.estimators.mean_comparisons": ("compare_means", "mean_test", "paired_test"),
-    "discreet.estimators.part_tests": ("subsample_test",),
-    "discreet.estimators.quantiles": ("median", "quantile", "quantiles"),
-    "discreet.models.m_estimate": ("m_estimate",),
-    "discreet.models.residuals": ("residuals",),
-    "discreet.models.solvers": ("GradientDescent", "Newton", "SGD"),
-    "discreet.models.regression": ("logistic", "ols", "poisson", "robust"),
-    "discreet.inference.results.results": ("Result",),
+    "discreet.asking.preview": ("Assumptions", "preview",),
     "discreet.asking.reading": ("from_json",),
+    "discreet.errors": ("BudgetExceeded", "DataShapeRefused", "DiscreetError", "InsecureNoise", "InvalidParameter", "LedgerRefused", "MissingExtra", "NeighborsMissing", "NoTheorem", "SourceChanged", "UndeclaredColumn", "WrongColumnKind",),
+    "discreet.estimators.basic": ("count", "histogram", "mean", "proportion", "sum", "table", "variance",),
+    "discreet.estimators.comparisons": ("compare", "goodness_of_fit", "independence_test", "rank_test",),
+    "discreet.estimators.distributions": ("density", "ecdf",),
+    "discreet.estimators.matrices": ("correlation", "covariance",),
+    "discreet.estimators.mean_comparisons": ("compare_means", "mean_test", "paired_test",),
+    "discreet.estimators.part_tests": ("subsample_test",),
+    "discreet.estimators.proportions": ("power", "proportion_test", "sample_size",),
+    "discreet.estimators.quantiles": ("median", "quantile", "quantiles",),
+    "discreet.estimators.scale": ("iqr", "mad",),
+    "discreet.estimators.selection": ("Watch", "above_threshold", "mode", "select", "top", "watch",),
+    "discreet.estimators.unbounded": ("location", "truncated_mean", "unbounded_mean",),
     "discreet.inference.counts.selection": ("SelectionResult",),
+    "discreet.inference.results.results": ("Result",),
+    "discreet.models.m_estimate": ("m_estimate",),
+    "discreet.models.regression": ("logistic", "ols", "poisson", "robust",),
+    "discreet.models.residuals": ("residuals",),
+    "discreet.models.solvers": ("GradientDescent", "Newton", "SGD",),
+    "discreet.neighbors": ("AddRemove", "Replace",),
+    "discreet.schema": ("Boolean", "Category", "Integer", "Open", "Real", "Schema",),
+    "discreet.trusted.datasets": ("from_arrays", "from_frame", "read_csv", "read_parquet",),
+    "discreet.trusted.ledger.core": ("Ledger",),
+    "discreet.trusted.release": ("Release",),
+    "discreet.trusted.session": ("Dataset", "ReleaseFailed", "Session",),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
@@ -50,10 +56,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from discreet.accounting import GDP, RDP, ZCDP, ApproxDP, PureDP, compose
     from discreet.accounting.explain import explain
+    from discreet.accounting.guarantees import GDP, ApproxDP, PureDP, compose
     from discreet.accounting.plan import plan, rows_needed
-    from discreet.accounting.pld import PLD
+    from discreet.accounting.pld.curve import PLD
+    from discreet.accounting.renyi.rdp import RDP, ZCDP
     from discreet.accounting.tradeoff.curve import TradeOff
     from discreet.asking.preview import Assumptions, preview
     from discreet.asking.reading import from_json
@@ -71,35 +78,17 @@ if TYPE_CHECKING:
         UndeclaredColumn,
         WrongColumnKind,
     )
-    from discreet.estimators import (
-        Watch,
-        above_threshold,
-        correlation,
-        count,
-        covariance,
-        density,
-        ecdf,
-        histogram,
-        iqr,
-        location,
-        mad,
-        mean,
-        mode,
-        proportion,
-        select,
-        sum,
-        table,
-        top,
-        truncated_mean,
-        unbounded_mean,
-        variance,
-        watch,
-    )
+    from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
     from discreet.estimators.comparisons import compare, goodness_of_fit, independence_test, rank_test
+    from discreet.estimators.distributions import density, ecdf
+    from discreet.estimators.matrices import correlation, covariance
     from discreet.estimators.mean_comparisons import compare_means, mean_test, paired_test
     from discreet.estimators.part_tests import subsample_test
     from discreet.estimators.proportions import power, proportion_test, sample_size
     from discreet.estimators.quantiles import median, quantile, quantiles
+    from discreet.estimators.scale import iqr, mad
+    from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
+    from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
     from discreet.inference.counts.selection import SelectionResult
     from discreet.inference.results.results import Result
     from discreet.models.m_estimate import m_estimate
@@ -109,7 +98,7 @@ if TYPE_CHECKING:
     from discreet.neighbors import AddRemove, Replace
     from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
     from discreet.trusted.datasets import from_arrays, from_frame, read_csv, read_parquet
-    from discreet.trusted.ledger import Ledger
+    from discreet.trusted.ledger.core import Ledger
     from discreet.trusted.release import Release
     from discreet.trusted.session import Dataset, ReleaseFailed, Session
 

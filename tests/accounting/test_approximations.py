@@ -5,12 +5,12 @@ import math
 import pytest
 
 import discreet as dp
-from discreet.accounting import compose, open_box, price_of_spend, spend_mu_squared
 from discreet.accounting.approximations import Approximation, classical_gaussian_sigma_approximation, clt_mu_approximation, clt_mu_subsampled_approximation
 from discreet.accounting.composition import basic, optimal
+from discreet.accounting.guarantees import compose, spend_mu_squared
 from discreet.accounting.renyi.rdp import compose_renyi, zcdp_of
 from discreet.accounting.subsampling import FixedSizeSampling, PoissonSampling, amplify
-from discreet.trusted.losses.pricing import Price
+from discreet.trusted.losses.pricing import Price, open_box, price_of_spend
 
 RATE = 0.004266666666666667
 

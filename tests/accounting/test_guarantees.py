@@ -9,22 +9,12 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import discreet as dp
-from discreet.accounting import (
-    Price,
-    gaussian_noise,
-    guarantee_from_dict,
-    guarantee_of,
-    laplace_noise,
-    open_box,
-    price_of,
-    price_of_spend,
-    spend_mu_squared,
-    within_spend,
-)
-from discreet.accounting.calibration.additive import geometric_noise
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise, laplace_noise
+from discreet.accounting.guarantees import guarantee_from_dict, spend_mu_squared
 from discreet.accounting.renyi.conversions import pure_rho
 from discreet.exact import float_up
 from discreet.sensitivity import L1, L2
+from discreet.trusted.losses.pricing import Price, guarantee_of, open_box, price_of, price_of_spend, within_spend
 
 EPSILONS = st.floats(1e-4, 20)
 MUS = st.floats(1e-3, 10)

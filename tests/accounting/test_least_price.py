@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 import discreet as dp
 from discreet.accounting.gaussian import mu_for_pure
 from discreet.accounting.least_price import _certain, least_mu, price_of_pld
-from discreet.accounting.pld import approx_pld, fixed_size_subsampled, gaussian_pld, laplace_pld, poisson_subsampled, randomized_response_pld
+from discreet.accounting.pld.build import approx_pld, fixed_size_subsampled, gaussian_pld, laplace_pld, poisson_subsampled, randomized_response_pld
 
 
 def right_side(mu, delta0, epsilon):

@@ -13,11 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.pld import (
-    PLD,
+from discreet.accounting.pld.build import (
     approx_pld,
-    calibrate_sigma,
-    compose_all,
     exponential_pld,
     fixed_size_subsampled,
     gaussian_pld,
@@ -25,6 +22,8 @@ from discreet.accounting.pld import (
     poisson_subsampled,
     randomized_response_pld,
 )
+from discreet.accounting.pld.calibration import calibrate_sigma
+from discreet.accounting.pld.curve import PLD, compose_all
 from discreet.accounting.pld.lattice import place
 from discreet.accounting.pld.laws import UNIT, law_of
 from discreet.accounting.pld.pairs import Gaussian, Sampled

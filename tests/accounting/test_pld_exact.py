@@ -12,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon
-from discreet.accounting.pld import (
-    PLD,
+from discreet.accounting.pld.build import (
     approx_pld,
-    compose_all,
     discrete_pld,
     exponential_pld,
     gaussian_pld,
@@ -24,6 +22,7 @@ from discreet.accounting.pld import (
     poisson_subsampled,
     randomized_response_pld,
 )
+from discreet.accounting.pld.curve import PLD, compose_all
 
 # id, (σ, rate, steps, δ), ε of dp-accounting 0.6.0 (2e-3 relative is the stored tolerance)
 DPSGD = [

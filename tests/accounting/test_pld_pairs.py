@@ -11,8 +11,7 @@ import pytest
 from flint import arb, ctx
 from scipy.special import ndtr
 
-from discreet.accounting.pld import (
-    PLD,
+from discreet.accounting.pld.build import (
     approx_pld,
     discrete_pld,
     exponential_pld,
@@ -24,12 +23,12 @@ from discreet.accounting.pld import (
     poisson_subsampled,
     randomized_response_pld,
 )
-from discreet.accounting.pld.curve import _evaluate
+from discreet.accounting.pld.curve import PLD, _evaluate
 from discreet.accounting.pld.lattice import Grading, place
 from discreet.accounting.pld.laws import UNIT, law_of
 from discreet.accounting.pld.pairs import Direction, Gaussian, Laplace, Sampled
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise
+from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise, LaplaceNoise
 
 
 def test_normal_tails_are_as_accurate_as_assumed() -> None:

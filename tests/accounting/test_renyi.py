@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dp
-from discreet.accounting import gaussian_noise, geometric_noise, laplace_noise
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise, laplace_noise
 from discreet.accounting.renyi import conversions as conversions
 from discreet.accounting.renyi.curves import USUAL_ORDERS, gaussian_renyi, laplace_renyi, pure_renyi, randomized_response_renyi
 from discreet.accounting.renyi.rdp import RDP, ZCDP, compose_renyi, rdp_of, rdp_of_mechanism, renyi_bound, rho_of, zcdp_of

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import discreet as dp
-from discreet.accounting import gaussian_noise, geometric_noise, laplace_noise
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise, laplace_noise
 from discreet.accounting.renyi.curves import USUAL_ORDERS, pure_renyi
 from discreet.accounting.renyi.rdp import RDP, ZCDP, rdp_of
 from discreet.accounting.renyi.sampled import drawn_general_renyi, sampled_gaussian_renyi, sampled_general_renyi, sampled_pure_renyi, sampled_symmetric_renyi

@@ -11,11 +11,12 @@ import mpmath
 import pytest
 
 import discreet as dp
-from discreet.accounting import gaussian_noise, geometric_noise, guarantee_of, laplace_noise, open_box, price_of, spend_mu_squared, within_spend
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise, laplace_noise
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, mu_for_approx, mu_for_pure
+from discreet.accounting.guarantees import spend_mu_squared
 from discreet.sensitivity import L1, L2
-from discreet.trusted.ledger import charge
-from discreet.trusted.losses.pricing import Price
+from discreet.trusted.ledger.units import charge
+from discreet.trusted.losses.pricing import Price, guarantee_of, open_box, price_of, within_spend
 
 EPSILONS = ["1e-9", "1e-6", "0.001", "0.1", "1", "10", "1000", "1e6"]
 DELTAS = ["1e-17", "1e-9", "0.01", "0.5", "0.999"]

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.accounting import gaussian_noise, symmetric_noise
+from discreet.accounting.calibration.additive import gaussian_noise
 from discreet.sensitivity import L2, Frobenius
 from discreet.specs.estimating.batches import ETA_BITS, SampledGradients, plain_metric
 from discreet.specs.estimating.components import ModelColumn, Response
@@ -28,6 +28,7 @@ from discreet.trusted.engines import kernels
 from discreet.trusted.extensions.estimating import loops as model_loops
 from discreet.trusted.extensions.estimating.kernels import ModelData, row_weights
 from discreet.trusted.extensions.sgd.batches import RowGradients
+from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.noise import kernels as noise_kernels
 from discreet.trusted.noise.tables import ROWS, tables
 from discreet.trusted.release import Description, Question
@@ -390,25 +391,25 @@ def test_the_tests_of_compiled_loops_pass_with_bounds_checks(tmp_path):
 
 PLANTED = {
     "a loop that goes one row too far": (
-        "model_loops.py",
+        "trusted/extensions/estimating/loops.py",
         "arguments_that_fit and norm",
         "for row in range(norms.size)",
         "for row in range(norms.size + 1)",
     ),
     "a place one beyond its array": (
-        "model_loops.py",
+        "trusted/extensions/estimating/loops.py",
         "arguments_that_fit and place",
         "places[row] = ",
         "places[row + 1] = ",
     ),
     "a code that is not cut": (
-        "model_loops.py",
+        "trusted/extensions/estimating/loops.py",
         "arguments_that_fit and encode",
         "code = min(max(np.floor((value - center) * per_unit + 0.5), first), last)",
         "code = np.floor((value - center) * per_unit * 99 + 0.5)",
     ),
     "a cell that is not looked at": (
-        "kernels.py",
+        "trusted/engines/kernels.py",
         "cells_outside",
         "if 0 <= cells[row] < running.size:\n            running[cells[row]] += part[row]",
         "if cells[row] >= 0:\n            running[cells[row]] += part[row]",

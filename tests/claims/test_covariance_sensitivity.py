@@ -11,9 +11,10 @@ from discreet.estimators.matrices import covariance_question
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Encoding
 from discreet.specs.mechanisms.symmetric import off_diagonal
-from discreet.specs.queries import Factor, PairMoments, pairs
-from discreet.specs.queries.pairs import COUNT_WEIGHTS, reach_of_a_replacement, reach_of_a_row
-from discreet.trusted.engines import execute
+from discreet.specs.queries import pairs
+from discreet.specs.queries.pairs import COUNT_WEIGHTS, PairMoments, reach_of_a_replacement, reach_of_a_row
+from discreet.specs.queries.plans import Factor
+from discreet.trusted.engines.engine import execute
 
 
 def query_of(columns, height, count, optional=False):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.accounting import GDP, PureDP
+from discreet.accounting.guarantees import GDP, PureDP
 from discreet.errors import InvalidParameter
 from discreet.estimators.mean_comparisons import paired_question
 from discreet.neighbors import AddRemove, Replace
@@ -18,7 +18,8 @@ from discreet.schema import Boolean, Integer, Real, Schema
 from discreet.sensitivity import L1
 from discreet.specs.queries.differences import DifferenceMoments
 from discreet.specs.registry import query_from_dict
-from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.session import PublicFacts
 
 SCHEMA = Schema({"x": Real(-1, 3), "y": Real(0, 5), "n": Integer(0, 4), "m": Integer(-2, 2), "b": Boolean()})

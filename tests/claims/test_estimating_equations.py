@@ -16,9 +16,11 @@ from discreet.specs.estimating.components import UNIT, UNIT_BITS, LevelComponent
 from discreet.specs.estimating.families import GRID, Huber, Logistic, Poisson, SmoothHuber, psi_bound
 from discreet.specs.estimating.model import WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram, metric_of
 from discreet.specs.estimating.tabulated import KNOTS, VALUE_BITS, TabulatedResidual
-from discreet.specs.queries import Factor, Subset
+from discreet.specs.queries.keys import Subset
+from discreet.specs.queries.plans import Factor
 from discreet.specs.registry import query_from_dict
-from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating.kernels import ModelData, compiled_gradient, estimating_sums, numpy_gradient, row_weights
 from discreet.trusted.extensions.estimating.loops import gradient_loop
 

@@ -18,12 +18,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting import GDP, ApproxDP, PureDP
+from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.estimators import questions
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Real, Schema
 from discreet.sensitivity import L1
-from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.session import PublicFacts
 
 SCHEMA = Schema({

@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidParameter
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Category, Integer, Real, Schema
-from discreet.specs.queries import Bins, GramPlan, Levels, Sum, SumsPlan
-from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import kernels, memory_engine_from_arrays
+from discreet.specs.queries.keys import Bins, Levels
+from discreet.specs.queries.plans import GramPlan, SumsPlan
+from discreet.specs.queries.sums import Sum, number_factor
+from discreet.trusted.engines import kernels
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 
 LOW, HIGH = float(2**52 - 1), float(2**52)
 

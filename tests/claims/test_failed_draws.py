@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.accounting import gaussian_noise
+from discreet.accounting.calibration.additive import gaussian_noise
 from discreet.errors import InvalidParameter
 from discreet.estimators import questions
 from discreet.schema import Encoding
 from discreet.search.quantile_ends import QuantileEnds
 from discreet.sensitivity import L2
 from discreet.specs.estimating.components import LevelComponent
-from discreet.specs.queries import Factor, Sum
+from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.scores import CandidateScores, Scored
+from discreet.specs.queries.sums import Sum
 from discreet.trusted.release import Question
 from discreet.trusted.session import ReleaseFailed
 

@@ -18,7 +18,8 @@ import discreet as dp
 from discreet.estimators import questions
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Integer, Real, Schema
-from discreet.trusted.engines import FileEngine, execute
+from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.session import PublicFacts
 
 SCHEMA = Schema({"x": Real(0, 100), "y": Integer(0, 100)})

@@ -10,9 +10,11 @@ import pytest
 import discreet as dp
 from discreet.schema import Schema
 from discreet.sensitivity import Rows, histogram_sensitivity
-from discreet.specs.queries import GridCounts, Subset, number_factor
+from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.keys import Subset
+from discreet.specs.queries.sums import number_factor
 from discreet.specs.statistics import Histogram, histogram_of_cells
-from discreet.trusted.engines import memory_engine_from_arrays
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 
 SCHEMA = Schema({"x": dp.Integer(0, 2), "g": dp.Category(["in", "out"])})
 ROWS = [(value, group, person) for value in (0, 2) for group in ("in", "out") for person in ("a", "b")]

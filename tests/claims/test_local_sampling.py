@@ -144,7 +144,7 @@ def test_two_coin_reports_follow_their_law() -> None:
 
 @pytest.mark.parametrize("spec", [client.LaplaceResponse(client.Integer(0, 10), 1), client.GaussianResponse(client.Integer(0, 10), mu=1)], ids=lambda spec: spec.kind)
 def test_noisy_reports_are_the_code_plus_exact_noise(spec: LocalSpec) -> None:
-    from discreet.trusted.noise import draw
+    from discreet.trusted.noise.sampling import draw
 
     noise = spec.noise  # type: ignore[attr-defined]
     codes = np.resize(np.arange(-10, 11), 3000)

@@ -8,22 +8,13 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import discreet as dp
-from discreet.accounting import (
-    Price,
-    bounded_range_within,
-    gaussian_noise,
-    geometric_noise,
-    guarantee_of,
-    laplace_noise,
-    pure_within,
-    spend_box,
-)
+from discreet.accounting.calibration.additive import bounded_range_within, gaussian_noise, geometric_noise, laplace_noise, pure_within
 from discreet.accounting.gaussian import mu_for_pure
 from discreet.errors import NoTheorem
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise
+from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise, LaplaceNoise
 from discreet.trusted.losses.losses import Loss
-from discreet.trusted.losses.pricing import _price, loss_fits, mu_for_bounded_range
+from discreet.trusted.losses.pricing import Price, _price, guarantee_of, loss_fits, mu_for_bounded_range, spend_box
 
 
 def log_cells_laplace(steps, shift, places):

@@ -153,7 +153,7 @@ def columns_of(kind):
 @pytest.mark.parametrize("kind", ["strided", "read-only", "masked"])
 @pytest.mark.parametrize("where", [None, {"d": ["a", "b"]}], ids=["all", "filtered"])
 def test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass(neighbors, kind, where, monkeypatch):
-    from discreet.specs.queries import Subset
+    from discreet.specs.queries.keys import Subset
 
     schema = {"x": dp.Real(-4, 4), "w": dp.Real(-3, 5), "k": dp.Integer(0, 30), "d": dp.Category(["a", "b", "c"]), "y": dp.Boolean()}
     keys = () if where is None else (Subset("d", (0, 1)),)

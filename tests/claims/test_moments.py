@@ -10,7 +10,8 @@ from flint import arb, ctx, fmpq
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Encoding, Real
 from discreet.sensitivity import L1, L2
-from discreet.specs.queries import DESIGNS, Factor, Moments
+from discreet.specs.queries.moments import DESIGNS, Moments
+from discreet.specs.queries.plans import Factor
 
 HEIGHT = 24
 

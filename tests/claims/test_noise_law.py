@@ -11,7 +11,7 @@ from scipy import stats
 
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise, geometric_variance
-from discreet.trusted.noise import draw
+from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import SecureSource
 
 ALPHA = 1e-9  # a true law is rejected once in 10⁹ runs of a test

@@ -20,19 +20,22 @@ import pytest
 from tests.chance import without_chance
 
 import discreet as dp
-from discreet.accounting import gaussian_noise, geometric_noise, laplace_noise
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise, laplace_noise
 from discreet.errors import DiscreetError, InsecureNoise, InvalidParameter, LedgerRefused, NeighborsMissing
 from discreet.estimators import questions
 from discreet.neighbors import require_neighbors
 from discreet.schema import Encoding, Schema
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import GaussianNoise
-from discreet.specs.queries import Between, Bins, Factor, GramMatrix, GridCounts, Levels, Moments, Split, Subset, Sum, may_leave_out
-from discreet.specs.queries.moments import DESIGNS
+from discreet.specs.mechanisms.additive import GaussianNoise
+from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.keys import Between, Bins, Levels, Split, Subset, may_leave_out
+from discreet.specs.queries.moments import DESIGNS, Moments
+from discreet.specs.queries.plans import Factor
+from discreet.specs.queries.sums import GramMatrix, Sum
 from discreet.testing import SeededSource, seeded_session
-from discreet.trusted.engines import memory_engine_from_arrays
-from discreet.trusted.ledger import Ledger
-from discreet.trusted.noise import secure_source
+from discreet.trusted.engines.memory import memory_engine_from_arrays
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.noise.source import secure_source
 from discreet.trusted.release import Question
 from discreet.trusted.session import Dataset, ReleaseFailed, Session
 

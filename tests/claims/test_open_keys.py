@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.accounting import thresholded_counts
+from discreet.accounting.calibration.open_keys import thresholded_counts
 from discreet.accounting.gaussian import gdp_delta
 from discreet.enclosure import enclose
 from discreet.errors import InvalidParameter
@@ -25,13 +25,13 @@ from discreet.schema import Open, Schema
 from discreet.sensitivity import L1, Rows
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts, key_count_sensitivity
-from discreet.specs.queries import OpenCounts
+from discreet.specs.queries.open_keys import OpenCounts
 from discreet.specs.statistics import KeyCounts
 from discreet.testing import SeededSource
-from discreet.trusted.engines import memory_engine_from_arrays
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.open_keys.loss import failure_bounds, failure_delta, show_bounds, tail
 from discreet.trusted.losses.losses import loss_of
-from discreet.trusted.noise import apply
+from discreet.trusted.noise.apply import apply
 
 ALPHA = 1e-9
 ROWS = [Rows(1, "added or removed"), Rows(1, "changed"), Rows(2, "added or removed"), Rows(2, "changed")]

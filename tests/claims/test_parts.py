@@ -14,7 +14,7 @@ from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Schema
 from discreet.specs.queries.parts import PartRejections, PartsPlan
 from discreet.specs.registry import query_from_dict
-from discreet.trusted.engines import memory_engine_from_arrays
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions import parts
 
 SCHEMA = Schema({"x": Integer(0, 9), "g": Category(["a", "b"]), "f": Boolean()})

@@ -20,18 +20,18 @@ import pytest
 
 import discreet as dp
 from discreet import client, plain
-from discreet.accounting import Price
 from discreet.errors import DiscreetError, InsecureNoise, InvalidParameter, LedgerRefused
 from discreet.estimators import questions
 from discreet.estimators.selection_questions import watch_question
 from discreet.schema import Encoding, Schema
-from discreet.specs.mechanisms import GaussianNoise
+from discreet.specs.mechanisms.additive import GaussianNoise
 from discreet.specs.mechanisms.gradient_requests import GradientRequest
-from discreet.specs.queries import CandidateScores, Scored
+from discreet.specs.queries.scores import CandidateScores, Scored
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.engines.cells import PlainTexts
 from discreet.trusted.extensions.local.gradients import LocalGradients
-from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.losses.pricing import Price
 from discreet.trusted.noise.source import SecureSource, secure_source
 from discreet.trusted.noisy_threshold import NoisyThreshold
 from discreet.trusted.release import Description, Question
@@ -151,7 +151,7 @@ def test_what_is_smuggled_into_a_frozen_question_does_not_survive():
         with pytest.raises(InvalidParameter):
             session.release(question)
     question = dataclasses.replace(honest)
-    object.__setattr__(question, "asked", dataclasses.replace(honest.description))
+    object.__setattr__(question, "description", dataclasses.replace(honest.description))
     object.__setattr__(question.description, "where", Restless("everywhere"))
     object.__setattr__(question.description, "labels", [[Restless("a")]])
     release = session.release(question)
@@ -366,7 +366,7 @@ def test_a_watch_hands_out_a_copy_of_what_was_paid_for():
     before = noisy._question.mechanism
     shown = noisy.question
     assert shown == noisy._question
-    for name in ("mechanism", "query", "spend", "asked"):
+    for name in ("mechanism", "query", "spend", "description"):
         assert getattr(shown, name) is not getattr(noisy._question, name)
     object.__setattr__(shown.mechanism, "threshold", -(10**9))
     assert noisy.question.mechanism == before

@@ -30,8 +30,8 @@ from tests.claims.quantile_laws import (
     upper_tail,
 )
 
-from discreet.accounting import PureDP, price_of, within_spend
 from discreet.accounting.gaussian import gdp_delta
+from discreet.accounting.guarantees import PureDP
 from discreet.errors import DiscreetError, NoTheorem
 from discreet.sensitivity import CHANGES, Rows
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
@@ -40,6 +40,7 @@ from discreet.testing import SeededSource
 from discreet.trusted.extensions.data_dependent.loss import geometric_tail, least_threshold
 from discreet.trusted.extensions.data_dependent.order_statistics import ends, smooth_sensitivity, stability_distance
 from discreet.trusted.losses.losses import loss_of
+from discreet.trusted.losses.pricing import price_of, within_spend
 from discreet.trusted.noise.apply import apply
 from discreet.trusted.noise.source import take_bits
 
@@ -362,6 +363,6 @@ def test_specs_round_trip_and_refuse_what_has_no_theorem() -> None:
 
 def price_box(spec: object) -> object:
     """A box that can hold a mechanism: zCDP where it is known by that alone."""
-    from discreet.accounting import Price
+    from discreet.trusted.losses.pricing import Price
 
     return Price(rho=F(100), delta=F(1)) if getattr(spec, "charged", "") == "zcdp" else Price(mu_squared=F(100), delta=F(1))

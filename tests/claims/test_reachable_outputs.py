@@ -11,7 +11,8 @@ from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
 from discreet.testing import epsilon_seen_in_low_bits
 from discreet.testing.reachable import lowest_bit
-from discreet.trusted.noise import draw, secure_source
+from discreet.trusted.noise.sampling import draw
+from discreet.trusted.noise.source import secure_source
 
 COUNT = 1_000_000
 ONE = Fraction(1)

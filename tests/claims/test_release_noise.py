@@ -15,10 +15,10 @@ import pytest
 from scipy import optimize, stats
 
 import discreet as dp
-from discreet.accounting import gaussian_noise, geometric_noise
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.estimators.questions import count_question
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import GaussianNoise
+from discreet.specs.mechanisms.additive import GaussianNoise
 from discreet.testing import seeded_session
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session

@@ -16,8 +16,9 @@ from discreet.specs.estimating.components import UNIT
 from discreet.specs.estimating.families import GRID, Huber
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.registry import query_from_dict
-from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
 from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating.kernels import ModelData, residual_counts
 
 SCHEMA = Schema({"x": dp.Real(-4, 4), "y": dp.Real(-10, 10), "g": dp.Category(["a", "b"])})

@@ -13,14 +13,16 @@ from scipy import stats
 
 import discreet as dp
 import discreet.trusted.noise.selection as samplers
-from discreet.accounting import guarantee_of
 from discreet.sensitivity import LInf
 from discreet.specs.mechanisms.selection import AboveThreshold, ExponentialChoice, NoisyMax, PermuteAndFlip, TopChoices
-from discreet.specs.queries import Between, CandidateScores, Levels, Scored, Subset, number_factor
+from discreet.specs.queries.keys import Between, Levels, Subset
+from discreet.specs.queries.scores import CandidateScores, Scored
+from discreet.specs.queries.sums import number_factor
 from discreet.testing import SeededSource, seeded_session
-from discreet.trusted.engines import execute
+from discreet.trusted.engines.engine import execute
 from discreet.trusted.losses.losses import loss_of
-from discreet.trusted.noise import apply
+from discreet.trusted.losses.pricing import guarantee_of
+from discreet.trusted.noise.apply import apply
 from discreet.trusted.noise.source import take_bits
 
 TOP = 1 << 64

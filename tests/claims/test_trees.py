@@ -14,11 +14,12 @@ from tests.survey import RELATIONS, data_set, survey
 import discreet as dp
 from discreet.neighbors import AddRemove, Neighbors, Replace
 from discreet.schema import Encoding, Integer, Real
-from discreet.specs.queries import Factor, Subset, TreeCounts, tree_over
-from discreet.specs.queries.trees import LEAST_BRANCHING, mean_prefix_variance, tree_shape
+from discreet.specs.queries.keys import Subset
+from discreet.specs.queries.plans import Factor
+from discreet.specs.queries.trees import LEAST_BRANCHING, TreeCounts, mean_prefix_variance, tree_over, tree_shape
 from discreet.specs.registry import query_from_dict
 from discreet.specs.statistics import Histogram, histogram_of_cells
-from discreet.trusted.engines import execute
+from discreet.trusted.engines.engine import execute
 
 UNITS = [Replace(), AddRemove(), Replace(unit="id", max_rows=1), Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=3), Replace(unit="id", max_rows=3)]
 SHAPES = [(2, 1), (3, 1), (2, 2), (2, 3), (3, 2)]

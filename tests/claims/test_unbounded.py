@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting import GDP
+from discreet.accounting.guarantees import GDP
 from discreet.estimators.unbounded import CODES, MEAN_CODES, grid_on, zoomed
 from discreet.neighbors import AddRemove, Replace
 from discreet.search.policies import policy_from_dict
@@ -18,8 +18,8 @@ from discreet.search.range_policy import BulkSearch, EndsSearch
 from discreet.search.ranges import Purse, Start, replayed
 from discreet.search.tails import Seen
 from discreet.sensitivity import L2
-from discreet.specs.queries import Moments, mean_design
 from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.moments import Moments, mean_design
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.engines.kernels import encode
 

@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Category, Real, Schema
-from discreet.specs.queries import Levels, SumsPlan
-from discreet.trusted.engines import FileEngine, memory_engine_from_arrays
+from discreet.specs.queries.keys import Levels
+from discreet.specs.queries.plans import SumsPlan
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 
 ROWS = 24
 SCHEMA = Schema({"row": Category(list(range(ROWS))), "x": Real(0, 1)})

@@ -27,11 +27,18 @@ from engine_reference import reference_gram, reference_histogram, reference_keys
 import discreet as dp
 from discreet.schema import Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
-from discreet.specs.queries import GramMatrix, GramPlan, HistogramPlan, OpenPlan, ScoresPlan, SumsPlan, number_factor
+from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartRejections
+from discreet.specs.queries.plans import GramPlan, SumsPlan
+from discreet.specs.queries.scores import ScoresPlan
+from discreet.specs.queries.sums import GramMatrix, number_factor
 from discreet.specs.statistics import Histogram, KeyCounts
 from discreet.testing import seeded_session
-from discreet.trusted.engines import FileEngine, execute, files, memory_engine_from_arrays, memory_engine_from_frame, parquet_files, unit_parts
+from discreet.trusted.engines import files, parquet_files, unit_parts
+from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 from discreet.trusted.extensions import parts as engine_parts
 from discreet.trusted.session import Session
 

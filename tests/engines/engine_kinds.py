@@ -10,7 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.trusted.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 
 KINDS = ("arrays", "objects", "lists", "pandas", "polars", "pyarrow", "parquet", "csv")
 TYPED = {"float": pa.float64(), "integer": pa.int64(), "text": pa.string(), "boolean": pa.bool_(), "unsigned": pa.uint64(), "decimal": pa.decimal128(38, 4)}

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from discreet.schema import Boolean, Category, Open
-from discreet.specs.queries import Between, Bins, Levels, Split
+from discreet.specs.queries.keys import Between, Bins, Levels, Split
 
 PRIME, MULTIPLIER, INCREMENT = 2147483647, 1583458089, 784588716
 

@@ -17,11 +17,14 @@ import pytest
 
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Open, Real, Schema, text_number
-from discreet.specs.queries import Levels, OpenPlan, SumsPlan
+from discreet.specs.queries.keys import Levels
+from discreet.specs.queries.open_keys import OpenPlan
+from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
 from discreet.trusted.engines.arrow_cells import ArrowDecimals, ArrowTexts, cells_from_arrow, reading_of
 from discreet.trusted.engines.cells import numbers
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 
 ALPHABET = ["0", "1", "9", "5", "00", "123456789", "+", "-", ".", "e", "E", "e-", "e+", "e3", "e400", "nan", "inf", "NaN", "INF", "infinity", "x", "_", " ", "\t", ",", "٣", "f", "d", "(", "e-320", "1e", "\u00a0", "\n"]
 

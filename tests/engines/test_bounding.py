@@ -11,7 +11,8 @@ from engine_kinds import make_engine
 
 from discreet.neighbors import AddRemove
 from discreet.schema import Boolean, Real, Schema
-from discreet.specs.queries import Bins, SumsPlan
+from discreet.specs.queries.keys import Bins
+from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.engines.cells import seed_text, unit_key
 

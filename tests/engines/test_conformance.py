@@ -12,9 +12,12 @@ from engine_reference import reference_gram, reference_histogram, reference_keys
 
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
-from discreet.specs.queries import Between, Bins, GramPlan, HistogramPlan, Levels, OpenPlan, Split, Subset, SumsPlan
+from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.keys import Between, Bins, Levels, Split, Subset
+from discreet.specs.queries.open_keys import OpenPlan
+from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import Engine
+from discreet.trusted.engines.engine import Engine
 
 LARGEST = 1.7976931348623157e308
 FLOATS = [0.0, -0.0, 1.5, -3.25, 99.99999, 100.0, 100.00001, 1e300, -1e300, LARGEST, math.inf, -math.inf, math.nan, None, 5e-324, 50.0, 33.3, 1e-9, 0.1 + 0.2]

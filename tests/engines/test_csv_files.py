@@ -12,9 +12,13 @@ from csv_reference import reference_table
 
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Category, Integer, Open, Schema
-from discreet.specs.queries import Levels, OpenPlan, SumsPlan
+from discreet.specs.queries.keys import Levels
+from discreet.specs.queries.open_keys import OpenPlan
+from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import FileEngine, csv_files, memory_engine_from_arrays
+from discreet.trusted.engines import csv_files
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays
 
 PIECES = [b'"', b'""', b",", b"\n", b"\r\n", b"\r", b"a", b"1", b" ", "é".encode(), b"\xff", b"\xc3", b"\xa9", b"\x00", b"x", b"\xef\xbb\xbf", b"12", b"-3", b"'"]
 

@@ -12,10 +12,11 @@ import pytest
 from discreet.errors import DataShapeRefused, InvalidParameter, MissingExtra
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Category, Integer, Schema
-from discreet.specs.queries import Levels, SumsPlan
+from discreet.specs.queries.keys import Levels
+from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import FileEngine
 from discreet.trusted.engines import files as files_module
+from discreet.trusted.engines.files import FileEngine
 
 SCHEMA = Schema({"a": Integer(0, 10, missing=5), "b": Category(["x", "y", "é", "�"])})
 FACTOR = number_factor(SCHEMA, "a", "a sum")

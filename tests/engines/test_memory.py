@@ -14,9 +14,10 @@ import pytest
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Category, Integer, Real, Schema
-from discreet.specs.queries import Levels, SumsPlan
+from discreet.specs.queries.keys import Levels
+from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import memory_engine_from_arrays, memory_engine_from_frame
+from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 
 SCHEMA = Schema({"a": Integer(0, 10, missing=5), "b": Category(["x", "y"])})
 FACTOR = number_factor(SCHEMA, "a", "a sum")

@@ -19,9 +19,11 @@ from engine_reference import open_key
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import AddRemove
 from discreet.schema import Open, Real, Schema
-from discreet.specs.queries import Between, OpenPlan
-from discreet.trusted.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
+from discreet.specs.queries.keys import Between
+from discreet.specs.queries.open_keys import OpenPlan
 from discreet.trusted.engines.cells import open_text
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 
 SCHEMA = Schema({"word": Open()})
 PLAN = OpenPlan(("word",), ())

@@ -16,10 +16,13 @@ import pytest
 
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Category, Open, Real, Schema
-from discreet.specs.queries import Levels, OpenPlan, SumsPlan
+from discreet.specs.queries.keys import Levels
+from discreet.specs.queries.open_keys import OpenPlan
+from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
 from discreet.trusted.engines.cells import seed_text
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 
 SCHEMA = Schema({"c": Category(["N", "S"])})
 BY_LEVEL = SumsPlan((Levels("c", 2),), ((),))

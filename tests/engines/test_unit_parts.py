@@ -12,9 +12,14 @@ import pytest
 
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Category, Integer, Open, Real, Schema
-from discreet.specs.queries import HistogramPlan, Levels, OpenPlan, SumsPlan
+from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.keys import Levels
+from discreet.specs.queries.open_keys import OpenPlan
+from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import FileEngine, memory_engine_from_frame, unit_parts
+from discreet.trusted.engines import unit_parts
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_frame
 
 SCHEMA = Schema({"x": Real(-1, 1), "n": Integer(0, 9), "c": Category(["a", "b"]), "k": Open()})
 IDS = {

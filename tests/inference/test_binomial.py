@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import linprog
 
-from discreet.accounting import gaussian_noise, geometric_noise
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.accounting.gaussian import gdp_delta
 from discreet.inference.counts.binomial import NoisyCount, binomial_law, normal_p_value
 from discreet.inference.counts.most_powerful import (
@@ -26,9 +26,9 @@ from discreet.inference.counts.most_powerful import (
 )
 from discreet.inference.counts.tulap import ReleasedNoise, released_noise, released_value, truncation, tulap_cdf, tulap_quantile
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import TulapNoise
+from discreet.specs.mechanisms.additive import TulapNoise
 from discreet.testing import SeededSource
-from discreet.trusted.noise import draw
+from discreet.trusted.noise.sampling import draw
 
 ONE = Fraction(1)
 GAUSSIAN = gaussian_noise(L2(ONE), ONE)

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.accounting import thresholded_counts
+from discreet.accounting.calibration.open_keys import thresholded_counts
 from discreet.inference.counts.open_keys import count_interval, log_tail, share_limits, show_probability
 from discreet.inference.results.laws import Noise, half_width
 from discreet.sensitivity import Rows

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting import PureDP
-from discreet.trusted.ledger import Ledger
+from discreet.accounting.guarantees import PureDP
+from discreet.trusted.ledger.core import Ledger
 
 SCRIPT = Path(__file__).with_name("processes.py")
 

@@ -14,10 +14,11 @@ import time
 from collections.abc import Callable
 from fractions import Fraction
 
-from discreet.accounting import Price, PureDP
+from discreet.accounting.guarantees import PureDP
 from discreet.errors import BudgetExceeded, DiscreetError
-from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.ledger.sqlite import SQLiteView
+from discreet.trusted.losses.pricing import Price
 
 RACERS = 64
 TENTH = Price(epsilon=Fraction(1, 10))

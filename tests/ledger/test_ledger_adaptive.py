@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
 import discreet as dp
-from discreet.accounting import Price, gaussian_noise, geometric_noise, open_box, price_of
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.accounting.renyi.conversions import zcdp_delta
 from discreet.errors import BudgetExceeded
 from discreet.sensitivity import L1, L2
 from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import seeded_session
-from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.losses.losses import gaussian_mu_squared, pure_epsilon
+from discreet.trusted.losses.pricing import Price, open_box, price_of
 
 Array = NDArray[np.float64]
 BOXES: dict[str, tuple[Any, dict[str, float]]] = {

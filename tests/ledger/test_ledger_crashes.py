@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting import Price, PureDP
+from discreet.accounting.guarantees import PureDP
 from discreet.errors import LedgerRefused
-from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.losses.pricing import Price
 
 Run = Callable[..., Any]
 TENTH = Price(epsilon=Fraction(1, 10))

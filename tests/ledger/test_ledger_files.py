@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting import GDP, ApproxDP, Price, PureDP
+from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.errors import InsecureNoise, InvalidParameter, LedgerRefused
-from discreet.trusted.ledger import Ledger, verify_file
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.ledger.opening import verify_file
 from discreet.trusted.ledger.sqlite import FORMAT, SCHEMA
+from discreet.trusted.losses.pricing import Price
 
 TENTH = Price(epsilon=Fraction(1, 10))
 TABLES = {"entries": "number", "balance": "only_row", "reservations": "key"}

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 
-from discreet.accounting import ZCDP, ApproxDP, open_box
+from discreet.accounting.guarantees import ApproxDP
 from discreet.accounting.renyi.conversions import pure_rho
+from discreet.accounting.renyi.rdp import ZCDP
+from discreet.trusted.losses.pricing import open_box
 
 Array = NDArray[np.float64]
 Curve = Callable[[Array], Array]

@@ -14,9 +14,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from discreet.accounting import ZCDP, ApproxDP, Price
+from discreet.accounting.guarantees import ApproxDP
+from discreet.accounting.renyi.rdp import ZCDP
 from discreet.errors import BudgetExceeded, LedgerRefused
-from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.losses.pricing import Price
 
 KEYS = st.sampled_from([f"key {number}" for number in range(12)])
 NAMES = st.sampled_from(["reservation a", "reservation b", "reservation c"])

@@ -7,8 +7,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from discreet.accounting import Price, PureDP
-from discreet.trusted.ledger import Ledger
+from discreet.accounting.guarantees import PureDP
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.losses.pricing import Price
 
 Run = Callable[..., Any]
 

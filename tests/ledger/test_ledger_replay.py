@@ -10,14 +10,17 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.accounting import GDP, ZCDP, ApproxDP, Price, PureDP, gaussian_noise, geometric_noise, laplace_noise, price_of
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise, laplace_noise
 from discreet.accounting.gaussian import gdp_epsilon
+from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.renyi.conversions import pure_rho, zcdp_epsilon
-from discreet.accounting.replay import ACCOUNTANTS
+from discreet.accounting.renyi.rdp import ZCDP
+from discreet.accounting.replay import ACCOUNTANTS, Replay
 from discreet.errors import InvalidParameter, LedgerRefused
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import AdditiveNoise
-from discreet.trusted.ledger import Ledger, Replay
+from discreet.specs.mechanisms.additive import AdditiveNoise
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.losses.pricing import Price, price_of
 
 Open = Callable[..., Ledger]
 GAUSSIAN = gaussian_noise(L2(Fraction(1)), Fraction(1, 25))

@@ -14,11 +14,15 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting import GDP, ZCDP, ApproxDP, Price, PureDP, gaussian_noise, laplace_noise, price_of
+from discreet.accounting.calibration.additive import gaussian_noise, laplace_noise
+from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.renyi.conversions import pure_rho, zcdp_epsilon
+from discreet.accounting.renyi.rdp import ZCDP
 from discreet.errors import BudgetExceeded, InvalidParameter, LedgerRefused
 from discreet.sensitivity import L1, L2
-from discreet.trusted.ledger import Amounts, Ledger
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.ledger.units import Amounts
+from discreet.trusted.losses.pricing import Price, price_of
 
 Open = Callable[..., Ledger]
 TENTH = Price(epsilon=Fraction(1, 10))

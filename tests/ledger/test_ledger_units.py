@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.accounting import GDP, ZCDP, Price, PureDP, gaussian_noise, open_box, price_of
-from discreet.accounting.guarantees import EPSILON_CEILING, MU_CEILING, MU_FLOOR
+from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.accounting.guarantees import EPSILON_CEILING, GDP, MU_CEILING, MU_FLOOR, PureDP
+from discreet.accounting.renyi.rdp import ZCDP
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.sensitivity import L2
-from discreet.trusted.ledger import Amounts, capacity, charge
-from discreet.trusted.ledger.units import LARGEST_AMOUNT
+from discreet.trusted.ledger.units import LARGEST_AMOUNT, Amounts, capacity, charge
+from discreet.trusted.losses.pricing import Price, open_box, price_of
 
 amounts = st.fractions(min_value=0, max_value=10**6)
 prices = st.builds(Price, amounts, amounts, st.fractions(min_value=0, max_value=1), amounts).filter(lambda price: price != Price())

@@ -8,7 +8,7 @@ import discreet as dp
 from discreet.schema import Encoding, Schema
 from discreet.specs.estimating.components import RESPONSE_BITS, LevelComponent, ModelColumn, NumberComponent, Response
 from discreet.specs.estimating.model import Model
-from discreet.specs.queries import Factor
+from discreet.specs.queries.plans import Factor
 from discreet.testing import seeded_session
 
 SCHEMA = {"x": dp.Real(-4, 4), "z": dp.Real(0, 10), "d": dp.Category(["a", "b", "c"]), "y": dp.Real(-20, 20), "b": dp.Boolean(), "k": dp.Integer(0, 20)}

@@ -11,11 +11,11 @@ import pytest
 from regression_data import SCHEMA, model_of, sample, session_of
 
 import discreet as dp
-from discreet.accounting import spend_mu_squared
+from discreet.accounting.guarantees import spend_mu_squared
 from discreet.models.fit import fit_regression
 from discreet.models.scales import huber_second_moment
 from discreet.models.tuning import GROWTH, noise_index, tuning, tuning_for
-from discreet.specs.queries import Subset
+from discreet.specs.queries.keys import Subset
 from discreet.specs.registry import mechanism_from_dict
 from discreet.trusted.losses.losses import loss_of
 

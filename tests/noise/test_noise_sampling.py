@@ -12,7 +12,9 @@ from discreet.errors import InvalidParameter
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
 from discreet.testing import SeededSource
-from discreet.trusted.noise import draw, kernels, secure_source
+from discreet.trusted.noise import kernels
+from discreet.trusted.noise.sampling import draw
+from discreet.trusted.noise.source import secure_source
 from discreet.trusted.noise.tables import tables
 
 ONE = Fraction(1)

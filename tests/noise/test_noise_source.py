@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from discreet.errors import InsecureNoise
 from discreet.testing import SeededSource
-from discreet.trusted.noise import SecureSource, secure_source, source
-from discreet.trusted.noise.source import counter_mode, keystream
+from discreet.trusted.noise import source
+from discreet.trusted.noise.source import SecureSource, counter_mode, keystream, secure_source
 
 
 def words_in_child(secure: SecureSource, count: int) -> list[int]:

@@ -26,17 +26,20 @@ import numpy as np
 
 import discreet as dp
 from discreet import accounting, client
-from discreet.accounting import Price
 from discreet.estimators import questions
 from discreet.schema import Encoding, Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
 from discreet.specs.mechanisms import local as local_specs
 from discreet.specs.mechanisms.gradient_requests import GradientRequest
-from discreet.specs.queries import Between, Bins, Factor, GridCounts, Levels, Moments, Split, Subset, Sum
-from discreet.specs.queries.moments import DESIGNS
+from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.keys import Between, Bins, Levels, Split, Subset
+from discreet.specs.queries.moments import DESIGNS, Moments
+from discreet.specs.queries.plans import Factor
+from discreet.specs.queries.sums import Sum
 from discreet.testing import seeded_session
 from discreet.trusted.extensions.local.gradients import LocalGradients
-from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.losses.pricing import Price
 from discreet.trusted.release import Description
 
 # -- hostile objects ----------------------------------------

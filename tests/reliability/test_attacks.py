@@ -27,8 +27,9 @@ from discreet.inference.results.decode import decode_means, to_float
 from discreet.schema import Schema
 from discreet.sensitivity import L1
 from discreet.testing import epsilon_seen_in_low_bits, seeded_session
-from discreet.trusted.engines import memory_engine_from_arrays
-from discreet.trusted.noise import draw, secure_source
+from discreet.trusted.engines.memory import memory_engine_from_arrays
+from discreet.trusted.noise.sampling import draw
+from discreet.trusted.noise.source import secure_source
 from discreet.trusted.session import PublicFacts
 
 DRAWS = 1_000_000

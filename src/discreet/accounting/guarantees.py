@@ -206,7 +206,8 @@ def compose(*parts: Any) -> Any:
 
 def _compose_curves(parts: tuple[Any, ...]) -> Any:
     """Parts of which at least one is a PLD or a TradeOff."""
-    from discreet.accounting.pld import PLD, approx_pld, gaussian_pld
+    from discreet.accounting.pld.build import approx_pld, gaussian_pld
+    from discreet.accounting.pld.curve import PLD
     from discreet.accounting.tradeoff.curve import TradeOff
 
     trade_off = next((part for part in parts if isinstance(part, TradeOff)), None)

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.accounting.pld import PLD
-from discreet.accounting.pld.curve import _evaluate
+from discreet.accounting.pld.curve import PLD, _evaluate
 from discreet.accounting.pld.pairs import Gaussian
 from discreet.enclosure import enclose, normal_tail
 from discreet.errors import NoTheorem

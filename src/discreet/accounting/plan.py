@@ -15,7 +15,9 @@ from typing import Any
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.accounting.parameters import positive
-from discreet.accounting.pld import PLD, calibrate_sigma, fixed_size_subsampled, gaussian_pld, laplace_pld, poisson_subsampled
+from discreet.accounting.pld.build import fixed_size_subsampled, gaussian_pld, laplace_pld, poisson_subsampled
+from discreet.accounting.pld.calibration import calibrate_sigma
+from discreet.accounting.pld.curve import PLD
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, rational
 

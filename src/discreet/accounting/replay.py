@@ -15,7 +15,6 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import plain
-from discreet.accounting import Price
 from discreet.accounting.gaussian import gdp_epsilon
 from discreet.accounting.guarantees import PureDP
 from discreet.accounting.parameters import failure_probability
@@ -23,11 +22,12 @@ from discreet.accounting.renyi.conversions import bounded_range_rho, zcdp_epsilo
 from discreet.accounting.renyi.rdp import ZCDP, compose_renyi, rdp_of, rdp_of_mechanism
 from discreet.errors import InvalidParameter, LedgerRefused, NoTheorem, shown
 from discreet.exact import decimal_text, float_down, float_up, rational, sqrt_up
-from discreet.specs.mechanisms import AdditiveNoise, LaplaceNoise, Mechanism
+from discreet.specs.mechanisms.additive import AdditiveNoise, LaplaceNoise
+from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.registry import mechanism_from_dict
 from discreet.trusted.ledger.entries import Entry
 from discreet.trusted.losses.losses import loss_of
-from discreet.trusted.losses.pricing import price_of
+from discreet.trusted.losses.pricing import Price, price_of
 
 Accountant = Callable[[Sequence[Mechanism], float], float]
 _WHY = "an accountant prices the mechanisms that were run, all of them, at one delta"
@@ -125,7 +125,8 @@ def _by_rdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
 
 def _by_pld(mechanisms: Sequence[Mechanism], delta: float) -> float:
     """Additive noise by its own loss distribution; other mechanisms by those of their parts."""
-    from discreet.accounting.pld import approx_pld, compose_all, exponential_pld, gaussian_pld, pld_of  # late: numpy and the transforms are needed here alone
+    from discreet.accounting.pld.build import approx_pld, exponential_pld, gaussian_pld, pld_of
+    from discreet.accounting.pld.curve import compose_all  # late: numpy and the transforms are needed here alone
 
     parts = []
     for one, times in Counter(mechanisms).items():

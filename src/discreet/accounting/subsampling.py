@@ -23,7 +23,7 @@ from discreet.enclosure import enclose, lower_float, upper_float
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import float_up, rational
 from discreet.neighbors import AddRemove, Neighbors, Replace, require_neighbors
-from discreet.specs.mechanisms import AdditiveNoise, LaplaceNoise
+from discreet.specs.mechanisms.additive import AdditiveNoise, LaplaceNoise
 
 SAMPLED_ORDERS: tuple[Fraction, ...] = tuple(sorted({*(Fraction(n, 4) for n in range(5, 33)), *WHOLE_ORDERS}))
 LARGEST_SAMPLED_ORDER = 1 << 12
@@ -127,7 +127,7 @@ def amplify_renyi(guarantee: Guarantee | ZCDP | RDP, sampling: Sampling, neighbo
 
 def amplify_mechanism(mechanism: AdditiveNoise, sampling: Sampling, neighbors: Neighbors, *, orders: Sequence[Fraction | float] = SAMPLED_ORDERS) -> RDP:
     """The Rényi curve of additive noise on a sample; Laplace noise under Poisson sampling keeps its own curve (a symmetric pair)."""
-    from discreet.specs.mechanisms import GaussianNoise
+    from discreet.specs.mechanisms.additive import GaussianNoise
     from discreet.trusted.losses.losses import gaussian_mu_squared, pure_epsilon
     from discreet.trusted.losses.pricing import guarantee_of
 

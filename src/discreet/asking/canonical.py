@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.accounting import ApproxDP, Guarantee, PureDP
+from discreet.accounting.guarantees import ApproxDP, Guarantee, PureDP
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import rational
 from discreet.sensitivity import L1
-from discreet.specs.mechanisms import GeometricNoise, TulapNoise
-from discreet.specs.mechanisms.additive import TULAP_BITS
+from discreet.specs.mechanisms.additive import TULAP_BITS, GeometricNoise, TulapNoise
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.trusted.losses.cut_tulap import cut_tulap_noise
 from discreet.trusted.release import Question

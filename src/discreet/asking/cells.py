@@ -11,7 +11,7 @@ import numpy as np
 from discreet.errors import InvalidParameter, shown
 from discreet.exact import rational
 from discreet.schema import Boolean, Category, Integer, Open, Schema, level_text
-from discreet.specs.queries import Between, Bins, Key, Levels, Subset, cell_count
+from discreet.specs.queries.keys import Between, Bins, Key, Levels, Subset, cell_count
 
 By = str | Sequence[str] | Mapping[str, object]
 Where = Mapping[str, object]

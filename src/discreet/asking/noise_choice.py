@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from discreet.accounting import GDP, ZCDP, ApproxDP, Guarantee, PureDP, gaussian_noise, geometric_noise, laplace_noise, spend_mu_squared
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise, laplace_noise
+from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP, spend_mu_squared
+from discreet.accounting.renyi.rdp import ZCDP
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.neighbors import Neighbors
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import AdditiveNoise
-from discreet.specs.queries import Moments, Sum
+from discreet.specs.mechanisms.additive import AdditiveNoise
+from discreet.specs.queries.moments import Moments
+from discreet.specs.queries.sums import Sum
 
 
 def require_spend(spend: object) -> Guarantee:

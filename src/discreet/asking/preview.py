@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet import plain
-from discreet.accounting import Guarantee, guarantee_of
+from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.estimators import basic, distributions, matrices, questions, scale, selection, selection_questions, unbounded
 from discreet.estimators.forecasts import quantile as quantile_forecast
@@ -27,10 +27,13 @@ from discreet.exact import rational
 from discreet.inference.means.basic import RESULTS
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.summary import Summary, number_text
-from discreet.specs.mechanisms import AdditiveNoise
+from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
-from discreet.specs.queries import Moments, PairMoments, TreeCounts
+from discreet.specs.queries.moments import Moments
+from discreet.specs.queries.pairs import PairMoments
+from discreet.specs.queries.trees import TreeCounts
+from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question, Release
 from discreet.trusted.session import PublicFacts, Session
 

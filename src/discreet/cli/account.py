@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from discreet.accounting import GDP
 from discreet.accounting.approximations import clt_mu_subsampled_approximation
+from discreet.accounting.guarantees import GDP
 from discreet.accounting.plan import steps_pld
 from discreet.accounting.steps import sampled_gaussian_rdp
 from discreet.accounting.subsampling import PoissonSampling

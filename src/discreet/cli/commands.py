@@ -56,7 +56,7 @@ def ledger_show(file: Annotated[Path, typer.Argument(help="The ledger file.")], 
 def ledger_verify(file: Annotated[Path, typer.Argument(help="The ledger file.")], expected_head: Annotated[str | None, typer.Option(help="A head hash noted earlier; the file must contain it.")] = None) -> None:
     """Check the hash chain, the sums and the limits; exits with 1 if anything is wrong."""
     from discreet.errors import DiscreetError
-    from discreet.trusted.ledger import verify_file
+    from discreet.trusted.ledger.opening import verify_file
 
     _must_exist(file)
     try:
@@ -95,7 +95,7 @@ def ledger_replay(
 
 def _open(file: Path, expected_head: str | None = None):  # type: ignore[no-untyped-def]
     from discreet.errors import DiscreetError
-    from discreet.trusted.ledger import Ledger
+    from discreet.trusted.ledger.core import Ledger
 
     _must_exist(file)
     try:

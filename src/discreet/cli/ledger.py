@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from discreet.accounting.replay import Replay
 from discreet.exact import decimal_text
-from discreet.trusted.ledger import Amounts, Ledger, Replay
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.ledger.units import Amounts
 
 _NAMES = (("epsilon", "ε (pure)"), ("mu_squared", "μ² (Gaussian)"), ("rho", "ρ (zero-concentrated)"), ("delta", "δ₀"))
 

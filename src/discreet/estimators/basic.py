@@ -9,7 +9,7 @@ answer at no cost.
 from __future__ import annotations
 
 from discreet import plain
-from discreet.accounting import Guarantee
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import By, Where
 from discreet.errors import InvalidParameter
 from discreet.estimators import questions

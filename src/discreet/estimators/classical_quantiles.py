@@ -17,20 +17,23 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
-from discreet.accounting import ZCDP, ApproxDP, Guarantee, PureDP, bounded_range_within, pure_within, spend_box, within_spend
+from discreet.accounting.calibration.additive import bounded_range_within, pure_within
 from discreet.accounting.gaussian import mu_for_approx
+from discreet.accounting.guarantees import ApproxDP, Guarantee, PureDP
+from discreet.accounting.renyi.rdp import ZCDP
 from discreet.asking.cells import Where, cells_where
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.exact import decimal_text, float_up, rational
 from discreet.inference.quantiles.classical_quantiles import NormalValues, expected_error
 from discreet.sensitivity import Rows
-from discreet.specs.mechanisms import Mechanism
 from discreet.specs.mechanisms.additive import SMALLEST_STEPS
+from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.quantiles import LARGEST_DENOMINATOR, ProposeTestRelease, QuantileChoice, SmoothNoise
-from discreet.specs.queries import number_factor
 from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.sums import number_factor
 from discreet.trusted.extensions.data_dependent.loss import cauchy_slopes, least_threshold, student_slopes
+from discreet.trusted.losses.pricing import spend_box, within_spend
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts
 

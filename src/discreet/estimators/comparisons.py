@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet import plain
-from discreet.accounting import Guarantee
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking import preview as forecast
 from discreet.asking.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
 from discreet.errors import InvalidParameter, WrongColumnKind
@@ -19,7 +19,7 @@ from discreet.inference.results.test_results import TEST_RESULTS as TEST_RESULTS
 from discreet.inference.tables.comparisons import ComparisonResult
 from discreet.inference.tables.table_tests import FitResult, IndependenceResult, RankResult
 from discreet.schema import Boolean, Category
-from discreet.specs.queries import Split
+from discreet.specs.queries.keys import Split
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet import plain
-from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
+from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Where, bin_cells, cells_where
 from discreet.asking.noise_choice import count_noise, norm_of, require_spend
 from discreet.errors import InvalidParameter, WrongColumnKind
@@ -18,9 +19,9 @@ from discreet.inference.quantiles.cdf import EcdfResult
 from discreet.inference.quantiles.densities import DensityResult
 from discreet.neighbors import Neighbors
 from discreet.schema import Integer, Real
-from discreet.specs.mechanisms import AdditiveNoise
-from discreet.specs.queries import Sum, TreeCounts, number_factor, tree_over
-from discreet.specs.queries.trees import MOST_LEAVES, mean_prefix_variance
+from discreet.specs.mechanisms.additive import AdditiveNoise
+from discreet.specs.queries.sums import Sum, number_factor
+from discreet.specs.queries.trees import MOST_LEAVES, TreeCounts, mean_prefix_variance, tree_over
 from discreet.specs.statistics import Histogram
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session

@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet import plain
-from discreet.accounting import Guarantee, PureDP, spend_mu_squared, symmetric_noise
+from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Where, cells_where
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, NoTheorem, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.inference.means.matrices import CorrelationResult, CovarianceResult
 from discreet.schema import Boolean, Category, Column, Encoding, Integer, Open
-from discreet.specs.queries import Factor, PairMoments, count_weight
-from discreet.specs.queries.pairs import LARGEST_COLUMNS
+from discreet.specs.queries.pairs import LARGEST_COLUMNS, PairMoments, count_weight
+from discreet.specs.queries.plans import Factor
+from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 

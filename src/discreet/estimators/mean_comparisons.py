@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from discreet import plain
-from discreet.accounting import Guarantee, PureDP, gaussian_noise, laplace_noise, spend_mu_squared
+from discreet.accounting.calibration.additive import gaussian_noise, laplace_noise
+from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking import preview as forecast
 from discreet.asking.cells import Where, cells_where
 from discreet.asking.noise_choice import norm_of, require_spend
@@ -18,9 +19,10 @@ from discreet.inference.means.mean_tests import MeansResult, MeanTestResult, Pai
 from discreet.inference.results.results import checked_level
 from discreet.schema import Boolean, Integer, Real
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import AdditiveNoise
-from discreet.specs.queries import Factor, mean_design
+from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.differences import DifferenceMoments
+from discreet.specs.queries.moments import mean_design
+from discreet.specs.queries.plans import Factor
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 

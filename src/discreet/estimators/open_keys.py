@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.accounting import ApproxDP, Guarantee, guarantee_of, thresholded_counts
+from discreet.accounting.calibration.open_keys import thresholded_counts
+from discreet.accounting.guarantees import ApproxDP, Guarantee
 from discreet.asking.cells import By, Cells, Where, cells_by, cells_where, wanted_by
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter
@@ -12,7 +13,8 @@ from discreet.exact import decimal_text, rational
 from discreet.inference.counts.open_keys import show_probability
 from discreet.schema import Open, Schema
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
-from discreet.specs.queries import OpenCounts
+from discreet.specs.queries.open_keys import OpenCounts
+from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import PublicFacts
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet import plain
-from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, guarantee_of, spend_mu_squared
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
+from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking import preview as forecast
 from discreet.asking.cells import Where, cells_where
 from discreet.asking.noise_choice import require_spend
@@ -20,8 +21,9 @@ from discreet.inference.counts.tulap import ReleasedNoise
 from discreet.inference.results.test_results import TEST_RESULTS as TEST_RESULTS
 from discreet.schema import Open
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import AdditiveNoise
+from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.parts import PartRejections
+from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import PublicFacts, Session
 

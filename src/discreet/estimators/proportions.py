@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import plain
-from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
+from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.canonical import cut_noise, with_tulap
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from discreet import plain
-from discreet.accounting import GDP, ZCDP, Guarantee, PureDP, bounded_range_within, spend_box
+from discreet.accounting.calibration.additive import bounded_range_within
+from discreet.accounting.guarantees import GDP, Guarantee, PureDP
+from discreet.accounting.renyi.rdp import ZCDP
 from discreet.asking.cells import Where, cells_where
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, shown
@@ -21,11 +23,13 @@ from discreet.estimators.distributions import quantile_leaves, tree_question
 from discreet.exact import float_down, rational, sqrt_down
 from discreet.inference.quantiles.quantiles import MedianResult, QuantileResult, QuantilesResult
 from discreet.search.quantile_ends import QuantileEnds
-from discreet.specs.mechanisms import Mechanism
 from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.quantiles import QuantileChoice
 from discreet.specs.mechanisms.search import CountSearch
-from discreet.specs.queries import GridCounts, number_factor
+from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.sums import number_factor
+from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 

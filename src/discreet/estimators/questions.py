@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from discreet.accounting import Guarantee
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking.canonical import with_noise
 from discreet.asking.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.errors import InvalidParameter, UndeclaredColumn, WrongColumnKind
 from discreet.estimators.open_keys import open_columns, open_table_question
 from discreet.schema import Boolean, Category, Real
-from discreet.specs.queries import Moments, Split, Subset, Sum, mean_design, number_factor, total_design, variance_design
-from discreet.specs.queries.moments import Design
+from discreet.specs.queries.keys import Split, Subset
+from discreet.specs.queries.moments import Design, Moments, mean_design, total_design, variance_design
+from discreet.specs.queries.sums import Sum, number_factor
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet import plain
-from discreet.accounting import Guarantee, bounded_range_within
+from discreet.accounting.calibration.additive import bounded_range_within
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where, cells_where
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter
@@ -18,7 +19,8 @@ from discreet.estimators.quantiles import part_of, searched
 from discreet.inference.quantiles.scale import IQRResult, MADResult, NormalMADResult
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.quantiles import QuantileChoice
-from discreet.specs.queries import GridCounts, number_factor
+from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.sums import number_factor
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 

@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from discreet import plain
-from discreet.accounting import Guarantee
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where, cells_where
 from discreet.errors import InvalidParameter
 from discreet.estimators import selection_questions as build
 from discreet.estimators.basic import _open
 from discreet.estimators.selection_questions import Candidates, Questions
 from discreet.inference.counts.selection import ChoiceResult, ThresholdResult, TopResult
-from discreet.specs.queries import CandidateScores, Scored
+from discreet.specs.queries.scores import CandidateScores, Scored
 from discreet.trusted.noisy_threshold import NoisyThreshold
 from discreet.trusted.session import Session
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from discreet.accounting import Guarantee, PureDP
 from discreet.accounting.calibration import selection as calibrate_selection
+from discreet.accounting.guarantees import Guarantee, PureDP
 from discreet.asking.cells import Where, cells_where, level_cells
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, WrongColumnKind, shown
 from discreet.schema import Boolean, Category, Encoding, Integer, Open, Real, Schema
 from discreet.sensitivity import LInf
 from discreet.specs.mechanisms.selection import LARGEST_COUNT, LARGEST_THRESHOLD, Choice
-from discreet.specs.queries import CandidateScores, Factor, Scored, number_factor
+from discreet.specs.queries.plans import Factor
+from discreet.specs.queries.scores import CandidateScores, Scored
+from discreet.specs.queries.sums import number_factor
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
+from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.noise_choice import norm_of, require_spend
 from discreet.errors import InvalidParameter
 from discreet.estimators import proportions
@@ -25,7 +26,7 @@ from discreet.inference.tables.table_tests import fit_statistic
 from discreet.inference.tables.tables import NoisyTables, chi_square, kruskal_wallis
 from discreet.neighbors import Replace
 from discreet.sensitivity import L1, L2
-from discreet.specs.queries import mean_design
+from discreet.specs.queries.moments import mean_design
 
 
 def count_law(spend: Guarantee, moved: int = 2) -> ReleasedNoise:

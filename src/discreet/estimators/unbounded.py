@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet import plain
-from discreet.accounting import GDP, Guarantee, PureDP, spend_mu_squared
+from discreet.accounting.guarantees import GDP, Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Cells, Where, cells_where
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.errors import InvalidParameter, WrongColumnKind
@@ -28,10 +28,11 @@ from discreet.search.range_policy import BulkSearch, EndsSearch
 from discreet.search.ranges import Bulk, Ends, Start
 from discreet.search.tails import Seen
 from discreet.specs.mechanisms.search import CountSearch
-from discreet.specs.queries import Moments, Sum, mean_design
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.keys import Between
+from discreet.specs.queries.moments import Moments, mean_design
 from discreet.specs.queries.plans import Factor
+from discreet.specs.queries.sums import Sum
 from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import PublicFacts, Session, fresh_key
 

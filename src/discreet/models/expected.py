@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from discreet.accounting import guarantee_of
 from discreet.asking.preview import Assumptions
 from discreet.errors import InvalidParameter
 from discreet.inference.regression.curvature import normal_draws
@@ -24,7 +23,8 @@ from discreet.specs.estimating.families import PSI_BITS, Family, Poisson, clippe
 from discreet.specs.estimating.model import LEAN_BITS, WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram
 from discreet.specs.estimating.tabulated import TabulatedMean
 from discreet.specs.mechanisms.sgd import NoisySGD
-from discreet.specs.queries import Sum
+from discreet.specs.queries.sums import Sum
+from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question, Release
 from discreet.trusted.session import PublicFacts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from discreet.accounting import Guarantee
+from discreet.accounting.guarantees import Guarantee
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.fit import RegressionResult
 from discreet.models.preconditioned import MEAN_TRUST, TRUST, Steps, augmented, least_moments, run

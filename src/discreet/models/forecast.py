@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import ndtr
 
-from discreet.accounting import Guarantee, guarantee_of, price_of_spend
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where
 from discreet.asking.preview import Assumptions, Forecast, Preview, forecast_summary, register_procedure
 from discreet.errors import InvalidParameter
@@ -34,6 +34,7 @@ from discreet.models.residuals import residuals, residuals_question
 from discreet.models.solvers import Solver, chosen_solver
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.model import Model
+from discreet.trusted.losses.pricing import guarantee_of, price_of_spend
 from discreet.trusted.release import Release
 from discreet.trusted.session import PublicFacts, Session
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 
 from discreet import plain
-from discreet.accounting import Guarantee
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where, cells_where
 from discreet.asking.formula import design_of
 from discreet.errors import InvalidParameter, shown

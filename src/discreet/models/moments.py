@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting import Guarantee
+from discreet.accounting.guarantees import Guarantee
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.moments_fit import MomentsResult
 from discreet.models.points import metric_on_grid

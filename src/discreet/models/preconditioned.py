@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting import GDP, gaussian_noise, symmetric_noise
+from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.accounting.guarantees import GDP
 from discreet.exact import float_up, sqrt_up
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.curvature import shrunk
@@ -36,7 +37,8 @@ from discreet.sensitivity import L2
 from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.families import PSI, Family, psi_bound
 from discreet.specs.estimating.model import Metric, Model, Point, WeightedGradient, WeightedGram
-from discreet.specs.queries import Sum
+from discreet.specs.queries.sums import Sum
+from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import Session
 

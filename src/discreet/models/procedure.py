@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from discreet.accounting import Guarantee, PureDP, spend_mu_squared
+from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.inference.regression import decode as decode
@@ -26,7 +26,8 @@ from discreet.specs.estimating.components import ModelColumn
 from discreet.specs.estimating.families import PSI, Family, Huber, Logistic, Poisson, psi_bound
 from discreet.specs.estimating.model import Model, WeightedGradient
 from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
-from discreet.specs.queries import Sum, may_leave_out
+from discreet.specs.queries.keys import may_leave_out
+from discreet.specs.queries.sums import Sum
 from discreet.trusted.release import Release
 from discreet.trusted.session import Session, fresh_key
 

@@ -9,7 +9,7 @@ intervals; all of a fit's releases are in the ledger. *Validity* is stated by `R
 from __future__ import annotations
 
 from discreet import plain
-from discreet.accounting import Guarantee
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where, cells_where
 from discreet.asking.formula import Design, design_of
 from discreet.errors import InvalidParameter, shown

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from discreet import plain
-from discreet.accounting import Guarantee, PureDP, gaussian_noise, geometric_noise, spend_mu_squared
+from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
+from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
@@ -24,7 +25,7 @@ from discreet.models.points import point_at
 from discreet.specs.estimating.families import GRID, Huber
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.residuals import MOST_BINS, ResidualCounts
-from discreet.specs.queries import may_leave_out
+from discreet.specs.queries.keys import may_leave_out
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.accounting import GDP, ApproxDP, Guarantee
+from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import float_up, rational, sqrt_up
 from discreet.models.points import response_text

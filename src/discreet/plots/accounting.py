@@ -20,7 +20,7 @@ from discreet.exact import decimal_text
 from discreet.plots.results import ACCENT, INK, LIGHT, figure, save
 
 if TYPE_CHECKING:
-    from discreet.trusted.ledger import Ledger
+    from discreet.trusted.ledger.core import Ledger
 
 COLORS = (ACCENT, "#c2410c", "#4d7c0f", "#7c3aed", "#b45309", "#be185d", "#0f766e")
 STYLES = ("-", "--", "-.", ":")

@@ -1,7 +1,7 @@
 """Every mechanism and every query that has a theorem, and how one is read from what it wrote.
 
 A subclass of one of them has no theorem. What `to_dict` wrote in any version is read here with the
-same meaning (docs/theory/stored.md).
+same meaning.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from discreet.accounting import Guarantee
+from discreet.accounting.guarantees import Guarantee
 from discreet.testing.seeded import SeededSource
-from discreet.trusted.ledger import Ledger
+from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.session import Dataset, Session
 
 

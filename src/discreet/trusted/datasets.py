@@ -12,7 +12,8 @@ from typing import Any
 from discreet import plain
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.schema import Column, Schema
-from discreet.trusted.engines import FileEngine, memory_engine_from_arrays, memory_engine_from_frame
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 from discreet.trusted.session import Dataset
 
 Paths = str | Path | Sequence[str | Path]

@@ -21,7 +21,7 @@ from discreet import plain
 from discreet.errors import InvalidParameter, LedgerRefused
 from discreet.seclusion import Failed, Sealed, aside
 from discreet.specs.mechanisms.selection import AboveThreshold
-from discreet.specs.queries import CandidateScores
+from discreet.specs.queries.scores import CandidateScores
 from discreet.trusted.noise.selection import ThresholdRun
 from discreet.trusted.release import Question
 from discreet.trusted.session import ReleaseFailed, Session, fresh_key

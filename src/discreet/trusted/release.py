@@ -13,13 +13,13 @@ from fractions import Fraction
 from typing import Any, get_args
 
 from discreet import plain
-from discreet.accounting import Guarantee as Guarantee
-from discreet.accounting import guarantee_from_dict as guarantee_from_dict  # results of several releases read their spend with it
+from discreet.accounting.guarantees import Guarantee as Guarantee
+from discreet.accounting.guarantees import guarantee_from_dict as guarantee_from_dict  # results of several releases read their spend with it
 from discreet.errors import InvalidParameter, LedgerRefused
 from discreet.exact import fraction_text, rational
 from discreet.neighbors import Neighbors, neighbors_from_dict
-from discreet.specs.mechanisms import Mechanism
-from discreet.specs.queries import Query
+from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.queries.query import Query
 from discreet.specs.registry import PROVEN_MECHANISMS, PROVEN_QUERIES, mechanism_from_dict, query_from_dict
 
 FORMAT = "discreet-release"

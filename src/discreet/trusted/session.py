@@ -22,18 +22,20 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from discreet import plain
-from discreet.accounting import Guarantee, Price, guarantee_of, price_of, price_of_spend, within_spend
+from discreet.accounting.guarantees import Guarantee
 from discreet.errors import DataShapeRefused, DiscreetError, InvalidParameter, LedgerRefused, SourceChanged
 from discreet.exact import fraction_text, rational
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
-from discreet.specs.mechanisms import fits_in_size
-from discreet.specs.queries import may_leave_out
-from discreet.trusted.engines import Engine, execute
-from discreet.trusted.ledger import Ledger, Reservation
-from discreet.trusted.noise import Source, apply, secure_source
-from discreet.trusted.noise.source import SecureSource
+from discreet.specs.mechanisms.mechanism import fits_in_size
+from discreet.specs.queries.keys import may_leave_out
+from discreet.trusted.engines.engine import Engine, execute
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.ledger.requests import Reservation
+from discreet.trusted.losses.pricing import Price, guarantee_of, price_of, price_of_spend, within_spend
+from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.source import SecureSource, Source, secure_source
 from discreet.trusted.release import Question, Release, mismatched, plain_question, plain_spend, stored_answer
 
 

@@ -10,8 +10,7 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.exact import float_down, float_up, sqrt_up
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise
-from discreet.specs.mechanisms.additive import LARGEST_STEPS, SMALLEST_STEPS
+from discreet.specs.mechanisms.additive import LARGEST_STEPS, SMALLEST_STEPS, GaussianNoise, GeometricNoise, LaplaceNoise
 from discreet.trusted.losses.losses import Loss
 from discreet.trusted.losses.pricing import loss_fits, spend_box
 

@@ -11,7 +11,7 @@ from discreet.accounting.pld.pairs import Atoms, BoundedRange, Gaussian, Laplace
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_up, rational, sqrt_up
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
+from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
 
 _WHY = "the privacy loss is computed from it"
 _LARGEST_SHIFT = 1 << 16

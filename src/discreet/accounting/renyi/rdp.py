@@ -28,7 +28,7 @@ from discreet.exact import decimal_text, float_down, float_up, rational
 
 if TYPE_CHECKING:
     from discreet.accounting.guarantees import Guarantee
-    from discreet.specs.mechanisms import AdditiveNoise
+    from discreet.specs.mechanisms.additive import AdditiveNoise
 
 LARGEST_NUMBER_OF_ORDERS = 4096
 
@@ -245,7 +245,7 @@ def rdp_of(guarantee: Guarantee | ZCDP | RDP, orders: Sequence[Fraction | float]
 
 def rdp_of_mechanism(mechanism: AdditiveNoise, orders: Sequence[Fraction | float] = USUAL_ORDERS) -> RDP:
     """The Rényi curve of additive noise: exact for Gaussian and Laplace noise, the pure bound for integer laws."""
-    from discreet.specs.mechanisms import LaplaceNoise
+    from discreet.specs.mechanisms.additive import LaplaceNoise
     from discreet.trusted.losses.losses import pure_epsilon
     from discreet.trusted.losses.pricing import guarantee_of
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any
 
-from discreet.accounting import guarantee_of
 from discreet.search.policies import Count, History
-from discreet.specs.mechanisms import Mechanism
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
+from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.search import CountSearch
+from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question, Release
 from discreet.trusted.session import PublicFacts
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.accounting import guarantee_of
 from discreet.inference.counts.selection import SELECTION_RESULTS, ThresholdResult, watched_gap
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.summary import Summary
 from discreet.specs.mechanisms.selection import AboveThreshold
+from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question, Release
 from discreet.trusted.session import Session
 

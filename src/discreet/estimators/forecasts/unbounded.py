@@ -9,12 +9,13 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting import Guarantee, price_of_spend
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where
 from discreet.errors import InvalidParameter
 from discreet.estimators.unbounded import LOCATION_SHARES, TUNING, Search, begun, mean_shares, refuse_early
 from discreet.inference.means.unbounded import TruncatedMeanResult
 from discreet.inference.results.results import checked_level
+from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 

@@ -13,8 +13,11 @@ from discreet.neighbors import Neighbors
 from discreet.schema import Schema
 from discreet.specs.estimating.model import EstimatingPlan
 from discreet.specs.estimating.residuals import ResidualPlan
-from discreet.specs.queries import GramPlan, HistogramPlan, OpenPlan, ScoresPlan, SumsPlan
+from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
+from discreet.specs.queries.plans import GramPlan, SumsPlan
+from discreet.specs.queries.scores import ScoresPlan
 from discreet.specs.statistics import Histogram, KeyCounts
 
 ObjectIntegers = npt.NDArray[np.object_]

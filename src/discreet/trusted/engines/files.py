@@ -33,8 +33,10 @@ from discreet.neighbors import Neighbors
 from discreet.schema import Category, Schema
 from discreet.specs.estimating.model import EstimatingPlan, Model
 from discreet.specs.estimating.residuals import ResidualPlan
-from discreet.specs.queries import GramPlan, HistogramPlan, OpenPlan, SumsPlan
+from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
+from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.statistics import COUNTED_CELLS, Histogram, KeyCounts, histogram_of_counts, key_counts, merged_histogram
 from discreet.trusted.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
 from discreet.trusted.engines.memory import MemoryEngine, sums_of

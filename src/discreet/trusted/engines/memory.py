@@ -20,9 +20,11 @@ from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
 from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.model import EstimatingPlan, Model
 from discreet.specs.estimating.residuals import ResidualPlan
-from discreet.specs.queries import Between, Bins, Factor, GramPlan, HistogramPlan, Key, Levels, OpenPlan, Split, SumsPlan
+from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.keys import Between, Bins, Key, Levels, Split
+from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
-from discreet.specs.queries.plans import BLOCK_ROWS, term_bounds
+from discreet.specs.queries.plans import BLOCK_ROWS, Factor, GramPlan, SumsPlan, term_bounds
 from discreet.specs.statistics import COUNTED_CELLS, Histogram, KeyCounts, histogram_of_counts, key_counts
 from discreet.trusted.engines import kernels
 from discreet.trusted.engines.bounding import Content, kept_rows, unit_seed

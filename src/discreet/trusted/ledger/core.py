@@ -25,8 +25,8 @@ from fractions import Fraction
 from typing import Any, NoReturn, get_args
 
 from discreet import plain
-from discreet.accounting import ZCDP, ApproxDP, Guarantee, Price
-from discreet.accounting.guarantees import EPSILON_FLOOR
+from discreet.accounting.guarantees import EPSILON_FLOOR, ApproxDP, Guarantee
+from discreet.accounting.renyi.rdp import ZCDP
 from discreet.accounting.replay import Accountant, Replay, epsilon_at, replayed
 from discreet.errors import InsecureNoise, InvalidParameter
 from discreet.exact import decimal_text, float_up, rational
@@ -36,6 +36,7 @@ from discreet.trusted.ledger.requests import Debit, Reservation
 from discreet.trusted.ledger.stores import Balance, Holding, Store, Transaction, View
 from discreet.trusted.ledger.units import COORDINATES, NOTHING, SYMBOLS, Amounts, charge
 from discreet.trusted.ledger.verification import Verification, opened_with, verify
+from discreet.trusted.losses.pricing import Price
 
 
 class Ledger:

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 
-from discreet.accounting import Guarantee, open_box
+from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.trusted.ledger import refusals
 from discreet.trusted.ledger.entries import FIRST_PREVIOUS, Entry, canonical, draft
@@ -15,6 +15,7 @@ from discreet.trusted.ledger.sqlite import FORMAT, SQLiteStore
 from discreet.trusted.ledger.stores import Balance, Store
 from discreet.trusted.ledger.units import Amounts, capacity
 from discreet.trusted.ledger.verification import Verification, opened_with, verify
+from discreet.trusted.losses.pricing import open_box
 
 _PROBLEMS_SHOWN = 3
 

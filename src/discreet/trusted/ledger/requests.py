@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from discreet.accounting import Price
 from discreet.trusted.ledger.units import Amounts
+from discreet.trusted.losses.pricing import Price
 
 if TYPE_CHECKING:
     from discreet.trusted.ledger.core import Ledger

@@ -15,9 +15,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from discreet import plain
-from discreet.accounting import Price
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
+from discreet.trusted.losses.pricing import Price
 
 EPSILON_UNITS = MU_SQUARED_UNITS = RHO_UNITS = 10**12
 DELTA_UNITS = 10**18

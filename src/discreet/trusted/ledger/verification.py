@@ -10,11 +10,12 @@ import json
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from discreet.accounting import Guarantee, guarantee_from_dict, open_box
+from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
 from discreet.errors import DiscreetError
 from discreet.trusted.ledger.entries import FIRST_PREVIOUS, KINDS, Entry
 from discreet.trusted.ledger.stores import Balance, Holding, View
 from discreet.trusted.ledger.units import capacity
+from discreet.trusted.losses.pricing import open_box
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,11 @@ from typing import Any
 
 from discreet.errors import NoTheorem
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, Mechanism, TulapNoise
+from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.local import LOCAL
+from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch

@@ -17,7 +17,7 @@ from discreet.accounting.renyi.conversions import bounded_range_rho, pure_rho
 from discreet.accounting.renyi.rdp import ZCDP
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_up, rational, sqrt_up
-from discreet.specs.mechanisms import Mechanism
+from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.trusted.losses.losses import Loss, loss_of
 
 _SPLIT_WHY = "the box is fixed when the ledger is opened and never re-split: moving budget after seeing answers breaks the guarantee"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from discreet.specs.mechanisms import GaussianNoise, GeometricNoise, LaplaceNoise, Mechanism, TulapNoise
-from discreet.specs.mechanisms.additive import AdditiveNoise
+from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
+from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch

@@ -58,7 +58,7 @@ def descent_mu(base: float, rate: float, scheme: str, steps: int, delta: Fractio
 
 def descent_pld(base: float, rate: float, scheme: str, steps: int) -> Any:
     """The privacy loss distribution of a descent."""
-    from discreet.accounting.pld import fixed_size_subsampled, gaussian_pld, poisson_subsampled
+    from discreet.accounting.pld.build import fixed_size_subsampled, gaussian_pld, poisson_subsampled
 
     sample = poisson_subsampled if scheme == "poisson" else fixed_size_subsampled
     return sample(gaussian_pld(base), rate).self_compose(steps)
