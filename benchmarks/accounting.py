@@ -1,13 +1,15 @@
 """PLD accounting against dp-accounting, in one process and one run.
 
-    python -m pip install -r benchmarks/peers/accounting.txt     # shares the environment of discreet
+    python -m pip install -r benchmarks/peers/accounting.txt  # shares the environment of discreet
     python benchmarks/accounting.py
 
-Three questions, asked of both: ε of DP-SGD (Poisson rate 0.01, σ = 1, 10 000 steps, δ = 10⁻⁵); ε of 1000
-different mechanisms of four kinds (δ = 10⁻⁶); the σ of DP-SGD for ε = 2, δ = 10⁻⁵. Every time is the best of a few,
-first calls left out; dp-accounting runs with its defaults. One round trip of a 2²⁰-point real FFT is the yardstick.
+Three questions, asked of both: ε of DP-SGD (Poisson rate 0.01, σ = 1, 10 000 steps, δ = 10⁻⁵);
+ε of 1000 different mechanisms of four kinds (δ = 10⁻⁶); the σ of DP-SGD for ε = 2, δ = 10⁻⁵. Every
+time is the best of a few, first calls left out; dp-accounting runs with its defaults. One round
+trip of a 2²⁰-point real FFT is the yardstick.
 
-The last line has the speed-ups, the mixed time in FFT round trips, and the worst ratio ε(discreet)/ε(dp-accounting).
+The last line has the speed-ups, the mixed time in FFT round trips,
+and the worst ratio ε(discreet)/ε(dp-accounting).
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from typing import Any
 import numpy as np
 from scipy import fft
 
-from discreet.accounting.pld import PLD, calibrate_sigma, compose_all, gaussian_pld, laplace_pld, poisson_subsampled
+from discreet.accounting.pld.build import gaussian_pld, laplace_pld, poisson_subsampled
+from discreet.accounting.pld.calibration import calibrate_sigma
+from discreet.accounting.pld.curve import PLD, compose_all
 
 RATE, STEPS, SIGMA, DELTA = 0.01, 10_000, 1.0, 1e-5
 MIXED_DELTA = 1e-6
@@ -49,8 +53,15 @@ def mixed() -> PLD:
     return compose_all(
         [(gaussian_pld(1 / sigma), 1) for sigma in GAUSSIANS]
         + [(laplace_pld(1 / scale), 1) for scale in LAPLACES]
-        + [(poisson_subsampled(gaussian_pld(1 / sigma), rate), 1) for sigma, rate in SAMPLED_GAUSSIANS]
-        + [(poisson_subsampled(laplace_pld(1 / scale), rate), 1) for scale, rate in SAMPLED_LAPLACES])
+        + [
+            (poisson_subsampled(gaussian_pld(1 / sigma), rate), 1)
+            for sigma, rate in SAMPLED_GAUSSIANS
+        ]
+        + [
+            (poisson_subsampled(laplace_pld(1 / scale), rate), 1)
+            for scale, rate in SAMPLED_LAPLACES
+        ]
+    )
 
 
 def ours_mixed() -> float:
@@ -69,8 +80,14 @@ def theirs_sgd(library: Any) -> float:
 def theirs_mixed(library: Any) -> float:
     parts = [library.from_gaussian_mechanism(sigma) for sigma in GAUSSIANS]
     parts += [library.from_laplace_mechanism(scale) for scale in LAPLACES]
-    parts += [library.from_gaussian_mechanism(sigma, sampling_prob=rate) for sigma, rate in SAMPLED_GAUSSIANS]
-    parts += [library.from_laplace_mechanism(scale, sampling_prob=rate) for scale, rate in SAMPLED_LAPLACES]
+    parts += [
+        library.from_gaussian_mechanism(sigma, sampling_prob=rate)
+        for sigma, rate in SAMPLED_GAUSSIANS
+    ]
+    parts += [
+        library.from_laplace_mechanism(scale, sampling_prob=rate)
+        for scale, rate in SAMPLED_LAPLACES
+    ]
     total = parts[0]
     for part in parts[1:]:
         total = total.compose(part)
@@ -82,7 +99,9 @@ def theirs_sigma(accounting: Any, library: Any) -> float:
         step = accounting.PoissonSampledDpEvent(RATE, accounting.GaussianDpEvent(sigma))
         return accounting.SelfComposedDpEvent(step, STEPS)
 
-    return float(accounting.calibrate_dp_mechanism(library.PLDAccountant, event, TARGET, DELTA, tol=1e-4))
+    return float(
+        accounting.calibrate_dp_mechanism(library.PLDAccountant, event, TARGET, DELTA, tol=1e-4)
+    )
 
 
 def main() -> None:
@@ -91,7 +110,10 @@ def main() -> None:
         from dp_accounting import pld
         from dp_accounting.pld import privacy_loss_distribution as library
     except ImportError:
-        raise SystemExit("this benchmark compares with dp-accounting: pip install -r benchmarks/peers/accounting.txt") from None
+        raise SystemExit(
+            "this benchmark compares with dp-accounting: pip install -r "
+            "benchmarks/peers/accounting.txt"
+        ) from None
     points = np.arange(1 << 20) / (1 << 20)
     fft_time, _ = best(lambda: fft.irfft(fft.rfft(points)), 12)
     rows = []
@@ -104,16 +126,33 @@ def main() -> None:
         quick, our_value = best(ours, 8)
         slow, their_value = best(theirs, repeats)
         rows.append((name, quick, slow, our_value, their_value))
-        print(f"{name:20s} discreet {quick * 1e3:9.1f} ms  {our_value:.6f}   dp-accounting {slow * 1e3:9.1f} ms  {their_value:.6f}   {slow / quick:7.1f}x", flush=True)
+        print(
+            f"{name:20s} discreet {quick * 1e3:9.1f} ms  {our_value:.6f}   dp-accounting "
+            f"{slow * 1e3:9.1f} ms  {their_value:.6f}   {slow / quick:7.1f}x",
+            flush=True,
+        )
     sgd, many, sigma = rows
-    at_our_sigma = float(library.from_gaussian_mechanism(sigma[3], sampling_prob=RATE).self_compose(STEPS).get_epsilon_for_delta(DELTA))
-    sgd_bounds = poisson_subsampled(gaussian_pld(1 / SIGMA), RATE).self_compose(STEPS).epsilon_bounds(DELTA)
+    at_our_sigma = float(
+        library.from_gaussian_mechanism(sigma[3], sampling_prob=RATE)
+        .self_compose(STEPS)
+        .get_epsilon_for_delta(DELTA)
+    )
+    sgd_bounds = (
+        poisson_subsampled(gaussian_pld(1 / SIGMA), RATE).self_compose(STEPS).epsilon_bounds(DELTA)
+    )
     mixed_bounds = mixed().epsilon_bounds(MIXED_DELTA)
     for name, (low, high) in (("DP-SGD", sgd_bounds), ("mixed", mixed_bounds)):
         print(f"{name}: certified between {low:.7f} and {high:.7f}, gap {(high - low) / low:.1e}")
-    print(f"2**20-point FFT round trip {fft_time * 1e3:.1f} ms; dp-accounting's epsilon at our sigma {at_our_sigma:.6f} for a target of {TARGET}")
+    print(
+        f"2**20-point FFT round trip {fft_time * 1e3:.1f} ms; dp-accounting's epsilon at our "
+        f"sigma {at_our_sigma:.6f} for a target of {TARGET}"
+    )
     worst = max(sgd[3] / sgd[4], many[3] / many[4], TARGET / at_our_sigma)
-    print(f"sgd_speedup={sgd[2] / sgd[1]:.1f} mixed_speedup={many[2] / many[1]:.1f} mixed_vs_fft={many[1] / fft_time:.2f} calibrate_speedup={sigma[2] / sigma[1]:.1f} worst_epsilon_ratio={worst:.6f}")
+    print(
+        f"sgd_speedup={sgd[2] / sgd[1]:.1f} mixed_speedup={many[2] / many[1]:.1f} "
+        f"mixed_vs_fft={many[1] / fft_time:.2f} calibrate_speedup={sigma[2] / sigma[1]:.1f} "
+        f"worst_epsilon_ratio={worst:.6f}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Coverage and width of nominal 95 % intervals for mean, variance, proportion, histogram cells and table cells.
+"""Coverage and width of nominal 95 % intervals for mean, variance, proportion,
+histogram cells and table cells.
 
-Every repetition draws data from a known law, encodes it, computes the exact integer statistic, adds the exact
-noise that the estimator would add, and asks the same inference code as the public functions (a test checks that
-the two paths agree). Beside each: the textbook interval on the same draws without privacy, and the width of an
-oracle that knows the true sampling variance and spends nothing on finding it.
+Every repetition draws data from a known law, encodes it, computes the exact integer statistic, adds
+the exact noise that the estimator would add, and asks the same inference code as the public
+functions (a test checks that the two paths agree). Beside each: the textbook interval on the same
+draws without privacy, and the width of an oracle that knows the true sampling variance and spends
+nothing on finding it.
 
     make bench NAME=coverage_basic
 """
@@ -28,8 +30,12 @@ from discreet.inference.means.variances import variance_interval
 from discreet.inference.results.decode import decode_means, decode_shares, decode_variance, noise_of
 from discreet.inference.results.laws import half_width
 from discreet.schema import Column, Encoding, Integer, Real
-from discreet.specs.queries import Factor, Levels, Moments, Sum, mean_design, variance_design
-from discreet.trusted.noise import draw, secure_source
+from discreet.specs.queries.keys import Levels
+from discreet.specs.queries.moments import Moments, mean_design, variance_design
+from discreet.specs.queries.plans import Factor
+from discreet.specs.queries.sums import Sum
+from discreet.trusted.noise.sampling import draw
+from discreet.trusted.noise.source import secure_source
 
 REPETITIONS = 10_000
 SIZES = (200, 1000, 10_000)
@@ -55,15 +61,29 @@ class Law:
 LAWS = (
     Law("normal", Real(0, 100), 50.0, 100.0, lambda rng, shape: rng.normal(50, 10, shape)),
     Law("uniform", Real(0, 1), 0.5, 1 / 12, lambda rng, shape: rng.random(shape)),
-    Law("bernoulli.05", Integer(0, 1), 0.05, 0.0475, lambda rng, shape: (rng.random(shape) < 0.05).astype(float)),
-    Law("bernoulli.5", Integer(0, 1), 0.5, 0.25, lambda rng, shape: (rng.random(shape) < 0.5).astype(float)),
+    Law(
+        "bernoulli.05",
+        Integer(0, 1),
+        0.05,
+        0.0475,
+        lambda rng, shape: (rng.random(shape) < 0.05).astype(float),
+    ),
+    Law(
+        "bernoulli.5",
+        Integer(0, 1),
+        0.5,
+        0.25,
+        lambda rng, shape: (rng.random(shape) < 0.5).astype(float),
+    ),
     Law("skewed", Real(0, 1), 0.2, 0.2 * 0.8 / 11, lambda rng, shape: rng.beta(2, 8, shape)),
 )
 
 
 @dataclass(frozen=True)
 class Row:
-    """One cell of the benchmark: what was covered, by how much wider than the oracle, and the textbook's coverage."""
+    """One cell of the benchmark: what was covered, by how much wider than the oracle,
+    and the textbook's coverage.
+    """
 
     case: str
     size: int
@@ -74,7 +94,9 @@ class Row:
 
     @property
     def fails(self) -> bool:
-        low = self.coverage < LOWEST and not (self.textbook < LEVEL and self.coverage >= self.textbook - 0.01)
+        low = self.coverage < LOWEST and not (
+            self.textbook < LEVEL and self.coverage >= self.textbook - 0.01
+        )
         return low or (self.judged_above and self.coverage > HIGHEST)
 
 
@@ -103,7 +125,10 @@ def power_sums(codes: np.ndarray, degree: int) -> np.ndarray:
 def add_noise(statistic: list[int], mechanism: object, coordinates: int) -> np.ndarray:
     refinement = 1 << mechanism.refinement
     noise = draw(mechanism, len(statistic), secure_source())
-    return np.array([value * refinement + int(step) for value, step in zip(statistic, noise, strict=True)], dtype=float).reshape(coordinates, -1)
+    return np.array(
+        [value * refinement + int(step) for value, step in zip(statistic, noise, strict=True)],
+        dtype=float,
+    ).reshape(coordinates, -1)
 
 
 def covered(low: np.ndarray, high: np.ndarray, truth: float) -> float:
@@ -116,7 +141,12 @@ def mean_rows(law: Law, size: int, sums: np.ndarray, textbook: float) -> Iterato
     truth = (law.mean - factor.encoding.center) / unit
     for relation in RELATIONS:
         for spend in SPENDS:
-            query = Moments((), factor, mean_design(relation, cells=1, optional=False, norm=norm_of(spend)), False)
+            query = Moments(
+                (),
+                factor,
+                mean_design(relation, cells=1, optional=False, norm=norm_of(spend)),
+                False,
+            )
             mechanism = moments_noise(query, relation, spend)
             coordinates = query.size
             released = add_noise(query.assemble(sums), mechanism, coordinates)
@@ -126,32 +156,66 @@ def mean_rows(law: Law, size: int, sums: np.ndarray, textbook: float) -> Iterato
             sampling = size * law.variance / unit**2
             noise = statistics.first_noise + statistics.count_noise.scaled(truth)
             oracle = 2 * half_width(LEVEL, np.array([sampling]), noise)[0] / size
-            yield Row(f"mean {law.name} {relation} {spend!r}", size, covered(low, high, truth), textbook, float(np.mean(high - low)) / oracle, size >= 1000)
+            yield Row(
+                f"mean {law.name} {relation} {spend!r}",
+                size,
+                covered(low, high, truth),
+                textbook,
+                float(np.mean(high - low)) / oracle,
+                size >= 1000,
+            )
 
 
-def variance_rows(law: Law, size: int, sums: np.ndarray, textbook: float, fourth: float) -> Iterator[Row]:
+def variance_rows(
+    law: Law, size: int, sums: np.ndarray, textbook: float, fourth: float
+) -> Iterator[Row]:
     factor = Factor("x", law.column.encoding(10))
     unit = factor.largest * float(factor.encoding.step)
     truth = law.variance / unit**2
     for relation in RELATIONS:
         for spend in SPENDS:
-            query = Moments((), factor, variance_design(relation, optional=False, norm=norm_of(spend)), False)
+            query = Moments(
+                (), factor, variance_design(relation, optional=False, norm=norm_of(spend)), False
+            )
             mechanism = moments_noise(query, relation, spend)
             released = add_noise(query.assemble(sums), mechanism, query.size)
             public = size if relation.row_count_is_public else None
             statistics = decode_variance(query, mechanism, released, public_rows=public, cluster=1)
             low, high = variance_interval(statistics, LEVEL)
             m = (law.mean - factor.encoding.center) / unit
-            noise = statistics.noises[2].scaled(1 / size) + statistics.noises[1].scaled(2 * m / size) + statistics.noises[0].scaled((truth - m**2) / size)
-            oracle_low = np.clip(truth - half_width(LEVEL, np.array([(fourth / unit**4 - truth**2) / size]), noise)[0], 0, 1)
-            oracle_high = truth + half_width(LEVEL, np.array([(fourth / unit**4 - truth**2) / size]), noise)[0]
-            yield Row(f"variance {law.name} {relation} {spend!r}", size, covered(low, high, truth), textbook, float(np.mean(high - low)) / (oracle_high - oracle_low), size >= 1000)
+            noise = (
+                statistics.noises[2].scaled(1 / size)
+                + statistics.noises[1].scaled(2 * m / size)
+                + statistics.noises[0].scaled((truth - m**2) / size)
+            )
+            oracle_low = np.clip(
+                truth
+                - half_width(LEVEL, np.array([(fourth / unit**4 - truth**2) / size]), noise)[0],
+                0,
+                1,
+            )
+            oracle_high = (
+                truth
+                + half_width(LEVEL, np.array([(fourth / unit**4 - truth**2) / size]), noise)[0]
+            )
+            yield Row(
+                f"variance {law.name} {relation} {spend!r}",
+                size,
+                covered(low, high, truth),
+                textbook,
+                float(np.mean(high - low)) / (oracle_high - oracle_low),
+                size >= 1000,
+            )
 
 
-def share_rows(name: str, counts: np.ndarray, truths: np.ndarray, size: int, one_cell: bool) -> Iterator[Row]:
-    """`counts` has shape (cells, repetitions) and sums to `size`; a proportion releases its cell alone where n is public.
+def share_rows(
+    name: str, counts: np.ndarray, truths: np.ndarray, size: int, one_cell: bool
+) -> Iterator[Row]:
+    """`counts` has shape (cells, repetitions) and sums to `size`;
+    a proportion releases its cell alone where n is public.
 
-    There its default interval is exact, with computed coverage (docs/theory/binomial.md); the row is about ``method="score"``.
+    There its default interval is exact, with computed coverage (docs/theory/binomial.md);
+    the row is about ``method="score"``.
     """
     for relation in RELATIONS:
         public = size if relation.row_count_is_public else None
@@ -165,10 +229,27 @@ def share_rows(name: str, counts: np.ndarray, truths: np.ndarray, size: int, one
             low, high = share_interval(statistics, LEVEL)
             deviation = float(np.sqrt(noise_of(mechanism, 1.0).variance))
             for cell, truth in enumerate(truths[:1] if one_cell else truths):
-                wide = np.clip(2 * half_width(LEVEL, np.array([size * truth * (1 - truth)]), statistics.noise_at(np.array([truth])))[0] / size, 0, 1)
+                wide = np.clip(
+                    2
+                    * half_width(
+                        LEVEL,
+                        np.array([size * truth * (1 - truth)]),
+                        statistics.noise_at(np.array([truth])),
+                    )[0]
+                    / size,
+                    0,
+                    1,
+                )
                 clear = size * min(truth, 1 - truth) >= 10 * deviation
                 ratio = float(np.mean(high[cell] - low[cell])) / wide if clear else 1.0
-                yield Row(f"{name}[{cell}] {relation} {spend!r}", size, covered(low[cell], high[cell], truth), wilson(counts[cell], size, truth), ratio, size >= 1000 and clear)
+                yield Row(
+                    f"{name}[{cell}] {relation} {spend!r}",
+                    size,
+                    covered(low[cell], high[cell], truth),
+                    wilson(counts[cell], size, truth),
+                    ratio,
+                    size >= 1000 and clear,
+                )
 
 
 def wilson(count: np.ndarray, size: int, truth: float) -> float:
@@ -184,7 +265,12 @@ def table_rows(law: Law, size: int, cell_sums: np.ndarray, textbooks: np.ndarray
     groups = len(GROUPS)
     for relation in RELATIONS:
         for spend in SPENDS:
-            query = Moments((Levels("g", groups),), factor, mean_design(relation, cells=groups, optional=False, norm=norm_of(spend)), False)
+            query = Moments(
+                (Levels("g", groups),),
+                factor,
+                mean_design(relation, cells=groups, optional=False, norm=norm_of(spend)),
+                False,
+            )
             mechanism = moments_noise(query, relation, spend)
             flat = Moments((), factor, query.design, False)
             released = add_noise(flat.assemble(cell_sums.reshape(-1, 3)), mechanism, 3)
@@ -194,9 +280,20 @@ def table_rows(law: Law, size: int, cell_sums: np.ndarray, textbooks: np.ndarray
             for group, share in enumerate(GROUPS):
                 rows = size * share
                 clear = rows >= 10 * np.sqrt(statistics.count_noise.variance)
-                oracle = 2 * half_width(LEVEL, np.array([rows * law.variance / unit**2]), noise)[0] / rows
+                oracle = (
+                    2
+                    * half_width(LEVEL, np.array([rows * law.variance / unit**2]), noise)[0]
+                    / rows
+                )
                 ratio = float(np.mean(high[:, group] - low[:, group])) / oracle if clear else 1.0
-                yield Row(f"table mean {law.name}[{group}] {relation} {spend!r}", size, covered(low[:, group], high[:, group], truth), textbooks[group], ratio, size >= 1000 and bool(clear))
+                yield Row(
+                    f"table mean {law.name}[{group}] {relation} {spend!r}",
+                    size,
+                    covered(low[:, group], high[:, group], truth),
+                    textbooks[group],
+                    ratio,
+                    size >= 1000 and bool(clear),
+                )
 
 
 @dataclass
@@ -229,7 +326,15 @@ def simulate(law: Law, size: int, repetitions: int, rng: np.random.Generator) ->
             draws.coarse.append(power_sums(encode(values, small), 4))
         if law.name == "normal":
             inside = np.clip(values, 0, 100)
-            draws.bins.append(np.stack([((inside >= low) & ((inside < high) | (high == 100.0))).sum(axis=1) for low, high in itertools.pairwise(EDGES)], axis=1))
+            draws.bins.append(
+                np.stack(
+                    [
+                        ((inside >= low) & ((inside < high) | (high == 100.0))).sum(axis=1)
+                        for low, high in itertools.pairwise(EDGES)
+                    ],
+                    axis=1,
+                )
+            )
         if law.name in ("uniform", "skewed"):
             sums, hits = by_group(codes, values, law, rng)
             draws.cells.append(sums)
@@ -237,7 +342,9 @@ def simulate(law: Law, size: int, repetitions: int, rng: np.random.Generator) ->
     return draws
 
 
-def by_group(codes: np.ndarray, values: np.ndarray, law: Law, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def by_group(
+    codes: np.ndarray, values: np.ndarray, law: Law, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     group = np.searchsorted(np.cumsum(GROUPS)[:-1], rng.random(codes.shape), side="right")
     sums, hits = [], []
     for cell in range(len(GROUPS)):
@@ -247,7 +354,9 @@ def by_group(codes: np.ndarray, values: np.ndarray, law: Law, rng: np.random.Gen
         sums.append(np.stack([n, masked.sum(axis=1), (masked * masked).sum(axis=1)], axis=1))
         mean = np.where(inside, values, 0).sum(axis=1) / n
         spread = np.where(inside, (values - mean[:, None]) ** 2, 0).sum(axis=1) / (n - 1)
-        hits.append(np.abs(mean - law.mean) <= stats.t.ppf(0.5 + LEVEL / 2, n - 1) * np.sqrt(spread / n))
+        hits.append(
+            np.abs(mean - law.mean) <= stats.t.ppf(0.5 + LEVEL / 2, n - 1) * np.sqrt(spread / n)
+        )
     return np.stack(sums, axis=1), np.stack(hits, axis=1)
 
 
@@ -257,19 +366,35 @@ def rows_for(law: Law, size: int, repetitions: int, rng: np.random.Generator) ->
     yield from mean_rows(law, size, fine, float(np.mean(np.concatenate(draws.mean_hits))))
     if draws.coarse:
         fourth = 3 * law.variance**2 if law.name == "normal" else 1 / 80
-        yield from variance_rows(law, size, np.concatenate(draws.coarse), float(np.mean(np.concatenate(draws.variance_hits))), fourth)
+        yield from variance_rows(
+            law,
+            size,
+            np.concatenate(draws.coarse),
+            float(np.mean(np.concatenate(draws.variance_hits))),
+            fourth,
+        )
     if law.name.startswith("bernoulli"):
         ones = (fine[:, 1] + size) // 2
-        yield from share_rows(f"proportion {law.name}", np.stack([ones, size - ones]), np.array([law.mean, 1 - law.mean]), size, one_cell=True)
+        yield from share_rows(
+            f"proportion {law.name}",
+            np.stack([ones, size - ones]),
+            np.array([law.mean, 1 - law.mean]),
+            size,
+            one_cell=True,
+        )
     if draws.bins:
         truths = np.diff(stats.norm.cdf((np.array(EDGES) - 50) / 10))
         truths[0] += stats.norm.cdf(-5)
         truths[-1] += stats.norm.sf(5)
-        yield from share_rows("histogram", np.concatenate(draws.bins).T, truths, size, one_cell=False)
+        yield from share_rows(
+            "histogram", np.concatenate(draws.bins).T, truths, size, one_cell=False
+        )
     if draws.cells:
         cells = np.concatenate(draws.cells)
         yield from table_rows(law, size, cells, np.concatenate(draws.group_hits).mean(axis=0))
-        yield from share_rows(f"table count {law.name}", cells[:, :, 0].T, GROUPS, size, one_cell=False)
+        yield from share_rows(
+            f"table count {law.name}", cells[:, :, 0].T, GROUPS, size, one_cell=False
+        )
 
 
 def run(repetitions: int, sizes: tuple[int, ...] = SIZES, seed: int = 20) -> list[Row]:
@@ -279,24 +404,48 @@ def run(repetitions: int, sizes: tuple[int, ...] = SIZES, seed: int = 20) -> lis
     for size in sizes:
         for law in LAWS:
             rows.extend(rows_for(law, size, repetitions, rng))
-            print(f"n = {size:6d}  {law.name:13s} {len(rows):4d} cells  {time.perf_counter() - start:6.1f} s", file=sys.stderr, flush=True)
+            print(
+                f"n = {size:6d}  {law.name:13s} {len(rows):4d} cells  "
+                f"{time.perf_counter() - start:6.1f} s",
+                file=sys.stderr,
+                flush=True,
+            )
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--all", action="store_true", help="print every cell, not only the extremes")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="print every cell, not only the extremes"
+    )
     arguments = parser.parse_args()
     rows = run(REPETITIONS)
     failed = [row for row in rows if row.fails]
-    shown = rows if arguments.all else failed + sorted(rows, key=lambda row: row.coverage)[:15] + sorted(rows, key=lambda row: -row.width_ratio)[:15]
+    shown = (
+        rows
+        if arguments.all
+        else failed
+        + sorted(rows, key=lambda row: row.coverage)[:15]
+        + sorted(rows, key=lambda row: -row.width_ratio)[:15]
+    )
     print(f"{'cell':62s} {'n':>6s} {'coverage':>8s} {'textbook':>8s} {'width/oracle':>12s}")
     for row in shown:
-        print(f"{row.case:62s} {row.size:6d} {row.coverage:8.4f} {row.textbook:8.4f} {row.width_ratio:12.3f}{'  FAILS' if row.fails else ''}")
-    print(f"{len(rows)} cells, {len(failed)} outside the limits; Monte-Carlo standard error {np.sqrt(LEVEL * (1 - LEVEL) / REPETITIONS):.4f}")
+        print(
+            f"{row.case:62s} {row.size:6d} {row.coverage:8.4f} {row.textbook:8.4f} "
+            f"{row.width_ratio:12.3f}{'  FAILS' if row.fails else ''}"
+        )
+    print(
+        f"{len(rows)} cells, {len(failed)} outside the limits; Monte-Carlo standard error "
+        f"{np.sqrt(LEVEL * (1 - LEVEL) / REPETITIONS):.4f}"
+    )
     worst = min(rows, key=lambda row: row.coverage)
     widest = max(row.width_ratio for row in rows)
-    print(f"worst_coverage={worst.coverage:.4f} worst_case={worst.case.replace(' ', '_')}_n={worst.size} widest_vs_oracle={widest:.3f}")
+    print(
+        f"worst_coverage={worst.coverage:.4f} "
+        f"worst_case={worst.case.replace(' ', '_')}_n={worst.size} widest_vs_oracle={widest:.3f}"
+    )
     sys.exit(1 if failed else 0)
 
 

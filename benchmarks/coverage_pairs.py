@@ -1,9 +1,12 @@
-"""Coverage of the intervals of dp.correlation and dp.variance: whole batches of repetitions through the mechanism's exact noise and the library's inference.
+"""Coverage of the intervals of dp.correlation and dp.variance: whole batches of repetitions through
+the mechanism's exact noise and the library's inference.
 
-Pairs are built from a bivariate normal law with correlation ρ by a rising transformation of each margin, then clamped to the declared range; the true correlation of
-the clamped pair is Mehler's series. Textbook intervals on the same draws: Fisher's z for correlations; for variances the chi-square interval
-of normal data, and beside it (cells "var/adf") the one that is free of that assumption, s² ± 1.96·√((m₄ − s⁴)/n). Sums of fourth powers of codes are
-rounded to 53 bits here (a part in 10¹⁶); everything else is the integer that a session would release.
+Pairs are built from a bivariate normal law with correlation ρ by a rising transformation of each
+margin, then clamped to the declared range; the true correlation of the clamped pair is Mehler's
+series. Textbook intervals on the same draws: Fisher's z for correlations; for variances the
+chi-square interval of normal data, and beside it (cells "var/adf") the one that is free of that
+assumption, s² ± 1.96·√((m₄ − s⁴)/n). Sums of fourth powers of codes are rounded to 53 bits here
+(a part in 10¹⁶); everything else is the integer that a session would release.
 
 Used by coverage_location.py; by itself it prints its own cells:
 
@@ -32,10 +35,10 @@ from discreet.inference.means.variances import variance_interval
 from discreet.inference.results.decode import decode_variance
 from discreet.schema import Column, Integer, Real, Schema
 from discreet.sensitivity import L2
-from discreet.specs.mechanisms import GaussianNoise
+from discreet.specs.mechanisms.additive import GaussianNoise
 from discreet.specs.mechanisms.symmetric import off_diagonal
 from discreet.testing import SeededSource
-from discreet.trusted.noise import draw
+from discreet.trusted.noise.sampling import draw
 from discreet.trusted.release import Question
 from discreet.trusted.session import PublicFacts
 
@@ -50,7 +53,9 @@ Row = tuple[str, int, str, float, float, float]
 
 @dataclass(frozen=True)
 class Margin:
-    """A margin: its declared column and the rising function that makes it of a standard normal variable."""
+    """A margin: its declared column and the rising function that makes it of a standard normal
+    variable.
+    """
 
     name: str
     column: Column
@@ -61,7 +66,9 @@ class Margin:
 
 
 def _tabulated(quantile: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
-    """A smooth quantile function of Φ(z), interpolated on a fine grid of z: the same function for draws and for the truth."""
+    """A smooth quantile function of Φ(z), interpolated on a fine grid of z:
+    the same function for draws and for the truth.
+    """
     grid = np.linspace(-6.5, 6.5, 1 << 16)
     values = quantile(ndtr(grid))
     return lambda z: np.interp(z, grid, values)
@@ -83,7 +90,9 @@ MARGINS = (
 
 @functools.cache
 def truth(margin: Margin, rho: float) -> tuple[float, float]:
-    """(correlation, variance) of the clamped pair: Σ ρᵏ aₖ² over Σ aₖ², aₖ the Hermite coefficients of the margin."""
+    """(correlation, variance) of the clamped pair:
+    Σ ρᵏ aₖ² over Σ aₖ², aₖ the Hermite coefficients of the margin.
+    """
     z = ndtri((np.arange(1 << 20) + 0.5) / (1 << 20))
     values = margin.clamped(z)
     variance = float(values.var())
@@ -96,7 +105,9 @@ def truth(margin: Margin, rho: float) -> tuple[float, float]:
 
 @dataclass
 class Draws:
-    """What a batch of repetitions needs: sums of products of codes for both questions, and the textbook intervals' hits and widths."""
+    """What a batch of repetitions needs: sums of products of codes for both questions, and the
+    textbook intervals' hits and widths.
+    """
 
     pairs: dict[tuple[int, ...], np.ndarray]
     powers: np.ndarray
@@ -125,7 +136,15 @@ def _products(x: np.ndarray, y: np.ndarray, terms: tuple[tuple[int, ...], ...]) 
     return sums
 
 
-def simulate(margin: Margin, rho: float, n: int, repetitions: int, rng: np.random.Generator, pairs: Question, alone: Question) -> Draws:
+def simulate(
+    margin: Margin,
+    rho: float,
+    n: int,
+    repetitions: int,
+    rng: np.random.Generator,
+    pairs: Question,
+    alone: Question,
+) -> Draws:
     found: list[list[np.ndarray]] = [[] for _ in range(8)]
     true_rho, true_variance = truth(margin, rho)
     z_level = stats.norm.ppf(0.5 + LEVEL / 2)
@@ -136,10 +155,30 @@ def simulate(margin: Margin, rho: float, n: int, repetitions: int, rng: np.rando
         count = min(max(1, CHUNK // n), repetitions - start)
         z = rng.standard_normal((2, count, n))
         x, y = margin.clamped(z[0]), margin.clamped(rho * z[0] + np.sqrt(1 - rho**2) * z[1])
-        found[0].append(np.array(_products(*(_codes(v, factor.encoding) for v, factor in zip((x, y), query.factors, strict=True)), query.terms())))
+        found[0].append(
+            np.array(
+                _products(
+                    *(
+                        _codes(v, factor.encoding)
+                        for v, factor in zip((x, y), query.factors, strict=True)
+                    ),
+                    query.terms(),
+                )
+            )
+        )
         c = _codes(x, single.factor.encoding)
         square = c * c
-        found[1].append(np.array([np.full(count, float(n)), c.sum(axis=1), square.sum(axis=1), np.einsum("ij,ij->i", c, square), np.einsum("ij,ij->i", square, square)]))
+        found[1].append(
+            np.array(
+                [
+                    np.full(count, float(n)),
+                    c.sum(axis=1),
+                    square.sum(axis=1),
+                    np.einsum("ij,ij->i", c, square),
+                    np.einsum("ij,ij->i", square, square),
+                ]
+            )
+        )
         x -= x.mean(axis=1, keepdims=True)
         y -= y.mean(axis=1, keepdims=True)
         xx, yy, xy = (np.einsum("ij,ij->i", a, b) for a, b in ((x, x), (y, y), (x, y)))
@@ -155,41 +194,78 @@ def simulate(margin: Margin, rho: float, n: int, repetitions: int, rng: np.rando
         found[6].append(np.abs(s2 - true_variance) <= half)
         found[7].append(2 * half)
     sums, powers, *rest = (np.concatenate(part, axis=-1) for part in found)
-    return Draws(dict(zip(query.terms(), sums, strict=True)), powers, (rest[0], rest[1]), (rest[2], rest[3]), (rest[4], rest[5]))
+    return Draws(
+        dict(zip(query.terms(), sums, strict=True)),
+        powers,
+        (rest[0], rest[1]),
+        (rest[2], rest[3]),
+        (rest[4], rest[5]),
+    )
 
 
-def add_noise(statistic: np.ndarray, mechanism: Any, order: int, source: SeededSource) -> np.ndarray:
-    """Statistics of shape (numbers, repetitions) with the exact noise of a mechanism, in its steps; `order` 0 where no number is off a diagonal."""
+def add_noise(
+    statistic: np.ndarray, mechanism: Any, order: int, source: SeededSource
+) -> np.ndarray:
+    """Statistics of shape (numbers, repetitions) with the exact noise of a mechanism, in its steps;
+    `order` 0 where no number is off a diagonal.
+    """
     off = np.zeros(len(statistic), dtype=bool)
     triangle = off_diagonal(order)
     off[: len(triangle)] = triangle
     released = statistic * 2.0**mechanism.refinement
-    for here, spread in ((off, getattr(mechanism, "off_spread", mechanism.spread)), (~off, mechanism.spread)):
+    for here, spread in (
+        (off, getattr(mechanism, "off_spread", mechanism.spread)),
+        (~off, mechanism.spread),
+    ):
         law = GaussianNoise(L2(Fraction(1)), spread, mechanism.refinement)
-        released[here] += draw(law, int(here.sum()) * statistic.shape[1], source).reshape(int(here.sum()), statistic.shape[1])
+        released[here] += draw(law, int(here.sum()) * statistic.shape[1], source).reshape(
+            int(here.sum()), statistic.shape[1]
+        )
     return released
 
 
-def correlation_intervals(question: Question, sums: dict[tuple[int, ...], np.ndarray], public_rows: int | None, source: SeededSource) -> tuple[np.ndarray, np.ndarray]:
+def correlation_intervals(
+    question: Question,
+    sums: dict[tuple[int, ...], np.ndarray],
+    public_rows: int | None,
+    source: SeededSource,
+) -> tuple[np.ndarray, np.ndarray]:
     query: Any = question.query
     released = add_noise(np.array(query.arrange(sums)), question.mechanism, query.order, source)
-    statistics = decode_pairs(query, question.mechanism, released, public_rows=public_rows, cluster=1)
-    return correlation_interval(correlation_estimate(statistics.pair(0, 1)), LEVEL, target="population")
+    statistics = decode_pairs(
+        query, question.mechanism, released, public_rows=public_rows, cluster=1
+    )
+    return correlation_interval(
+        correlation_estimate(statistics.pair(0, 1)), LEVEL, target="population"
+    )
 
 
-def variance_intervals(question: Question, powers: np.ndarray, public_rows: int | None, source: SeededSource) -> tuple[np.ndarray, np.ndarray]:
+def variance_intervals(
+    question: Question, powers: np.ndarray, public_rows: int | None, source: SeededSource
+) -> tuple[np.ndarray, np.ndarray]:
     """In the units of the column, as VarianceResult has them."""
     query: Any = question.query
     grid = query.factor.encoding
     exact = np.array(query.assemble(powers.T), dtype=float).reshape(query.size, -1)
-    statistics = decode_variance(query, question.mechanism, add_noise(exact, question.mechanism, 0, source), public_rows=public_rows, cluster=1)
+    statistics = decode_variance(
+        query,
+        question.mechanism,
+        add_noise(exact, question.mechanism, 0, source),
+        public_rows=public_rows,
+        cluster=1,
+    )
     rounding = 0.0 if grid.is_exact else float(grid.step) ** 2 / 12
-    low, high = (np.maximum(end * float(grid.high * grid.step) ** 2 - rounding, 0) for end in variance_interval(statistics, LEVEL))
+    low, high = (
+        np.maximum(end * float(grid.high * grid.step) ** 2 - rounding, 0)
+        for end in variance_interval(statistics, LEVEL)
+    )
     return low, high
 
 
 def rows(margin: Margin, rho: float, n: int, repetitions: int, seed: int) -> Iterator[Row]:
-    """(case, n, label, private coverage, textbook coverage, ratio of mean widths) of one margin and correlation at one n."""
+    """(case, n, label, private coverage, textbook coverage, ratio of mean widths) of one margin and
+    correlation at one n.
+    """
     rng = np.random.default_rng((seed, MARGINS.index(margin), round(10 * rho), n))
     source = SeededSource(f"pairs {margin.name} {rho} {n} {seed}")
     schema = Schema({"x": margin.column, "y": margin.column})
@@ -198,33 +274,66 @@ def rows(margin: Margin, rho: float, n: int, repetitions: int, seed: int) -> Ite
     for mark, relation in RELATIONS.items():
         public = PublicFacts(schema, relation, n if relation.row_count_is_public else None)
         for mu in SPENDS:
-            pairs, alone = correlation_question(public, ["x", "y"], spend=dp.GDP(mu)), variance_question(public, "x", spend=dp.GDP(mu))
+            pairs, alone = (
+                correlation_question(public, ["x", "y"], spend=dp.GDP(mu)),
+                variance_question(public, "x", spend=dp.GDP(mu)),
+            )
             drawn = drawn or simulate(margin, rho, n, repetitions, rng, pairs, alone)
-            assert pairs.query.height in (2045, 2047), "the codes must be those of the draws, whatever the relation and the spend"  # type: ignore[attr-defined]
+            assert pairs.query.height in (2045, 2047), (  # type: ignore[attr-defined]
+                "the codes must be those of the draws, whatever the relation and the spend"
+            )
             low, high = correlation_intervals(pairs, drawn.pairs, public.rows, source)
             yield _row(margin, n, f"ρ={rho:g}{mark} μ={mu:g}", (low, high), true_rho, drawn.fisher)
             if rho == 0:
                 low, high = variance_intervals(alone, drawn.powers, public.rows, source)
-                yield _row(margin, n, f"var{mark} μ={mu:g}", (low, high), true_variance, drawn.chi_square)
-                yield _row(margin, n, f"var/adf{mark} μ={mu:g}", (low, high), true_variance, drawn.free)
+                yield _row(
+                    margin, n, f"var{mark} μ={mu:g}", (low, high), true_variance, drawn.chi_square
+                )
+                yield _row(
+                    margin, n, f"var/adf{mark} μ={mu:g}", (low, high), true_variance, drawn.free
+                )
 
 
-def _row(margin: Margin, n: int, label: str, interval: tuple[np.ndarray, np.ndarray], target: float, textbook: tuple[np.ndarray, np.ndarray]) -> Row:
+def _row(
+    margin: Margin,
+    n: int,
+    label: str,
+    interval: tuple[np.ndarray, np.ndarray],
+    target: float,
+    textbook: tuple[np.ndarray, np.ndarray],
+) -> Row:
     low, high = interval
-    return margin.name, n, label, float(np.mean((low <= target) & (target <= high))), float(np.mean(textbook[0])), float(np.mean(high - low) / np.mean(textbook[1]))
+    return (
+        margin.name,
+        n,
+        label,
+        float(np.mean((low <= target) & (target <= high))),
+        float(np.mean(textbook[0])),
+        float(np.mean(high - low) / np.mean(textbook[1])),
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 1000, 10_000])
     options = parser.parse_args()
     for n in options.sizes:
         for margin in MARGINS:
             for rho in CORRELATIONS:
-                for name, size, label, private, textbook, ratio in rows(margin, rho, n, options.repetitions, 4):
-                    short = private < (0.94 if textbook >= 0.945 else textbook - 0.01) or (size >= 1000 and private > 0.99)
-                    print(f"{name:12} {size:6d} {label:14} {private:8.4f} {textbook:9.4f} {ratio:12.3f}{'  OUTSIDE' if short else ''}", flush=True)
+                for name, size, label, private, textbook, ratio in rows(
+                    margin, rho, n, options.repetitions, 4
+                ):
+                    short = private < (0.94 if textbook >= 0.945 else textbook - 0.01) or (
+                        size >= 1000 and private > 0.99
+                    )
+                    print(
+                        f"{name:12} {size:6d} {label:14} {private:8.4f} {textbook:9.4f} "
+                        f"{ratio:12.3f}{'  OUTSIDE' if short else ''}",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

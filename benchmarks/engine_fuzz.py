@@ -1,11 +1,15 @@
-"""The file engine on adversarial tables: every type, writer and question, against memory and a plain reading, and neighbours on files.
+"""The file engine on adversarial tables: every type, writer and question, against memory and a
+plain reading, and neighbours on files.
 
     make bench NAME=engine_fuzz [ARGS="--seconds 540 --seed 1"]
 
-comparisons   statistics of one random table by the file engine, other readers and a plain reading cell by cell, each held against the engine in memory
+comparisons   statistics of one random table by the file engine, other readers and a plain reading
+              cell by cell, each held against the engine in memory
 differences   of them, how many were not the same integers
-neighbours    statistics of a file and of the file in which one row (or unit) was exchanged, added or removed
-worst_ratio   the largest change over the sensitivity that the noise is set by; 1 is met, more would be a leak
+neighbours    statistics of a file and of the file in which one row (or unit) was exchanged,
+              added or removed
+worst_ratio   the largest change over the sensitivity that the noise is set by;
+              1 is met, more would be a leak
 failures      tables on which something raised
 """
 
@@ -41,7 +45,9 @@ def worker(seed: int, seconds: float, results: multiprocessing.Queue) -> None:
                 moved, worst, too_far = fuzz.neighbours(choose, path, neighbors, asked[neighbors])
                 results.put((compared, different, moved, worst, too_far, []))
             except Exception:
-                results.put((0, [], 0, 0.0, [], [f"{seed} {number} {neighbors}\n{traceback.format_exc()}"]))
+                results.put(
+                    (0, [], 0, 0.0, [], [f"{seed} {number} {neighbors}\n{traceback.format_exc()}"])
+                )
     results.put(None)
 
 
@@ -53,7 +59,10 @@ def main() -> None:
     options = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
-    processes = [context.Process(target=worker, args=(1000 * options.seed + place, options.seconds, results)) for place in range(options.processes)]
+    processes = [
+        context.Process(target=worker, args=(1000 * options.seed + place, options.seconds, results))
+        for place in range(options.processes)
+    ]
     for process in processes:
         process.start()
     running, shown = len(processes), time.monotonic()
@@ -64,15 +73,26 @@ def main() -> None:
         if found is None:
             running -= 1
             continue
-        tables, compared, moved, worst = tables + 1, compared + found[0], moved + found[2], max(worst, found[3])
+        tables, compared, moved, worst = (
+            tables + 1,
+            compared + found[0],
+            moved + found[2],
+            max(worst, found[3]),
+        )
         for texts, kept in ((found[1], different), (found[4], too_far), (found[5], failures)):
             kept += texts
             for text in texts[: max(0, 5 - len(kept) + len(texts))]:
                 print(text[:2000], flush=True)
         if time.monotonic() - shown > 20:
             shown = time.monotonic()
-            print(f"{tables} tables, {compared} comparisons, {moved} neighbours, worst {worst:.3f}", flush=True)
-    print(f"comparisons={compared} differences={len(different)} neighbours={moved} worst_ratio={worst:.6g} failures={len(failures)}")
+            print(
+                f"{tables} tables, {compared} comparisons, {moved} neighbours, worst {worst:.3f}",
+                flush=True,
+            )
+    print(
+        f"comparisons={compared} differences={len(different)} neighbours={moved} "
+        f"worst_ratio={worst:.6g} failures={len(failures)}"
+    )
 
 
 if __name__ == "__main__":

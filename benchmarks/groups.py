@@ -1,13 +1,14 @@
-"""Private counts and means in 1000 declared groups of a Parquet file, against DuckDB's own plain group-by.
+"""Private counts and means in 1000 declared groups of a Parquet file,
+against DuckDB's own plain group-by.
 
     make bench NAME=groups [ARGS=rows]
 
-The headline figure groups by a text column ('g0042'); the same with a whole-number column is printed above it.
-Ours is the whole public path, `dp.table` and its intervals: price, debit, clamp, encode and sum exactly (count, sum,
-sum of squares), exact noise, stored answer, release, 95 % intervals. DuckDB's is
-`SELECT g, count(*), avg(x) ... GROUP BY g`. Both run in this process with the same number of threads, interleaved,
-and the best of several repeats counts. Peak memory is that of the whole process, which also wrote the file and ran
-the plain queries.
+The headline figure groups by a text column ('g0042'); the same with a whole-number column is
+printed above it. Ours is the whole public path, `dp.table` and its intervals: price, debit, clamp,
+encode and sum exactly (count, sum, sum of squares), exact noise, stored answer, release,
+95 % intervals. DuckDB's is `SELECT g, count(*), avg(x) ... GROUP BY g`. Both run in this process
+with the same number of threads, interleaved, and the best of several repeats counts. Peak memory is
+that of the whole process, which also wrote the file and ran the plain queries.
 """
 
 from __future__ import annotations
@@ -27,17 +28,26 @@ ROWS, GROUPS, REPEATS = 10_000_000, 1000, 7
 
 
 def make_file(path: str, rows: int) -> None:
-    """A text group, the same group as a number, and a double; the same bytes on every run (one thread writes)."""
+    """A text group, the same group as a number, and a double;
+    the same bytes on every run (one thread writes).
+    """
     print(f"writing {rows} rows ...", flush=True)
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.execute(
-            f"COPY (SELECT 'g' || lpad(CAST(g AS VARCHAR), 4, '0') AS g, g AS number, x FROM (SELECT CAST((i * 48271) % 2147483647 % {GROUPS} AS INTEGER) AS g,"
-            f" ((i * 69621 + 7) % 2147483647 % 1000003) / 10000e0 AS x FROM range({rows}) AS source(i))) TO '{path}' (FORMAT parquet)")
+            "COPY (SELECT 'g' || lpad(CAST(g AS VARCHAR), 4, '0') AS g, g AS number, x FROM "
+            f"(SELECT CAST((i * 48271) % 2147483647 % {GROUPS} AS INTEGER) AS g,"
+            f" ((i * 69621 + 7) % 2147483647 % 1000003) / 10000e0 AS x FROM range({rows}) AS "
+            f"source(i))) TO '{path}' (FORMAT parquet)"
+        )
 
 
 def ours(path: str, group: str) -> Callable[[], object]:
     """The whole private release on our side: a fresh debit and fresh noise every time."""
-    schema = {"g": dp.Category([f"g{level:04d}" for level in range(GROUPS)]), "number": dp.Category(range(GROUPS)), "x": dp.Real(0, 100)}
+    schema = {
+        "g": dp.Category([f"g{level:04d}" for level in range(GROUPS)]),
+        "number": dp.Category(range(GROUPS)),
+        "x": dp.Real(0, 100),
+    }
     session = dp.read_parquet(path, schema=schema, neighbors=dp.Replace()).open(budget=dp.GDP(10))
 
     def release() -> object:
@@ -49,12 +59,16 @@ def ours(path: str, group: str) -> Callable[[], object]:
 def plain(path: str, group: str) -> Callable[[], object]:
     def query() -> object:
         with duckdb.connect(":memory:") as connection:
-            return connection.execute(f"SELECT {group}, count(*), avg(x) FROM read_parquet('{path}') GROUP BY {group}").fetchall()
+            return connection.execute(
+                f"SELECT {group}, count(*), avg(x) FROM read_parquet('{path}') GROUP BY {group}"
+            ).fetchall()
 
     return query
 
 
-def best_interleaved(first: Callable[[], object], second: Callable[[], object]) -> tuple[float, float]:
+def best_interleaved(
+    first: Callable[[], object], second: Callable[[], object]
+) -> tuple[float, float]:
     """Best seconds of each, taking turns."""
     best = [float("inf"), float("inf")]
     for _ in range(REPEATS):
@@ -74,7 +88,11 @@ def main() -> None:
         for group in ("number", "g"):
             private, public = best_interleaved(ours(path, group), plain(path, group))
             ratios[group] = private / public
-            print(f"group by {group}: ours {private:.3f} s, plain DuckDB {public:.3f} s, ratio {ratios[group]:.2f}", flush=True)
+            print(
+                f"group by {group}: ours {private:.3f} s, plain DuckDB {public:.3f} s, ratio "
+                f"{ratios[group]:.2f}",
+                flush=True,
+            )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"groups_vs_duckdb={ratios['g']:.2f} peak_mb={peak:.0f}")
 

@@ -1,9 +1,12 @@
-"""Local reports: 10⁷ answers of K-ary randomised response, encoded exactly and decoded in one pass, against numpy drawing 10⁷ uniform integers.
+"""Local reports: 10⁷ answers of K-ary randomised response, encoded exactly and decoded in one pass,
+against numpy drawing 10⁷ uniform integers.
 
     python benchmarks/local_reports.py [--reports 10000000] [--levels 10] [--repeats 7]
 
-Both run in one process on one thread, in turn; every figure is the best of several runs in processor time. Ours is `client.reports` end to end: values read by the
-total rule, AES-CTR bits, exact coins and uniform levels. numpy's generator is neither secret nor has it anything to decide. The last line is the ratio, ours / numpy.
+Both run in one process on one thread, in turn; every figure is the best of several runs in
+processor time. Ours is `client.reports` end to end: values read by the total rule, AES-CTR bits,
+exact coins and uniform levels. numpy's generator is neither secret nor has it anything to decide.
+The last line is the ratio, ours / numpy.
 """
 
 from __future__ import annotations
@@ -24,12 +27,19 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def krr_times(reports: int = 10**7, levels: int = 10, repeats: int = 7) -> dict[str, float]:
-    """Processor seconds of encoding, of decoding and of numpy's `integers`, best of several runs in turn."""
+    """Processor seconds of encoding, of decoding and of numpy's `integers`,
+    best of several runs in turn.
+    """
     rng = np.random.default_rng(1)
-    spec, values = client.RandomizedResponse(client.Integer(0, levels - 1), 1), rng.integers(0, levels, reports)
+    spec, values = (
+        client.RandomizedResponse(client.Integer(0, levels - 1), 1),
+        rng.integers(0, levels, reports),
+    )
     answers = client.reports(spec, values)
     work: dict[str, Callable[[], object]] = {
-        "encode": lambda: client.reports(spec, values), "decode": lambda: local.shares(spec, answers).params, "integers": lambda: rng.integers(0, levels, reports),
+        "encode": lambda: client.reports(spec, values),
+        "decode": lambda: local.shares(spec, answers).params,
+        "integers": lambda: rng.integers(0, levels, reports),
     }
     best = dict.fromkeys(work, float("inf"))
     for _ in range(repeats):

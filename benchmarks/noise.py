@@ -1,12 +1,14 @@
-"""Noise throughput: ours (secure and exact), numpy's generator (neither) and OpenDP (exact), in one process on one thread.
+"""Noise throughput: ours (secure and exact), numpy's generator (neither) and OpenDP (exact),
+in one process on one thread.
 
     python benchmarks/noise.py [--draws 1000000] [--repeats 15]
 
-Every figure is the best of several runs on vectors of the same length. Ours is `draw` end to end: AES-CTR bits, fast path,
-exact path for what it leaves open. OpenDP's is a measurement called on a vector of that length (its Gaussian on the same grid
-as ours, which is four times faster than its default; that one is shown on a tenth of the length). Should one call take longer
-than --patience seconds, the next is made on a vector ten times shorter, and the length is printed.
-The last line gives throughput ratios, ours / theirs.
+Every figure is the best of several runs on vectors of the same length. Ours is `draw` end to end:
+AES-CTR bits, fast path, exact path for what it leaves open. OpenDP's is a measurement called on a
+vector of that length (its Gaussian on the same grid as ours, which is four times faster than its
+default; that one is shown on a tenth of the length). Should one call take longer than --patience
+seconds, the next is made on a vector ten times shorter, and the length is printed. The last line
+gives throughput ratios, ours / theirs.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ import numpy as np
 
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise, LaplaceNoise
-from discreet.trusted.noise import draw, secure_source
 from discreet.trusted.noise.kernels import compiled_kernel
+from discreet.trusted.noise.sampling import draw
+from discreet.trusted.noise.source import secure_source
 
 SPREAD = 100.0
 REFINEMENT = 10  # grid of 2**-10: σ is 102 400 steps
@@ -41,12 +44,21 @@ def best(work: Callable[[], object], repeats: int) -> float:
 
 def ours(draws: int, repeats: int) -> dict[str, float]:
     one, spread, source = Fraction(1), Fraction(SPREAD), secure_source()
-    mechanisms = {"gaussian": GaussianNoise(L2(one), spread, REFINEMENT), "laplace": LaplaceNoise(L1(one), spread, REFINEMENT), "geometric": GeometricNoise(L1(one), spread, 0)}
-    return {name: best(lambda m=mechanism: draw(m, draws, source), repeats) / draws for name, mechanism in mechanisms.items()}
+    mechanisms = {
+        "gaussian": GaussianNoise(L2(one), spread, REFINEMENT),
+        "laplace": LaplaceNoise(L1(one), spread, REFINEMENT),
+        "geometric": GeometricNoise(L1(one), spread, 0),
+    }
+    return {
+        name: best(lambda m=mechanism: draw(m, draws, source), repeats) / draws
+        for name, mechanism in mechanisms.items()
+    }
 
 
 def of_numpy(draws: int, repeats: int) -> dict[str, float]:
-    """standard_normal and laplace; a two-sided geometric draw is the difference of two geometric ones."""
+    """standard_normal and laplace; a two-sided geometric draw is the difference of two geometric
+    ones.
+    """
     rng, p = np.random.default_rng(), 1 - np.exp(-1 / SPREAD)
     work = {
         "gaussian": lambda: rng.standard_normal(draws),
@@ -58,14 +70,21 @@ def of_numpy(draws: int, repeats: int) -> dict[str, float]:
 
 
 def of_opendp(draws: int, patience: float) -> dict[str, tuple[float, int]]:
-    """Seconds a draw and the vector length they were measured on; its Gaussian on our grid and on its default grid (2**-1074)."""
+    """Seconds a draw and the vector length they were measured on;
+    its Gaussian on our grid and on its default grid (2**-1074).
+    """
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
     real, whole = dp.atom_domain(T=float, nan=False), dp.atom_domain(T=int)
 
     def gaussian(length: int) -> Callable[[list[float]], object]:
-        return dp.m.make_gaussian(dp.vector_domain(real, size=length), dp.l2_distance(T=float), scale=SPREAD, k=-REFINEMENT)
+        return dp.m.make_gaussian(
+            dp.vector_domain(real, size=length),
+            dp.l2_distance(T=float),
+            scale=SPREAD,
+            k=-REFINEMENT,
+        )
 
     def gaussian_on_default_grid(length: int) -> Callable[[list[float]], object]:
         return dp.m.make_gaussian(dp.vector_domain(real), dp.l2_distance(T=float), scale=SPREAD)
@@ -80,8 +99,15 @@ def of_opendp(draws: int, patience: float) -> dict[str, tuple[float, int]]:
     }
 
 
-def timed(make: Callable[[int], Callable[[list[float]], object]], zero: list[float], length: int, patience: float) -> tuple[float, int]:
-    """Best of two calls on a vector of `length`, or of a tenth of it while one call takes longer than `patience` seconds."""
+def timed(
+    make: Callable[[int], Callable[[list[float]], object]],
+    zero: list[float],
+    length: int,
+    patience: float,
+) -> tuple[float, int]:
+    """Best of two calls on a vector of `length`,
+    or of a tenth of it while one call takes longer than `patience` seconds.
+    """
     while True:
         measurement, vector, times = make(length), zero * length, []
         for _ in range(2):
@@ -96,7 +122,9 @@ def timed(make: Callable[[int], Callable[[list[float]], object]], zero: list[flo
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--draws", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--patience", type=float, default=60.0)
@@ -107,7 +135,11 @@ def main() -> int:
     try:
         peer = of_opendp(options.draws, options.patience)
     except ImportError:
-        print("OpenDP is not installed, so there is nothing to compare with: pip install -r benchmarks/peers/noise.txt", file=sys.stderr)
+        print(
+            "OpenDP is not installed, so there is nothing to compare with: pip install -r "
+            "benchmarks/peers/noise.txt",
+            file=sys.stderr,
+        )
         return 2
     mine, insecure = ours(options.draws, options.repeats), of_numpy(options.draws, options.repeats)
     for name, seconds in mine.items():
@@ -116,8 +148,12 @@ def main() -> int:
         print(f"numpy     {name:22s} {1e-6 / seconds:10.3f} M/s  on {options.draws} draws")
     for name, (seconds, length) in peer.items():
         print(f"opendp    {name:22s} {1e-6 / seconds:10.3f} M/s  on {length} draws")
-    ratios = {f"{name}_vs_numpy": insecure[name] / mine[name] for name in ("gaussian", "laplace", "geometric")}
-    # the slower of numpy's two ways to a geometric draw would flatter us: compare with the one-sided one
+    ratios = {
+        f"{name}_vs_numpy": insecure[name] / mine[name]
+        for name in ("gaussian", "laplace", "geometric")
+    }
+    # the slower of numpy's two ways to a geometric draw would flatter us:
+    # compare with the one-sided one
     ratios["geometric_vs_numpy"] = insecure["geometric, one side"] / mine["geometric"]
     ratios["gaussian_vs_opendp"] = peer["gaussian"][0] / mine["gaussian"]
     ratios["integer_laplace_vs_opendp"] = peer["integer_laplace"][0] / mine["geometric"]

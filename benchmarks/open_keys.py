@@ -1,7 +1,9 @@
-"""Counts by text keys that nobody declared, through the public function, against the plain group-by of the same engine.
+"""Counts by text keys that nobody declared, through the public function,
+against the plain group-by of the same engine.
 
-10⁶ rows, 10⁴ different keys. Two sources: a polars table in memory and a Parquet file. Ratios are medians of pairs measured one after the other in
-this run; a new data set is declared for every release, so nothing is read from a cache. The file also guards its target: at most 3.
+10⁶ rows, 10⁴ different keys. Two sources: a polars table in memory and a Parquet file. Ratios are
+medians of pairs measured one after the other in this run; a new data set is declared for every
+release, so nothing is read from a cache. The file also guards its target: at most 3.
 
     python benchmarks/open_keys.py [--rows 1000000] [--keys 10000] [--repeats 7]
 """
@@ -31,10 +33,16 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def ratio(ours: Callable[[], object], plain: Callable[[], object], repeats: int) -> tuple[float, float, float]:
+def ratio(
+    ours: Callable[[], object], plain: Callable[[], object], repeats: int
+) -> tuple[float, float, float]:
     ours(), plain()
     pairs = [(seconds(ours), seconds(plain)) for _ in range(repeats)]
-    return statistics.median(a / b for a, b in pairs), statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+    return (
+        statistics.median(a / b for a, b in pairs),
+        statistics.median(a for a, _ in pairs),
+        statistics.median(b for _, b in pairs),
+    )
 
 
 def release(data: dp.Dataset) -> int:
@@ -50,7 +58,16 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(11)
     names = np.array([f"city {number} é" for number in range(options.keys)])
-    table = pl.DataFrame({"city": names[np.minimum(rng.exponential(options.keys / 6, options.rows).astype(int), options.keys - 1)], "cost": rng.random(options.rows)})
+    table = pl.DataFrame(
+        {
+            "city": names[
+                np.minimum(
+                    rng.exponential(options.keys / 6, options.rows).astype(int), options.keys - 1
+                )
+            ],
+            "cost": rng.random(options.rows),
+        }
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trips.parquet"
         table.write_parquet(path)
@@ -62,13 +79,23 @@ def main() -> None:
             return release(dp.read_parquet(path, schema=SCHEMA, neighbors=dp.AddRemove()))
 
         def plain_file() -> object:
-            return duckdb.connect().execute(f"SELECT city, count(*) FROM '{path}' GROUP BY city").fetchall()
+            return (
+                duckdb.connect()
+                .execute(f"SELECT city, count(*) FROM '{path}' GROUP BY city")
+                .fetchall()
+            )
 
         memory = ratio(in_memory, lambda: table.group_by("city").len().rows(), options.repeats)
         file = ratio(in_file, plain_file, options.repeats)
         shown = in_memory()
-    for name, plain, (worst, ours, theirs) in (("polars table", "polars group_by", memory), ("Parquet file", "DuckDB GROUP BY", file)):
-        print(f"{name:14} dp.table {1e3 * ours:7.1f} ms   {plain} {1e3 * theirs:7.1f} ms   ratio {worst:.2f}")
+    for name, plain, (worst, ours, theirs) in (
+        ("polars table", "polars group_by", memory),
+        ("Parquet file", "DuckDB GROUP BY", file),
+    ):
+        print(
+            f"{name:14} dp.table {1e3 * ours:7.1f} ms   {plain} {1e3 * theirs:7.1f} ms   ratio "
+            f"{worst:.2f}"
+        )
     print(f"{shown} of {table['city'].n_unique()} keys shown")
     print(f"open_keys_vs_polars={memory[0]:.2f} open_keys_vs_duckdb={file[0]:.2f}")
     if max(memory[0], file[0]) > MOST:

@@ -1,10 +1,13 @@
-"""Private medians and quantiles of a million values, against numpy and against the medians of two peers.
+"""Private medians and quantiles of a million values,
+against numpy and against the medians of two peers.
 
     make bench NAME=quantiles [ARGS=rows]
 
-Ours is the whole public path on a data set that nobody has read before: read, clamp and encode the column, count it on its 2**16 grid, price,
-debit, draw exactly, store, release, 95 % intervals (the smooth median has none). Data sets are made and sessions opened beforehand. The smooth median includes the search for its best
-constants. All of it runs in this process, interleaved, and the best of several repeats counts. Errors are against the sample median, at ε = 1.
+Ours is the whole public path on a data set that nobody has read before: read, clamp and encode the
+column, count it on its 2**16 grid, price, debit, draw exactly, store, release, 95 % intervals
+(the smooth median has none). Data sets are made and sessions opened beforehand. The smooth median
+includes the search for its best constants. All of it runs in this process, interleaved, and the
+best of several repeats counts. Errors are against the sample median, at ε = 1.
 """
 
 from __future__ import annotations
@@ -45,7 +48,9 @@ def our_quantiles(session: dp.Session) -> object:
 
 
 def opendp_median() -> Callable[[np.ndarray], float] | None:
-    """OpenDP's exponential mechanism on 1001 fixed candidates; scale 2 is ε = 1 for one replaced row (a symmetric distance of 2)."""
+    """OpenDP's exponential mechanism on 1001 fixed candidates; scale 2 is ε = 1 for one replaced
+    row (a symmetric distance of 2).
+    """
     try:
         import opendp.prelude as op
     except ImportError:
@@ -55,7 +60,9 @@ def opendp_median() -> Callable[[np.ndarray], float] | None:
     domain = op.vector_domain(op.atom_domain(T=float, nan=False))
 
     def median(values: np.ndarray) -> float:
-        private = op.m.make_private_quantile(domain, op.symmetric_distance(), op.max_divergence(), candidates, 0.5, 2.0)
+        private = op.m.make_private_quantile(
+            domain, op.symmetric_distance(), op.max_divergence(), candidates, 0.5, 2.0
+        )
         return float(private(values))
 
     return median
@@ -80,8 +87,19 @@ def main() -> None:
     values = np.random.default_rng(20).normal(47.0, 10.0, rows)
     true = float(np.median(values))
     plain: dict[str, Callable[[Any], object]] = {"numpy.median": np.median, "numpy.sort": np.sort}
-    ours: dict[str, Callable[[Any], object]] = {"median": our_median, "smooth median": our_smooth_median, "99 quantiles": our_quantiles}
-    peers = {name: found for name, found in (("OpenDP 0.16 median", opendp_median()), ("diffprivlib 0.6.6 median", diffprivlib_median())) if found}
+    ours: dict[str, Callable[[Any], object]] = {
+        "median": our_median,
+        "smooth median": our_smooth_median,
+        "99 quantiles": our_quantiles,
+    }
+    peers = {
+        name: found
+        for name, found in (
+            ("OpenDP 0.16 median", opendp_median()),
+            ("diffprivlib 0.6.6 median", diffprivlib_median()),
+        )
+        if found
+    }
     best: dict[str, float] = {}
     errors: dict[str, list[float]] = {}
     for repeat in range(REPEATS):
@@ -92,8 +110,16 @@ def main() -> None:
                 errors.setdefault(name, []).append(abs(answer - true))
     for name, seconds in best.items():
         error = f", mean error {np.mean(errors[name]):.2g}" if name in errors else ""
-        print(f"{name}: {1e3 * seconds:.1f} ms ({seconds / best['numpy.median']:.2f} × numpy.median){error}", flush=True)
-    print(f"median_vs_numpy={best['median'] / best['numpy.median']:.2f} quantiles99_vs_median={best['99 quantiles'] / best['median']:.2f} smooth_vs_sort={best['smooth median'] / best['numpy.sort']:.2f}")
+        print(
+            f"{name}: {1e3 * seconds:.1f} ms ({seconds / best['numpy.median']:.2f} × "
+            f"numpy.median){error}",
+            flush=True,
+        )
+    print(
+        f"median_vs_numpy={best['median'] / best['numpy.median']:.2f} "
+        f"quantiles99_vs_median={best['99 quantiles'] / best['median']:.2f} "
+        f"smooth_vs_sort={best['smooth median'] / best['numpy.sort']:.2f}"
+    )
 
 
 if __name__ == "__main__":

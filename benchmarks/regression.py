@@ -1,16 +1,23 @@
-"""Speed and memory of private regression, against numpy, diffprivlib and Opacus, all in this process and interleaved; the best of several repeats counts.
+"""Speed and memory of private regression, against numpy, diffprivlib and Opacus, all in this
+process and interleaved; the best of several repeats counts.
 
     make bench NAME=regression [ARGS="--rows 1000000 --columns 50 --repeats 5"]
 
-iteration   one exact weighted gradient Σ w ψ(η, y) x of a logistic regression on encoded rows (2 bytes a cell) / X.T @ (X @ b) in float64 numpy
-logistic    dp.logistic with intervals: declare, read, encode, all releases, 95 % intervals / diffprivlib's LogisticRegression.fit on the same arrays
-            (its X within a known ball, so that nothing is read from data; it gives no intervals)
-sgd         rows a second of solver="sgd", logistic, batches of 1024, over Opacus' DP-SGD with the same model and batch size (its Poisson sampling),
-            on a fifth of the rows; ours is a whole fit of 20 000 steps with its pricing and intervals, theirs steps alone
-growth      seconds a row of the whole fit at all rows / at a tenth of them (at 1 the cost is linear; fixed costs make it less)
-memory      the most that a whole fit allocates at once beside the arrays it is given / 2 bytes a cell of the model (tracemalloc)
+iteration   one exact weighted gradient Σ w ψ(η, y) x of a logistic regression on encoded rows
+            (2 bytes a cell) / X.T @ (X @ b) in float64 numpy
+logistic    dp.logistic with intervals: declare, read, encode, all releases,
+            95 % intervals / diffprivlib's LogisticRegression.fit on the same arrays (its X within a
+            known ball, so that nothing is read from data; it gives no intervals)
+sgd         rows a second of solver="sgd", logistic, batches of 1024, over Opacus' DP-SGD with the
+            same model and batch size (its Poisson sampling), on a fifth of the rows; ours is a
+            whole fit of 20 000 steps with its pricing and intervals, theirs steps alone
+growth      seconds a row of the whole fit at all rows / at a tenth of them (at 1 the cost is
+            linear; fixed costs make it less)
+memory      the most that a whole fit allocates at once beside the arrays it is given / 2 bytes a
+            cell of the model (tracemalloc)
 
-A peer that is not installed gives "nan". The machine's load is printed: threads of ours and of BLAS share its processors with everything else.
+A peer that is not installed gives "nan". The machine's load is printed: threads of ours and of BLAS
+share its processors with everything else.
 """
 
 from __future__ import annotations
@@ -50,7 +57,9 @@ def draws(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
     """X in −1 … 1 and a yes/no y with a logistic law."""
     rng = np.random.default_rng(1)
     x = rng.uniform(-1, 1, (rows, columns))
-    return x, rng.random(rows) < 1 / (1 + np.exp(-x @ (rng.normal(size=columns) * 3 / math.sqrt(columns))))
+    return x, rng.random(rows) < 1 / (
+        1 + np.exp(-x @ (rng.normal(size=columns) * 3 / math.sqrt(columns)))
+    )
 
 
 def iteration(rows: int, columns: int, repeats: int) -> float:
@@ -61,29 +70,42 @@ def iteration(rows: int, columns: int, repeats: int) -> float:
     family, point = Logistic(), point_at(b, 1.0, Logistic())
     few = ModelData(data.matrix[: rows // 10], data.response[: rows // 10])
     ours: dict[str, Callable[[], Any]] = {
-        "ours": lambda: gradient_sums(data, weights, family, point), "numpy": lambda: x.T @ (x @ b), "few": lambda: gradient_sums(few, weights[: rows // 10], family, point)}
+        "ours": lambda: gradient_sums(data, weights, family, point),
+        "numpy": lambda: x.T @ (x @ b),
+        "few": lambda: gradient_sums(few, weights[: rows // 10], family, point),
+    }
     best(ours, 1)  # compile
     seconds = best(ours, repeats)
-    print(f"iteration: ours {seconds['ours']:.4f} s, numpy {seconds['numpy']:.4f} s; {1e9 * seconds['few'] / (rows // 10):.1f} and {1e9 * seconds['ours'] / rows:.1f} ns a row at {rows // 10} and {rows} rows")
+    print(
+        f"iteration: ours {seconds['ours']:.4f} s, numpy {seconds['numpy']:.4f} s; "
+        f"{1e9 * seconds['few'] / (rows // 10):.1f} and {1e9 * seconds['ours'] / rows:.1f} ns a "
+        f"row at {rows // 10} and {rows} rows"
+    )
     return seconds["ours"] / seconds["numpy"]
 
 
 def logistic(rows: int, columns: int, repeats: int) -> tuple[float, float, float]:
-    """Our time over the peer's, our seconds a row at all rows over those at a tenth, and the peak of memory over 2 bytes a cell."""
+    """Our time over the peer's, our seconds a row at all rows over those at a tenth, and the peak
+    of memory over 2 bytes a cell.
+    """
     x, y = draws(rows, columns)
     names = [f"x{place}" for place in range(columns)]
     schema: dict[str, Any] = {name: dp.Real(-1, 1) for name in names} | {"y": dp.Boolean()}
 
     def ours(count: int = rows) -> None:
         arrays = {name: x[:count, place] for place, name in enumerate(names)} | {"y": y[:count]}
-        session = dp.from_arrays(arrays, schema=schema, neighbors=dp.Replace()).open(budget=dp.GDP(1))
+        session = dp.from_arrays(arrays, schema=schema, neighbors=dp.Replace()).open(
+            budget=dp.GDP(1)
+        )
         dp.logistic(session, "y ~ " + " + ".join(names), spend=dp.GDP(1)).confidence_interval(0.95)
 
     functions: dict[str, Callable[[], Any]] = {"ours": ours, "few": lambda: ours(rows // 10)}
     try:
         from diffprivlib.models import LogisticRegression
 
-        functions["diffprivlib"] = lambda: LogisticRegression(epsilon=1.0, data_norm=math.sqrt(columns)).fit(x, y)
+        functions["diffprivlib"] = lambda: LogisticRegression(
+            epsilon=1.0, data_norm=math.sqrt(columns)
+        ).fit(x, y)
     except ImportError:
         print("diffprivlib is not installed")
     with warnings.catch_warnings():
@@ -95,7 +117,14 @@ def logistic(rows: int, columns: int, repeats: int) -> tuple[float, float, float
     memory = tracemalloc.get_traced_memory()[1] / (2 * rows * (columns + 1))
     tracemalloc.stop()
     few, all_rows = seconds.pop("few") / (rows // 10), seconds["ours"] / rows
-    print(f"logistic fit, {rows} rows, {columns} columns: " + ", ".join(f"{name} {value:.2f} s" for name, value in seconds.items()) + f"; ours {1e6 * few:.2f} and {1e6 * all_rows:.2f} µs a row at {rows // 10} and {rows} rows, peak of memory {2 * memory:.2f} bytes a cell")
+    print(
+        f"logistic fit, {rows} rows, {columns} columns: "
+        + ", ".join(f"{name} {value:.2f} s" for name, value in seconds.items())
+        + (
+            f"; ours {1e6 * few:.2f} and {1e6 * all_rows:.2f} µs a row at {rows // 10} and {rows} "
+            f"rows, peak of memory {2 * memory:.2f} bytes a cell"
+        )
+    )
     return seconds["ours"] / seconds.get("diffprivlib", math.nan), all_rows / few, memory
 
 
@@ -105,20 +134,31 @@ def sgd(rows: int, columns: int, steps: int) -> float:
     x, y = draws(rows, columns)
     names = [f"x{place}" for place in range(columns)]
     arrays = {name: x[:, place] for place, name in enumerate(names)} | {"y": y}
-    data = dp.from_arrays(arrays, schema={name: dp.Real(-1, 1) for name in names} | {"y": dp.Boolean()}, neighbors=dp.AddRemove())
+    data = dp.from_arrays(
+        arrays,
+        schema={name: dp.Real(-1, 1) for name in names} | {"y": dp.Boolean()},
+        neighbors=dp.AddRemove(),
+    )
     formula = "y ~ " + " + ".join(names)
     try:
         seconds = math.inf
         for _ in range(2):
             session = data.open(budget=dp.ApproxDP(8, 1e-5))
             began = time.perf_counter()
-            dp.logistic(session, formula, spend=dp.ApproxDP(1, 1e-6), solver=SGD(steps=50 * steps, batch=BATCH))
+            dp.logistic(
+                session,
+                formula,
+                spend=dp.ApproxDP(1, 1e-6),
+                solver=SGD(steps=50 * steps, batch=BATCH),
+            )
             seconds = min(seconds, time.perf_counter() - began)
         our_rate = 50 * steps * BATCH / seconds
     except dp.DiscreetError as refusal:
         print(f"solver='sgd' refused: {str(refusal).splitlines()[0]}")
         return math.nan
-    print(f"sgd: ours {our_rate:.3g} rows/s (pricing, curvature, scores and intervals in it)", end="")
+    print(
+        f"sgd: ours {our_rate:.3g} rows/s (pricing, curvature, scores and intervals in it)", end=""
+    )
     theirs = opacus_rate(x, y, steps)
     print("" if math.isnan(theirs) else f", Opacus {theirs:.3g} rows/s")
     return our_rate / theirs
@@ -136,9 +176,16 @@ def opacus_rate(x: np.ndarray, y: np.ndarray, steps: int) -> float:
         warnings.simplefilter("ignore")
         inputs, labels = torch.tensor(x, dtype=torch.float32), torch.tensor(y, dtype=torch.float32)
         model = torch.nn.Linear(x.shape[1], 1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs, labels), batch_size=BATCH)
+        loader = torch.utils.data.DataLoader(
+            torch.utils.data.TensorDataset(inputs, labels), batch_size=BATCH
+        )
         private, optimizer, batches = PrivacyEngine().make_private(
-            module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), data_loader=loader, noise_multiplier=1.0, max_grad_norm=1.0)
+            module=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            data_loader=loader,
+            noise_multiplier=1.0,
+            max_grad_norm=1.0,
+        )
         loss, seen, began = torch.nn.BCEWithLogitsLoss(), 0, 0.0
         for step, (rows, truth) in enumerate(batches):
             if step == 2:
@@ -153,7 +200,9 @@ def opacus_rate(x: np.ndarray, y: np.ndarray, steps: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--repeats", type=int, default=5)
@@ -162,8 +211,14 @@ def main() -> None:
     first = iteration(asked.rows, asked.columns, asked.repeats)
     second, growth, memory = logistic(asked.rows, asked.columns, asked.repeats)
     third = sgd(asked.rows // 5, asked.columns, asked.steps)
-    print(f"load of the machine: {' '.join(f'{one:.2f}' for one in os.getloadavg())}, {os.cpu_count()} processors")
-    print(f"iteration_vs_numpy={first:.3f} logistic_vs_diffprivlib={second:.3f} sgd_vs_opacus={third:.1f} fit_growth={growth:.2f} fit_memory={memory:.2f}")
+    print(
+        f"load of the machine: {' '.join(f'{one:.2f}' for one in os.getloadavg())}, "
+        f"{os.cpu_count()} processors"
+    )
+    print(
+        f"iteration_vs_numpy={first:.3f} logistic_vs_diffprivlib={second:.3f} "
+        f"sgd_vs_opacus={third:.1f} fit_growth={growth:.2f} fit_memory={memory:.2f}"
+    )
 
 
 if __name__ == "__main__":

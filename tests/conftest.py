@@ -1,13 +1,22 @@
 """Property tests repeat: the same examples on every run, and no limit on the time that one takes.
 
-Examples are derived from the test itself, so that a change fails for what it changes. To look for new ones:
-``pytest --hypothesis-profile=explore``.
+Examples are derived from the test itself, so that a change fails for what it changes. To look for
+new ones: ``pytest --hypothesis-profile=explore``.
 """
 
 from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("repeatable", deadline=None, derandomize=True, database=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("explore", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "repeatable",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "explore", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("repeatable")

@@ -15,7 +15,13 @@ import discreet as dp
 from discreet.accounting.renyi.rdp import ZCDP
 from discreet.accounting.tradeoff.curve import tradeoff_of
 from discreet.errors import InvalidParameter
-from discreet.plots.accounting import plot_budget, plot_epsilon_delta, plot_ten_fold, plot_tradeoff, tradeoff_points
+from discreet.plots.accounting import (
+    plot_budget,
+    plot_epsilon_delta,
+    plot_ten_fold,
+    plot_tradeoff,
+    tradeoff_points,
+)
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.losses.pricing import Price
 
@@ -25,7 +31,11 @@ PNG = b"\x89PNG\r\n\x1a\n"
 def curves(figure):
     """Label → (x, y) of the named lines."""
     (axes,) = figure.axes
-    return {line.get_label(): line.get_xydata() for line in axes.lines if not line.get_label().startswith("_")}
+    return {
+        line.get_label(): line.get_xydata()
+        for line in axes.lines
+        if not line.get_label().startswith("_")
+    }
 
 
 def is_picture(path):
@@ -33,31 +43,50 @@ def is_picture(path):
 
 
 def test_trade_off_curves_are_the_certified_ones(tmp_path: Path) -> None:
-    guarantees = [dp.ApproxDP(1, 0.05), dp.GDP(1), dp.PureDP(1), ZCDP(0.1), tradeoff_of(dp.GDP(1)).tensor(tradeoff_of(dp.PureDP(0.3)))]
+    guarantees = [
+        dp.ApproxDP(1, 0.05),
+        dp.GDP(1),
+        dp.PureDP(1),
+        ZCDP(0.1),
+        tradeoff_of(dp.GDP(1)).tensor(tradeoff_of(dp.PureDP(0.3))),
+    ]
     figure = plot_tradeoff(*guarantees, path=tmp_path / "a.png")
     assert is_picture(tmp_path / "a.png")
     drawn = curves(figure)
     assert list(drawn) == [str(guarantee) for guarantee in guarantees]
     for guarantee, points in zip(guarantees, drawn.values(), strict=True):
-        if isinstance(guarantee, ZCDP):  # its own curve is a slow search; the Gaussian that satisfies it is above both
+        # its own curve is a slow search; the Gaussian that satisfies it is above both
+        if isinstance(guarantee, ZCDP):
             guarantee = dp.GDP(math.sqrt(0.2))
-        assert all(beta <= guarantee.tradeoff(min(1.0, float(alpha))) + 1e-12 for alpha, beta in points[::7])
+        assert all(
+            beta <= guarantee.tradeoff(min(1.0, float(alpha))) + 1e-12
+            for alpha, beta in points[::7]
+        )
         assert points[0][0] == 0
         assert tuple(points[-1]) == (1, 0)
 
 
 def test_ten_fold_composition_against_the_gaussian(tmp_path: Path) -> None:
-    """The lectures' picture: the exact ten-fold curve hugs G_1 (within 0.0123) and basic composition is far below."""
+    """The lectures' picture: the exact ten-fold curve hugs G_1 (within 0.0123) and basic
+    composition is far below.
+    """
     drawn = list(curves(plot_ten_fold(tmp_path / "ten.png")).values())
     assert is_picture(tmp_path / "ten.png")
-    exact, gaussian, basic = ([float(np.interp(alpha, *points.T)) for alpha in (0.05, 0.1, 0.5)] for points in drawn)
-    assert exact == pytest.approx([0.7504091024765683, 0.6187528018456876, 0.16309165466483275], abs=1e-9)
+    exact, gaussian, basic = (
+        [float(np.interp(alpha, *points.T)) for alpha in (0.05, 0.1, 0.5)] for points in drawn
+    )
+    assert exact == pytest.approx(
+        [0.7504091024765683, 0.6187528018456876, 0.16309165466483275], abs=1e-9
+    )
     assert np.abs(np.subtract(exact, gaussian)).max() < 0.0124
     assert all(b < e - 0.1 for b, e in zip(basic, exact, strict=True))
 
 
 def test_labels() -> None:
-    assert list(curves(plot_tradeoff(dp.GDP(1), dp.GDP(2), labels=["one", "two"]))) == ["one", "two"]
+    assert list(curves(plot_tradeoff(dp.GDP(1), dp.GDP(2), labels=["one", "two"]))) == [
+        "one",
+        "two",
+    ]
     for call in (plot_tradeoff, plot_epsilon_delta):
         with pytest.raises(InvalidParameter):
             call()
@@ -89,7 +118,11 @@ def test_epsilon_delta_curves(tmp_path: Path) -> None:
 def spending() -> Ledger:
     ledger = Ledger.open(dp.ApproxDP(1, 1e-5), pure=0.3)
     for i in range(12):
-        ledger.debit(key=str(i), request={"question": i}, price=Price(epsilon=Fraction(i % 3, 100), mu_squared=ledger.box.mu_squared / (15 + i)))
+        ledger.debit(
+            key=str(i),
+            request={"question": i},
+            price=Price(epsilon=Fraction(i % 3, 100), mu_squared=ledger.box.mu_squared / (15 + i)),
+        )
     return ledger
 
 
@@ -100,10 +133,14 @@ def test_budget_ends_at_what_is_spent(tmp_path: Path, over: str) -> None:
     assert is_picture(tmp_path / "b.png")
     spent, box = ledger.spent().exact(), ledger.box
     assert len(drawn) == 3
-    for (label, points), (name, field) in zip(drawn.items(), (("ε", "epsilon"), ("μ²", "mu_squared"), ("δ₀", "delta")), strict=True):
+    for (label, points), (name, field) in zip(
+        drawn.items(), (("ε", "epsilon"), ("μ²", "mu_squared"), ("δ₀", "delta")), strict=True
+    ):
         assert label.startswith(name)
         assert len(points) == 13
-        assert points[-1][1] == pytest.approx(100 * float(getattr(spent, field) / getattr(box, field)), rel=1e-9)
+        assert points[-1][1] == pytest.approx(
+            100 * float(getattr(spent, field) / getattr(box, field)), rel=1e-9
+        )
         assert np.all(np.diff(points[:, 1].astype(float)) >= 0)
 
 

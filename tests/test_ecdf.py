@@ -1,4 +1,6 @@
-"""Distribution functions and densities through the public functions: right, total, consistent where asked, drawn, previewed, refused."""
+"""Distribution functions and densities through the public functions: right, total, consistent where
+asked, drawn, previewed, refused.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.estimators.distributions import default_bins, ecdf_leaves, quantile_leaves, tree_question
+from discreet.estimators.distributions import (
+    default_bins,
+    ecdf_leaves,
+    quantile_leaves,
+    tree_question,
+)
 from discreet.inference.counts.simultaneous import band_half_width, cell_level
 from discreet.inference.quantiles.cumulative import cumulative_of, share_bounds
 from discreet.inference.quantiles.tree_quantiles import checked_quantiles, quantiles_from_tree
@@ -22,13 +29,26 @@ from discreet.trusted.release import Description
 from tests.survey import RELATIONS, SPENDS, data_set, open_session, survey
 
 PLENTY = dp.GDP(200)
-SCHEMA = {"x": dp.Real(0, 10), "k": dp.Integer(0, 12), "b": dp.Boolean(), "group": dp.Category(["a", "b"])}
+SCHEMA = {
+    "x": dp.Real(0, 10),
+    "k": dp.Integer(0, 12),
+    "b": dp.Boolean(),
+    "group": dp.Category(["a", "b"]),
+}
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def small(values: list[Any], neighbors: Any = RELATIONS[0]) -> dp.Session:
-    columns = {"x": np.array(values, dtype=object), "k": np.array(values, dtype=object), "b": np.zeros(len(values)), "group": np.array(["a"] * len(values), dtype=object), "person": np.arange(len(values))}
-    return seeded_session(dp.from_arrays(columns, schema=SCHEMA, neighbors=neighbors), dp.GDP(1000), "ecdf")
+    columns = {
+        "x": np.array(values, dtype=object),
+        "k": np.array(values, dtype=object),
+        "b": np.zeros(len(values)),
+        "group": np.array(["a"] * len(values), dtype=object),
+        "person": np.arange(len(values)),
+    }
+    return seeded_session(
+        dp.from_arrays(columns, schema=SCHEMA, neighbors=neighbors), dp.GDP(1000), "ecdf"
+    )
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
@@ -48,39 +68,89 @@ def test_with_plenty_to_spend_it_is_the_empirical_distribution_function(neighbor
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS[:2], ids=repr)
 def test_bands_intervals_and_frames_fit_together(neighbors: Any, spend: Any) -> None:
-    result = dp.ecdf(seeded_session(data_set(neighbors), dp.GDP(1000), "fit"), "age", spend=spend, points=60)
+    result = dp.ecdf(
+        seeded_session(data_set(neighbors), dp.GDP(1000), "fit"), "age", spend=spend, points=60
+    )
     pointwise, everywhere = result.band(0.9, kind="pointwise"), result.band(0.9)
     np.testing.assert_array_equal(pointwise, result.confidence_interval(0.9))
     assert len(result.points) == len(result.labels) == len(result.params) == 72
     for bounds in (pointwise, everywhere, result.band(0.9, target="data")):
-        assert np.all((bounds[:, 0] <= bounds[:, 1]) & (bounds >= 0).all(axis=1) & (bounds <= 1).all(axis=1))
+        assert np.all(
+            (bounds[:, 0] <= bounds[:, 1]) & (bounds >= 0).all(axis=1) & (bounds <= 1).all(axis=1)
+        )
     assert np.all(np.diff(everywhere, axis=0) >= 0)
     middle = (result.params > 0.25) & (result.params < 0.75)
-    assert np.all((everywhere[middle, 1] - everywhere[middle, 0]) > (pointwise[middle, 1] - pointwise[middle, 0]))
-    assert np.all(np.ptp(result.band(0.9, kind="pointwise", target="data"), axis=1)[middle] < np.ptp(pointwise, axis=1)[middle])
+    assert np.all(
+        (everywhere[middle, 1] - everywhere[middle, 0])
+        > (pointwise[middle, 1] - pointwise[middle, 0])
+    )
+    assert np.all(
+        np.ptp(result.band(0.9, kind="pointwise", target="data"), axis=1)[middle]
+        < np.ptp(pointwise, axis=1)[middle]
+    )
     assert list(result.to_frame()["age"]) == pytest.approx(list(result.points))
     assert dp.from_json(result.to_json()).params == pytest.approx(result.params)
     assert pickle.loads(pickle.dumps(result)) == result
     text = str(result)
-    assert all(words in text for words in ("Private distribution function of age", "share below", "50%", "noise %", str(result.release.guarantee)))
+    assert all(
+        words in text
+        for words in (
+            "Private distribution function of age",
+            "share below",
+            "50%",
+            "noise %",
+            str(result.release.guarantee),
+        )
+    )
 
 
 def test_intervals_are_the_shares_that_the_score_test_keeps() -> None:
-    result = dp.ecdf(seeded_session(data_set(RELATIONS[1]), dp.GDP(1000), "score"), "income", spend=dp.GDP(0.3))
+    result = dp.ecdf(
+        seeded_session(data_set(RELATIONS[1]), dp.GDP(1000), "score"), "income", spend=dp.GDP(0.3)
+    )
     cumulative = cumulative_of(result.release)
     inner = cumulative.inner[::37]
     low, high = share_bounds(cumulative, inner, 0.9)
     for share in (low, high):
-        open_ended = (share > 1e-9) & (share < 1 - 1e-9) & (cumulative.prefix[inner] > 0) & (cumulative.prefix[inner] < cumulative.rows)
-        reach = half_width(0.9, cumulative.sampling_variance(share), cumulative.noise_at(inner, share))
-        np.testing.assert_allclose(np.abs(cumulative.prefix[inner] - share * cumulative.rows)[open_ended], reach[open_ended], rtol=1e-6)
+        open_ended = (
+            (share > 1e-9)
+            & (share < 1 - 1e-9)
+            & (cumulative.prefix[inner] > 0)
+            & (cumulative.prefix[inner] < cumulative.rows)
+        )
+        reach = half_width(
+            0.9, cumulative.sampling_variance(share), cumulative.noise_at(inner, share)
+        )
+        np.testing.assert_allclose(
+            np.abs(cumulative.prefix[inner] - share * cumulative.rows)[open_ended],
+            reach[open_ended],
+            rtol=1e-6,
+        )
 
 
-@pytest.mark.parametrize("values", [[], [3], [3, 7], [5] * 40, [0] * 30, [12] * 30, [None, "text", float("nan"), float("inf"), 3], [1e300, -1e300, 5]], ids=str)
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [3],
+        [3, 7],
+        [5] * 40,
+        [0] * 30,
+        [12] * 30,
+        [None, "text", float("nan"), float("inf"), 3],
+        [1e300, -1e300, 5],
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_every_data_set_gives_an_answer(values: list[Any], neighbors: Any) -> None:
     session = small(values, neighbors)
-    for column, spend, where in (("x", dp.GDP(0.5), None), ("k", dp.PureDP(0.5), None), ("x", dp.PureDP(0.5), {"group": "b"}), ("k", dp.GDP(0.5), {"group": "b"})):
+    for column, spend, where in (
+        ("x", dp.GDP(0.5), None),
+        ("k", dp.PureDP(0.5), None),
+        ("x", dp.PureDP(0.5), {"group": "b"}),
+        ("k", dp.GDP(0.5), {"group": "b"}),
+    ):
         curve = dp.ecdf(session, column, spend=spend, where=where, points=40)
         bars = dp.density(session, column, spend=spend, where=where, bins=5)
         for result in (curve, bars):
@@ -119,7 +189,11 @@ def test_a_boolean_column_has_a_distribution_function() -> None:
 def test_steps_interpolation_and_both_ends() -> None:
     session = small([2, 2, 3, 9])
     steps = dp.ecdf(session, "k", spend=PLENTY)
-    np.testing.assert_allclose(steps.cdf([-1, 0, 1.9, 2, 2.9, 3, 8.9, 9, 12, 99]), [0, 0, 0, 0.5, 0.5, 0.75, 0.75, 1, 1, 1], atol=0.03)
+    np.testing.assert_allclose(
+        steps.cdf([-1, 0, 1.9, 2, 2.9, 3, 8.9, 9, 12, 99]),
+        [0, 0, 0, 0.5, 0.5, 0.75, 0.75, 1, 1, 1],
+        atol=0.03,
+    )
     np.testing.assert_array_equal(steps.cdf_interval([-1, 12, 99]), [[0, 0], [1, 1], [1, 1]])
     bent = dp.ecdf(session, "x", spend=PLENTY)
     assert bent.cdf(-0.1) == 0.0
@@ -128,13 +202,16 @@ def test_steps_interpolation_and_both_ends() -> None:
     low, high = bent.cdf_interval(inside)[0]
     assert low == bent.band(kind="pointwise")[0, 0]
     assert high == bent.band(kind="pointwise")[1, 1]
-    bottom = dp.ecdf(small([0] * 20), "x", spend=PLENTY)  # rows at the lower bound are at or below it
+    # rows at the lower bound are at or below it
+    bottom = dp.ecdf(small([0] * 20), "x", spend=PLENTY)
     assert bottom.cdf_interval(0.0)[0, 1] > 0.9
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)
 def test_consistent_counts_never_fall_and_add_up(neighbors: Any) -> None:
-    result = dp.ecdf(seeded_session(data_set(neighbors), dp.GDP(1000), "consistent"), "income", spend=dp.GDP(0.1))
+    result = dp.ecdf(
+        seeded_session(data_set(neighbors), dp.GDP(1000), "consistent"), "income", spend=dp.GDP(0.1)
+    )
     raw, repaired = result.counts(), result.counts(consistent=True)
     assert raw.min() < 0
     assert repaired.min() >= 0
@@ -151,9 +228,22 @@ def test_consistent_counts_never_fall_and_add_up(neighbors: Any) -> None:
 def test_quantiles_of_a_tree_are_the_data_s_own_where_noise_is_small() -> None:
     rng = np.random.default_rng(5)
     values = rng.normal(5, 1, 20_000)
-    session = seeded_session(dp.from_arrays({"x": values, "k": np.round(values)}, schema={"x": dp.Real(0, 10), "k": dp.Integer(0, 10)}, neighbors=dp.Replace()), dp.GDP(1000), "quantiles")
+    session = seeded_session(
+        dp.from_arrays(
+            {"x": values, "k": np.round(values)},
+            schema={"x": dp.Real(0, 10), "k": dp.Integer(0, 10)},
+            neighbors=dp.Replace(),
+        ),
+        dp.GDP(1000),
+        "quantiles",
+    )
     q = np.arange(1, 100) / 100
-    asked = tree_question(session.public, Description("ecdf", "x", ("x",)), spend=dp.GDP(50), leaves=quantile_leaves(session.public))
+    asked = tree_question(
+        session.public,
+        Description("ecdf", "x", ("x",)),
+        spend=dp.GDP(50),
+        leaves=quantile_leaves(session.public),
+    )
     found = quantiles_from_tree(session.release(asked), q, 0.999, target="data")
     truth = np.quantile(values, q, method="inverted_cdf")
     assert np.max(np.abs(found.estimate - truth)) < 0.01  # a thousandth of the range
@@ -167,7 +257,9 @@ def test_quantiles_of_a_tree_are_the_data_s_own_where_noise_is_small() -> None:
 
 def test_quantile_intervals_shrink_with_the_spend_and_the_level() -> None:
     session = seeded_session(data_set(), dp.GDP(1000), "shrink")
-    wide, narrow = (dp.ecdf(session, "income", spend=dp.GDP(mu)).quantiles([0.25, 0.5, 0.75]) for mu in (0.1, 2))
+    wide, narrow = (
+        dp.ecdf(session, "income", spend=dp.GDP(mu)).quantiles([0.25, 0.5, 0.75]) for mu in (0.1, 2)
+    )
     assert np.all(wide.high - wide.low > narrow.high - narrow.low)
     assert np.all(wide.noise_share > 0.5)
     assert np.all(narrow.noise_share < 0.5)
@@ -180,14 +272,28 @@ def test_impossible_quantiles_are_refused(bad: Any) -> None:
 
 
 def test_coverage_of_bands_and_quantiles() -> None:
-    """120 data sets: pointwise 95 % bands between 0.87 and 1, simultaneous ones at least 0.89 (seeded; benchmarks/coverage_bands.py does 2000)."""
+    """120 data sets: pointwise 95 % bands between 0.87 and 1, simultaneous ones at least 0.89
+    (seeded; benchmarks/coverage_bands.py does 2000).
+    """
     rng, n, spend = np.random.default_rng(11), 400, dp.GDP(0.7)
     points, everywhere, quantiles, bins, all_bins = [], [], [], [], []
     half, level = None, 0.95
     for repetition in range(120):
-        session = seeded_session(dp.from_arrays({"x": rng.normal(5, 1, n)}, schema={"x": dp.Real(0, 10)}, neighbors=dp.Replace()), dp.GDP(1000), repetition)
-        curve, bars = dp.ecdf(session, "x", spend=spend, points=255), dp.density(session, "x", spend=spend, bins=10)
-        truth, shares = stats.norm.cdf(curve.points, 5, 1), np.diff(stats.norm.cdf(bars.edges, 5, 1))
+        session = seeded_session(
+            dp.from_arrays(
+                {"x": rng.normal(5, 1, n)}, schema={"x": dp.Real(0, 10)}, neighbors=dp.Replace()
+            ),
+            dp.GDP(1000),
+            repetition,
+        )
+        curve, bars = (
+            dp.ecdf(session, "x", spend=spend, points=255),
+            dp.density(session, "x", spend=spend, bins=10),
+        )
+        truth, shares = (
+            stats.norm.cdf(curve.points, 5, 1),
+            np.diff(stats.norm.cdf(bars.edges, 5, 1)),
+        )
         cumulative = cumulative_of(curve.release)
         if half is None:
             half, level = band_half_width(cumulative, 0.95), cell_level(bars._statistics(), 0.95)
@@ -196,7 +302,10 @@ def test_coverage_of_bands_and_quantiles() -> None:
         points.append((low <= truth[looked]) & (truth[looked] <= high))
         everywhere.append(np.abs(curve.params - truth).max() <= half)
         found = curve.quantiles([0.25, 0.5, 0.75])
-        quantiles.append((found.low <= stats.norm.ppf(found.q, 5, 1)) & (stats.norm.ppf(found.q, 5, 1) <= found.high))
+        quantiles.append(
+            (found.low <= stats.norm.ppf(found.q, 5, 1))
+            & (stats.norm.ppf(found.q, 5, 1) <= found.high)
+        )
         low, high = bars.confidence_interval().T
         bins.append(((low <= shares) & (shares <= high))[3:7])
         low, high = bars.confidence_interval(level).T
@@ -213,8 +322,13 @@ def test_densities_are_shares_over_widths(neighbors: Any) -> None:
     session, data = open_session(neighbors), survey()
     bars = dp.density(session, "income", bins=[0, 40, 50, 60, 100], spend=PLENTY)
     counts = np.histogram(data["income"], [0, 40, 50, 60, 100])[0]
-    np.testing.assert_allclose(bars.params, counts / 1000 / np.diff([0, 40, 50, 60, 100]), atol=1e-3)
-    np.testing.assert_allclose(bars.pdf([-1, 0, 39.9, 40, 100, 100.1]), [0, bars.params[0], bars.params[0], bars.params[1], bars.params[3], 0])
+    np.testing.assert_allclose(
+        bars.params, counts / 1000 / np.diff([0, 40, 50, 60, 100]), atol=1e-3
+    )
+    np.testing.assert_allclose(
+        bars.pdf([-1, 0, 39.9, 40, 100, 100.1]),
+        [0, bars.params[0], bars.params[0], bars.params[1], bars.params[3], 0],
+    )
     pointwise, everywhere = bars.band(kind="pointwise"), bars.band()
     assert np.all((everywhere[:, 0] <= pointwise[:, 0]) & (everywhere[:, 1] >= pointwise[:, 1]))
     part = dp.density(session, "income", bins=[40, 50, 60], spend=PLENTY)
@@ -234,36 +348,56 @@ def test_default_bins_follow_the_number_of_rows_and_the_noise() -> None:
 
 
 def test_default_points_follow_the_public_number_of_rows_and_the_noise() -> None:
-    assert [ecdf_leaves(rows, 0.0) for rows in (0, 1, 300, 2000, 10**8, None)] == [64, 64, 512, 1024, 4096, 1024]
+    assert [ecdf_leaves(rows, 0.0) for rows in (0, 1, 300, 2000, 10**8, None)] == [
+        64,
+        64,
+        512,
+        1024,
+        4096,
+        1024,
+    ]
     assert ecdf_leaves(300, 1000.0) == 128
-    found = [len(dp.ecdf(open_session(), "income", spend=dp.GDP(mu)).points) for mu in (0.01, 0.08, 10)]
+    found = [
+        len(dp.ecdf(open_session(), "income", spend=dp.GDP(mu)).points) for mu in (0.01, 0.08, 10)
+    ]
     assert found[0] == 63 < found[1] < found[2] == 511
     assert quantile_leaves(open_session().public) == 16_000
     assert quantile_leaves(open_session(RELATIONS[1]).public) == 1 << 14
 
 
-@pytest.mark.parametrize(("column", "points"), [("income", 63), ("income", 255), ("income", 1000), ("age", 60), ("age", 72), ("age", 5000)])
+@pytest.mark.parametrize(
+    ("column", "points"),
+    [("income", 63), ("income", 255), ("income", 1000), ("age", 60), ("age", 72), ("age", 5000)],
+)
 def test_there_are_at_least_as_many_points_as_asked_for(column: str, points: int) -> None:
     found = len(dp.ecdf(open_session(), column, spend=dp.GDP(1), points=points).points)
     assert found >= min(points, 72 if column == "age" else points)
     assert found <= 72 if column == "age" else found < 2 * points
 
 
-@pytest.mark.parametrize("estimator", [dp.ecdf, dp.density], ids=lambda estimator: estimator.__name__)
+@pytest.mark.parametrize(
+    "estimator", [dp.ecdf, dp.density], ids=lambda estimator: estimator.__name__
+)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS[:2], ids=repr)
-def test_previews_are_free_and_come_true(monkeypatch: pytest.MonkeyPatch, estimator: Any, neighbors: Any, spend: Any) -> None:
+def test_previews_are_free_and_come_true(
+    monkeypatch: pytest.MonkeyPatch, estimator: Any, neighbors: Any, spend: Any
+) -> None:
     session = seeded_session(data_set(neighbors), dp.GDP(1000), "preview")
     head, assume = session.ledger.head, dp.Assumptions(rows=1000, mean=50, standard_deviation=10)
     with monkeypatch.context() as patched:
         for method in ("sums", "histogram"):
-            patched.setattr(MemoryEngine, method, lambda self, plan: pytest.fail("a preview read data"))
+            patched.setattr(
+                MemoryEngine, method, lambda self, plan: pytest.fail("a preview read data")
+            )
         preview = dp.preview(session, estimator, "income", spend=spend, assume=assume)
     assert session.ledger.head == head
     result = estimator(session, "income", spend=spend)
     main = result.quantities()[-1]
     assert preview.question.mechanism == result.release.mechanism
-    assert preview.noise == pytest.approx(float(np.sqrt(np.median(main.privacy_variance))), rel=0.25)
+    assert preview.noise == pytest.approx(
+        float(np.sqrt(np.median(main.privacy_variance))), rel=0.25
+    )
     if estimator is dp.ecdf:
         assert preview.width == pytest.approx(float(np.median(main.high - main.low)), rel=0.5)
     assert "Nothing was spent" in str(preview)
@@ -282,9 +416,14 @@ def test_other_mistakes_are_refused_before_the_debit() -> None:
     session = open_session()
     head = session.ledger.head
     for call in (
-        lambda: dp.ecdf(session, "region", spend=dp.GDP(0.1)), lambda: dp.density(session, "region", spend=dp.GDP(0.1)), lambda: dp.density(session, "member", spend=dp.GDP(0.1)),
-        lambda: dp.ecdf(session, "incone", spend=dp.GDP(0.1)), lambda: dp.density(session, "income", bins=1, spend=dp.GDP(0.1)),
-        lambda: dp.density(session, "income", bins=[3, 2, 1], spend=dp.GDP(0.1)), lambda: dp.ecdf(session, "income", spend=0.1), lambda: dp.ecdf(None, "income", spend=dp.GDP(0.1)),  # type: ignore[arg-type]
+        lambda: dp.ecdf(session, "region", spend=dp.GDP(0.1)),
+        lambda: dp.density(session, "region", spend=dp.GDP(0.1)),
+        lambda: dp.density(session, "member", spend=dp.GDP(0.1)),
+        lambda: dp.ecdf(session, "incone", spend=dp.GDP(0.1)),
+        lambda: dp.density(session, "income", bins=1, spend=dp.GDP(0.1)),
+        lambda: dp.density(session, "income", bins=[3, 2, 1], spend=dp.GDP(0.1)),
+        lambda: dp.ecdf(session, "income", spend=0.1),
+        lambda: dp.ecdf(None, "income", spend=dp.GDP(0.1)),  # type: ignore[arg-type]
     ):
         with pytest.raises(dp.DiscreetError):
             call()
@@ -309,7 +448,11 @@ def test_asking_again_with_a_key_costs_nothing() -> None:
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)
 def test_distributions_are_drawn(tmp_path: Path, neighbors: Any) -> None:
     session = open_session(neighbors)
-    for name, result in (("curve", dp.ecdf(session, "income", spend=dp.GDP(0.5), points=100)), ("steps", dp.ecdf(session, "age", spend=dp.GDP(0.02))), ("bars", dp.density(session, "age", spend=dp.GDP(0.5)))):
+    for name, result in (
+        ("curve", dp.ecdf(session, "income", spend=dp.GDP(0.5), points=100)),
+        ("steps", dp.ecdf(session, "age", spend=dp.GDP(0.02))),
+        ("bars", dp.density(session, "age", spend=dp.GDP(0.5))),
+    ):
         path = tmp_path / f"{name}.png"
         (axes,) = result.plot(0.9, path=str(path)).axes
         assert path.read_bytes().startswith(PNG)
@@ -323,6 +466,8 @@ def test_every_kind_of_spend_buys_a_distribution(spend: Any) -> None:
     session = seeded_session(data_set(), dp.GDP(1000), "spend")
     curve, bars = dp.ecdf(session, "age", spend=spend), dp.density(session, "age", spend=spend)
     for result in (curve, bars):
-        assert result.release.mechanism.kind == ("geometric" if isinstance(spend, dp.PureDP) else "gaussian")
+        assert result.release.mechanism.kind == (
+            "geometric" if isinstance(spend, dp.PureDP) else "gaussian"
+        )
         assert np.all(result.std_errors > 0)
     assert abs(curve.cdf(54.0) - 0.5) < 0.2

@@ -32,7 +32,10 @@ def test_every_result_is_drawn(tmp_path: Path, name: str, neighbors: object) -> 
     if result.release.description.estimator != "histogram":
         ends = np.array([segment[:, 1] for segment in drawn])
         np.testing.assert_allclose(ends, result.confidence_interval(0.9))
-        np.testing.assert_allclose(np.array([segment[:, 1] for segment in axes.collections[1].get_segments()]), result.confidence_interval(0.9, target="data"))
+        np.testing.assert_allclose(
+            np.array([segment[:, 1] for segment in axes.collections[1].get_segments()]),
+            result.confidence_interval(0.9, target="data"),
+        )
 
 
 def test_histogram_bars_are_densities() -> None:
@@ -44,14 +47,20 @@ def test_histogram_bars_are_densities() -> None:
 
 def test_negative_estimates_and_many_cells_are_drawn(tmp_path: Path) -> None:
     session = open_session()
-    assert dp.histogram(session, "income", bins=200, spend=dp.GDP(0.02)).plot(path=str(tmp_path / "a.png"))
+    assert dp.histogram(session, "income", bins=200, spend=dp.GDP(0.02)).plot(
+        path=str(tmp_path / "a.png")
+    )
     table = dp.table(session, "income", by={"region": None, "age": 20}, spend=dp.GDP(0.02))
     assert len(table.plot().axes[0].collections[0].get_segments()) == 60
 
 
 def test_titles_and_ticks_do_not_run_into_each_other() -> None:
     rng = np.random.default_rng(1)
-    data = dp.from_arrays({"bought": rng.random(400) < 0.3, "page": rng.choice(["old", "new"], 400)}, schema={"bought": dp.Boolean(), "page": dp.Category(["old", "new"])}, neighbors=dp.Replace())
+    data = dp.from_arrays(
+        {"bought": rng.random(400) < 0.3, "page": rng.choice(["old", "new"], 400)},
+        schema={"bought": dp.Boolean(), "page": dp.Category(["old", "new"])},
+        neighbors=dp.Replace(),
+    )
     figure = dp.compare(data.open(budget=dp.GDP(2)), "bought", by="page", spend=dp.GDP(1)).plot()
     figure.draw_without_rendering()
     (axes,) = figure.axes
@@ -59,11 +68,18 @@ def test_titles_and_ticks_do_not_run_into_each_other() -> None:
     assert not boxes[0].overlaps(boxes[1])
     assert boxes[0].x1 <= figure.bbox.x1
     assert [0.0, 0.0] in [list(line.get_ydata()) for line in axes.lines]  # where groups are alike
-    for plan in (dp.power(dp.proportion_test, rows=500, null=0.5, share=0.56, spend=dp.PureDP(0.5)), dp.power(dp.compare, rows=30, spend=dp.GDP(0.1), baseline=0.1, share=0.125)):
+    for plan in (
+        dp.power(dp.proportion_test, rows=500, null=0.5, share=0.56, spend=dp.PureDP(0.5)),
+        dp.power(dp.compare, rows=30, spend=dp.GDP(0.1), baseline=0.1, share=0.125),
+    ):
         drawn = plan.plot()
         drawn.draw_without_rendering()
         for panel in drawn.axes:
-            labels = [label.get_window_extent() for label in panel.get_xticklabels(which="both") if label.get_text()]
+            labels = [
+                label.get_window_extent()
+                for label in panel.get_xticklabels(which="both")
+                if label.get_text()
+            ]
             assert len(labels) >= 2
             assert not any(one.overlaps(next_one) for one, next_one in itertools.pairwise(labels))
 
@@ -78,4 +94,9 @@ for ask in ASKS.values():
 assert "matplotlib" in sys.modules
 assert "matplotlib.pyplot" not in sys.modules
 """
-    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=Path(__file__).parent.parent).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], check=False, cwd=Path(__file__).parent.parent
+        ).returncode
+        == 0
+    )

@@ -43,9 +43,19 @@ def test_an_edge_is_read_from_its_counts() -> None:
 
 def test_more_noise_clips_more_and_nothing_known_clips_at_the_centre() -> None:
     scale = 1e6
-    tail = tail_of(lambda d: ROWS * ndtr(-d / scale), float(ndtri(0.94)) * scale, [1.0 * scale, 1.6 * scale, 2.0 * scale, 2.4 * scale, 2.8 * scale])
-    widths = [sum(best_distances([choices(tail, 1e12)] * 2, ROWS, noise)) / scale for noise in (0.3, 1.0, 3.0, 10.0)]
+    tail = tail_of(
+        lambda d: ROWS * ndtr(-d / scale),
+        float(ndtri(0.94)) * scale,
+        [1.0 * scale, 1.6 * scale, 2.0 * scale, 2.4 * scale, 2.8 * scale],
+    )
+    widths = [
+        sum(best_distances([choices(tail, 1e12)] * 2, ROWS, noise)) / scale
+        for noise in (0.3, 1.0, 3.0, 10.0)
+    ]
     assert all(a >= b for a, b in itertools.pairwise(widths))
     assert widths[0] > widths[-1]
     assert 4.5 < widths[1] < 7.5
-    assert best_distances([choices(replace(tail, seen=(), reach=0.0), 9.0)] * 2, ROWS, 1.0) == (0.0, 0.0)
+    assert best_distances([choices(replace(tail, seen=(), reach=0.0), 9.0)] * 2, ROWS, 1.0) == (
+        0.0,
+        0.0,
+    )

@@ -14,8 +14,19 @@ from discreet.testing import seeded_session
 WIDE = {"x": dp.Real(-1e8, 2e8), "g": dp.Category(["a", "b"])}
 
 
-def opened(values: Any, *, neighbors: Any = None, schema: Any = None, budget: Any = None, seed: int = 1, **columns: Any) -> dp.Session:
-    table = {"x": values, "g": ["a", "b"] * (len(values) // 2) + ["a"] * (len(values) % 2)} | columns
+def opened(
+    values: Any,
+    *,
+    neighbors: Any = None,
+    schema: Any = None,
+    budget: Any = None,
+    seed: int = 1,
+    **columns: Any,
+) -> dp.Session:
+    table = {
+        "x": values,
+        "g": ["a", "b"] * (len(values) // 2) + ["a"] * (len(values) % 2),
+    } | columns
     data = dp.from_arrays(table, schema=schema or WIDE, neighbors=neighbors or dp.Replace())
     return seeded_session(data, budget or dp.GDP(50), seed)
 
@@ -24,7 +35,16 @@ def normal(rows: int = 1000, seed: int = 3) -> np.ndarray:
     return np.random.default_rng(seed).normal(50, 3, rows)
 
 
-@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(), dp.Replace(unit="u", max_rows=2), dp.AddRemove(unit="u", max_rows=2)], ids=str)
+@pytest.mark.parametrize(
+    "neighbors",
+    [
+        dp.Replace(),
+        dp.AddRemove(),
+        dp.Replace(unit="u", max_rows=2),
+        dp.AddRemove(unit="u", max_rows=2),
+    ],
+    ids=str,
+)
 def test_a_mean_is_found_in_a_range_a_hundred_million_deviations_wide(neighbors: Any) -> None:
     values = normal(4000)
     session = opened(values, neighbors=neighbors, u=np.arange(4000) // 2)
@@ -46,7 +66,11 @@ def test_a_mean_is_found_in_a_range_a_hundred_million_deviations_wide(neighbors:
 
 def test_the_steps_of_a_procedure_stay_within_its_spend() -> None:
     for spend in (dp.GDP(0.7), dp.PureDP(1.5), dp.ZCDP(0.3), dp.ApproxDP(1, 1e-6)):
-        session = opened(normal(), budget=spend if not isinstance(spend, dp.ApproxDP) else dp.ApproxDP(1, 1e-6), schema=WIDE)
+        session = opened(
+            normal(),
+            budget=spend if not isinstance(spend, dp.ApproxDP) else dp.ApproxDP(1, 1e-6),
+            schema=WIDE,
+        )
         if isinstance(spend, dp.ApproxDP):
             continue  # its ledger sets a tenth of δ aside, so a spend of all of it does not fit
         fit = dp.unbounded_mean(session, "x", spend=spend, key="all")
@@ -63,11 +87,16 @@ def test_a_refusal_debits_nothing() -> None:
     session = opened(normal(100), budget=dp.GDP(1))
     before = session.ledger.head
     for wrong in (
-        lambda: dp.unbounded_mean(session, "g", spend=dp.GDP(0.1)), lambda: dp.unbounded_mean(session, "y", spend=dp.GDP(0.1)),
-        lambda: dp.unbounded_mean(session, "x", spend=0.1), lambda: dp.unbounded_mean(session, "x", spend=dp.GDP(2)),  # type: ignore[arg-type]
-        lambda: dp.unbounded_mean(session, "x", spend=dp.GDP(0.1), key="k" * 181), lambda: dp.location(session, "g", spend=dp.GDP(0.1)),
-        lambda: dp.truncated_mean(session, "x", bound=0, spend=dp.GDP(0.1)), lambda: dp.truncated_mean(session, "x", bound=float("nan"), spend=dp.GDP(0.1)),
-        lambda: dp.unbounded_mean(session, "x", spend=dp.GDP(1e-9)), lambda: dp.unbounded_mean(session, "x", spend=dp.GDP(0.1), where={}),
+        lambda: dp.unbounded_mean(session, "g", spend=dp.GDP(0.1)),
+        lambda: dp.unbounded_mean(session, "y", spend=dp.GDP(0.1)),
+        lambda: dp.unbounded_mean(session, "x", spend=0.1),  # type: ignore[arg-type]
+        lambda: dp.unbounded_mean(session, "x", spend=dp.GDP(2)),
+        lambda: dp.unbounded_mean(session, "x", spend=dp.GDP(0.1), key="k" * 181),
+        lambda: dp.location(session, "g", spend=dp.GDP(0.1)),
+        lambda: dp.truncated_mean(session, "x", bound=0, spend=dp.GDP(0.1)),
+        lambda: dp.truncated_mean(session, "x", bound=float("nan"), spend=dp.GDP(0.1)),
+        lambda: dp.unbounded_mean(session, "x", spend=dp.GDP(1e-9)),
+        lambda: dp.unbounded_mean(session, "x", spend=dp.GDP(0.1), where={}),
         lambda: dp.preview(session, dp.unbounded_mean, "x", spend=dp.GDP(0.1)),
     ):
         with pytest.raises(dp.DiscreetError):
@@ -75,14 +104,42 @@ def test_a_refusal_debits_nothing() -> None:
     assert session.ledger.head == before
 
 
-@pytest.mark.parametrize("values", [
-    [], [3.0], [3.0, 4.0], [5.0] * 300, [float("nan")] * 50, [None] * 3, [2e8] * 300, [-1e8] * 100 + [2e8] * 100, [float("inf"), float("-inf"), 1e300, "7", "?"], list(range(30))],
-    ids=["none", "one", "two", "constant", "nan", "missing", "at a bound", "at both bounds", "odd cells", "few"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [3.0],
+        [3.0, 4.0],
+        [5.0] * 300,
+        [float("nan")] * 50,
+        [None] * 3,
+        [2e8] * 300,
+        [-1e8] * 100 + [2e8] * 100,
+        [float("inf"), float("-inf"), 1e300, "7", "?"],
+        list(range(30)),
+    ],
+    ids=[
+        "none",
+        "one",
+        "two",
+        "constant",
+        "nan",
+        "missing",
+        "at a bound",
+        "at both bounds",
+        "odd cells",
+        "few",
+    ],
+)
 def test_every_data_set_gets_an_answer(values: list[Any]) -> None:
     for neighbors in (dp.Replace(), dp.AddRemove()):
         session = opened(values, neighbors=neighbors)
         for spend in (dp.GDP(1), dp.PureDP(0.5)):
-            for fit in (dp.unbounded_mean(session, "x", spend=spend), dp.location(session, "x", spend=spend), dp.unbounded_mean(session, "x", spend=spend, where={"g": "b"})):
+            for fit in (
+                dp.unbounded_mean(session, "x", spend=spend),
+                dp.location(session, "x", spend=spend),
+                dp.unbounded_mean(session, "x", spend=spend, where={"g": "b"}),
+            ):
                 interval = fit.confidence_interval()
                 assert np.isfinite(interval).all()
                 assert interval[0, 0] <= interval[0, 1]
@@ -100,13 +157,21 @@ def test_too_few_rows_give_an_interval_that_says_so() -> None:
 def test_a_constant_column_is_found_to_within_a_cell() -> None:
     fit = dp.unbounded_mean(opened([77.25] * 1000), "x", spend=dp.GDP(1))
     assert fit.estimate == pytest.approx(77.25, abs=0.2)  # a cell of the 32-bit grid is 0.07 wide
-    whole = dp.unbounded_mean(opened([7] * 1000, schema={"x": dp.Integer(0, 1_000_000_000), "g": WIDE["g"]}), "x", spend=dp.GDP(1))
+    whole = dp.unbounded_mean(
+        opened([7] * 1000, schema={"x": dp.Integer(0, 1_000_000_000), "g": WIDE["g"]}),
+        "x",
+        spend=dp.GDP(1),
+    )
     assert whole.estimate == pytest.approx(7, abs=1)
 
 
 def test_results_come_back_from_json_and_have_the_usual_verbs() -> None:
     session = opened(normal())
-    for fit in (dp.unbounded_mean(session, "x", spend=dp.GDP(1)), dp.location(session, "x", spend=dp.GDP(1)), dp.truncated_mean(session, "x", bound=80, spend=dp.GDP(1))):
+    for fit in (
+        dp.unbounded_mean(session, "x", spend=dp.GDP(1)),
+        dp.location(session, "x", spend=dp.GDP(1)),
+        dp.truncated_mean(session, "x", bound=80, spend=dp.GDP(1)),
+    ):
         back = dp.from_json(fit.to_json())
         assert back == fit
         assert back.estimate == fit.estimate
@@ -142,14 +207,23 @@ def test_previews_agree_with_what_comes() -> None:
         low, high = estimator(session, "x", spend=dp.GDP(1)).confidence_interval()[0]
         assert 0.7 < (high - low) / forecast.width < 1.5
         assert "Nothing was spent" in str(forecast)
-    assert dp.preview(session, dp.truncated_mean, "x", bound=100, spend=dp.GDP(1), assume=believed).width > 0
+    assert (
+        dp.preview(
+            session, dp.truncated_mean, "x", bound=100, spend=dp.GDP(1), assume=believed
+        ).width
+        > 0
+    )
 
 
 def test_intervals_cover_on_skewed_data() -> None:
-    """A smoke test of coverage with fixed noise (benchmarks/coverage_location.py has the figures)."""
+    """A smoke test of coverage with fixed noise (benchmarks/coverage_location.py has the
+    figures).
+    """
     rng, hits = np.random.default_rng(8), 0
     for seed in range(40):
         values = np.exp(rng.standard_normal(1000))
-        low, high = dp.unbounded_mean(opened(values, seed=seed), "x", spend=dp.GDP(1)).confidence_interval()[0]
+        low, high = dp.unbounded_mean(
+            opened(values, seed=seed), "x", spend=dp.GDP(1)
+        ).confidence_interval()[0]
         hits += low <= np.exp(0.5) <= high
     assert hits >= 34

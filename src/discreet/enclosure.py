@@ -1,7 +1,8 @@
-"""Certified real numbers: ball arithmetic (Arb, through python-flint), and floats rounded to a stated side.
+"""Certified real numbers: ball arithmetic (Arb, through python-flint),
+and floats rounded to a stated side.
 
-Every number that a guarantee depends on and that is not rational goes through here, so that its rounding
-direction is proven rather than hoped for. flint is imported on first use.
+Every number that a guarantee depends on and that is not rational goes through here, so that its
+rounding direction is proven rather than hoped for. flint is imported on first use.
 
 python-flint keeps its working precision in one place per process. A ball encloses the true value
 at every precision, so another thread that changes it meanwhile can only make an answer less sharp,
@@ -42,9 +43,11 @@ def precision(bits: int) -> Iterator[None]:
 
 
 def enclose(formula: Callable[[Any], Any]) -> tuple[Fraction, Fraction]:
-    """Rational bounds (lower, upper) of `formula(ball)`, where ``ball(q)`` makes a ball of a rational or an int.
+    """Rational bounds (lower, upper) of `formula(ball)`,
+    where ``ball(q)`` makes a ball of a rational or an int.
 
-    The working precision grows until the relative error is below 2**-64, so cancellation costs time, not truth.
+    The working precision grows until the relative error is below 2**-64,
+    so cancellation costs time, not truth.
     """
     from flint import arb, fmpq
 
@@ -61,7 +64,9 @@ def enclose(formula: Callable[[Any], Any]) -> tuple[Fraction, Fraction]:
 
 
 def _fraction(point: Any, side: int) -> Fraction:
-    """An endpoint as a Fraction; where it is far below the floats, 0 or a tiny number on its outer side."""
+    """An endpoint as a Fraction; where it is far below the floats,
+    0 or a tiny number on its outer side.
+    """
     mantissa, exponent = (int(part) for part in point.man_exp())
     if exponent >= -(1 << 16):
         return Fraction(mantissa) * Fraction(2) ** exponent
@@ -84,7 +89,9 @@ def normal_tail(ball: Callable[[Fraction | int], Any], x: Any) -> Any:
 
 
 def least_float(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The least float in (low, high] at which the monotone condition holds; it must hold at high and not at low."""
+    """The least float in (low, high] at which the monotone condition holds;
+    it must hold at high and not at low.
+    """
     while True:
         middle = low + (high - low) / 2
         if not low < middle < high:

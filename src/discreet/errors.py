@@ -1,4 +1,5 @@
-"""Every error discreet raises, in four parts: what was asked, what was found, why it matters, what to do.
+"""Every error discreet raises, in four parts:
+what was asked, what was found, why it matters, what to do.
 
 An error never carries a private value. All of them are decided from public inputs (parameters, the
 schema, the ledger), before data is opened and before anything is debited; what data may hold is
@@ -12,24 +13,33 @@ from collections.abc import Iterable
 
 
 class DiscreetError(Exception):
-    """Root of all errors of this library; `asked`, `found`, `why` and `remedy` are its four parts."""
+    """Root of all errors of this library; `asked`, `found`,
+    `why` and `remedy` are its four parts.
+    """
 
     def __init__(self, asked: str, found: str, why: str, remedy: str) -> None:
         self.asked, self.found, self.why, self.remedy = asked, found, why, remedy
-        super().__init__(f"{asked}: {found}.\n  Why it matters: {why}.\n  What to do: {remedy}{'' if remedy.endswith('?') else '.'}")
+        super().__init__(
+            f"{asked}: {found}.\n  Why it matters: {why}.\n"
+            f"  What to do: {remedy}{'' if remedy.endswith('?') else '.'}"
+        )
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.asked, self.found, self.why, self.remedy))
 
 
-def _rebuild(kind: type[DiscreetError], asked: str, found: str, why: str, remedy: str) -> DiscreetError:
+def _rebuild(
+    kind: type[DiscreetError], asked: str, found: str, why: str, remedy: str
+) -> DiscreetError:
     error = kind.__new__(kind)
     DiscreetError.__init__(error, asked, found, why, remedy)
     return error
 
 
 def shown(value: object, most: int = 80) -> str:
-    """A caller's own value for an error text: cut where it is long, its type where it cannot be written."""
+    """A caller's own value for an error text:
+    cut where it is long, its type where it cannot be written.
+    """
     try:
         text = str.__str__(repr(value))
     except Exception:  # a whole number of 5000 digits, say
@@ -76,7 +86,8 @@ class NeighborsMissing(DiscreetError, TypeError):
             "no neighbour relation was given",
             "a privacy guarantee means nothing until it says what is protected",
             "pass neighbors=dp.Replace() (the number of rows is public) or "
-            "neighbors=dp.AddRemove() (it is not), with unit= and max_rows= if one person has several rows",
+            "neighbors=dp.AddRemove() (it is not), with unit= and max_rows= if one person has "
+            "several rows",
         )
 
 
@@ -93,11 +104,15 @@ class BudgetExceeded(DiscreetError):
 
 
 class LedgerRefused(DiscreetError):
-    """The ledger cannot do this safely (forked, pickled, tampered with, another request under a key, …)."""
+    """The ledger cannot do this safely (forked, pickled, tampered with, another request under a
+    key, …).
+    """
 
 
 class DataShapeRefused(DiscreetError, ValueError):
-    """The data's outer shape does not fit (columns of different lengths, a declared column is absent)."""
+    """The data's outer shape does not fit (columns of different lengths, a declared column is
+    absent).
+    """
 
 
 class SourceChanged(DiscreetError):
@@ -107,8 +122,10 @@ class SourceChanged(DiscreetError):
         super().__init__(
             "a question",
             "a file of the data set changed after it was declared, or is gone",
-            "columns, types and public counts were read from the file as it was, and answers add up for one table only",
-            "declare the data set again and open a session on the same ledger; answers that were stored can still be read under their keys",
+            "columns, types and public counts were read from the file as it was, and answers add "
+            "up for one table only",
+            "declare the data set again and open a session on the same ledger; answers that were "
+            "stored can still be read under their keys",
         )
 
 

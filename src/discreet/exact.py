@@ -1,6 +1,7 @@
 """Exact numbers: how a number a person writes is read, and how a result is rounded against us.
 
-A float is read by its shortest decimal (``Fraction(repr(x))``), so that ten spends of 0.1 make exactly 1.
+A float is read by its shortest decimal (``Fraction(repr(x))``),
+so that ten spends of 0.1 make exactly 1.
 """
 
 from __future__ import annotations
@@ -17,43 +18,68 @@ from discreet.errors import InvalidParameter
 
 LARGEST_BITS = 1 << 13  # of a numerator or denominator; no computation of the library comes near it
 _LARGEST_EXPONENT = 1000
-type_error_why = "privacy parameters are exact numbers; anything else could be read in more than one way"
+type_error_why = (
+    "privacy parameters are exact numbers; anything else could be read in more than one way"
+)
 
 
 def rational(given: object, name: str) -> Fraction:
-    """The exact rational number a person meant by `given`; refuses bool, text, None, NaN, infinity and what no float can hold."""
+    """The exact rational number a person meant by `given`;
+    refuses bool, text, None, NaN, infinity and what no float can hold.
+    """
     value: Any = plain.value(given, name)
     if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
-        raise InvalidParameter(name, f"a {plain.kind_name(value)} is not a number", type_error_why, "pass an int, a float or a Fraction")
+        raise InvalidParameter(
+            name,
+            f"a {plain.kind_name(value)} is not a number",
+            type_error_why,
+            "pass an int, a float or a Fraction",
+        )
     if isinstance(value, (int, Fraction)):
         return _of_ordinary_size(Fraction(value), name)
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise InvalidParameter(name, "it is not finite", type_error_why, "pass a finite number")
-        if value and abs(value.adjusted()) > _LARGEST_EXPONENT:  # as a Fraction it could fill the memory
+        # as a Fraction it could fill the memory
+        if value and abs(value.adjusted()) > _LARGEST_EXPONENT:
             raise _out_of_size(name)
         return _of_ordinary_size(Fraction(value) if value else Fraction(0), name)
     try:
         number = float(value)
     except Exception:  # a number of another library
-        raise InvalidParameter(name, f"a {plain.kind_name(value)} cannot be read as a float", type_error_why, "pass an int, a float or a Fraction") from None
+        raise InvalidParameter(
+            name,
+            f"a {plain.kind_name(value)} cannot be read as a float",
+            type_error_why,
+            "pass an int, a float or a Fraction",
+        ) from None
     if not math.isfinite(number):
         raise InvalidParameter(name, "it is not finite", type_error_why, "pass a finite number")
     return Fraction(repr(number))
 
 
 def _of_ordinary_size(number: Fraction, name: str) -> Fraction:
-    if abs(number) > sys.float_info.max or max(number.numerator.bit_length(), number.denominator.bit_length()) > LARGEST_BITS:
+    if (
+        abs(number) > sys.float_info.max
+        or max(number.numerator.bit_length(), number.denominator.bit_length()) > LARGEST_BITS
+    ):
         raise _out_of_size(name)
     return number
 
 
 def _out_of_size(name: str) -> InvalidParameter:
-    return InvalidParameter(name, "it has more digits than any float, or is beyond their range", type_error_why, "pass a number of ordinary size")
+    return InvalidParameter(
+        name,
+        "it has more digits than any float, or is beyond their range",
+        type_error_why,
+        "pass a number of ordinary size",
+    )
 
 
 def readings(value: float) -> tuple[Fraction, Fraction]:
-    """(lower, upper) of the two ways a float can be read: its binary value and its shortest decimal."""
+    """(lower, upper) of the two ways a float can be read:
+    its binary value and its shortest decimal.
+    """
     binary, decimal = Fraction(value), Fraction(repr(value))
     return min(binary, decimal), max(binary, decimal)
 
@@ -81,7 +107,9 @@ def _nearest(value: Fraction) -> float:
 
 
 def sqrt_up(value: Fraction) -> Fraction:
-    """A float (as a Fraction) whose square is ≥ value, at most one step above the least such float."""
+    """A float (as a Fraction) whose square is ≥ value,
+    at most one step above the least such float.
+    """
     if value < 0:
         raise ValueError("square root of a negative number")
     root = math.sqrt(float_up(value))
@@ -91,7 +119,9 @@ def sqrt_up(value: Fraction) -> Fraction:
 
 
 def sqrt_down(value: Fraction) -> Fraction:
-    """A float (as a Fraction) whose square is ≤ value, at most one step below the greatest such float."""
+    """A float (as a Fraction) whose square is ≤ value,
+    at most one step below the greatest such float.
+    """
     if value < 0:
         raise ValueError("square root of a negative number")
     root = math.sqrt(float_down(value))

@@ -1,13 +1,13 @@
 """What is protected: the two neighbour relations, at the level of rows or of units.
 
-`Replace`    one row (or one unit's rows) is exchanged for another. At row level the number of rows is
-             public; with ``unit=`` only the number of *units* is, that is of the different ids in the
-             data: a unit has at least one row before and after (under another id, perhaps), of which
-             0 … max_rows count for a question.
+`Replace`    one row (or one unit's rows) is exchanged for another. At row level the number of rows
+             is public; with ``unit=`` only the number of *units* is, that is of the different ids
+             in the data: a unit has at least one row before and after (under another id, perhaps),
+             of which 0 … max_rows count for a question.
 `AddRemove`  one row (or one unit with all its rows) is added or taken away. No count is public.
 
-A unit is what its id says: rows with the same id are one unit; whoever shares an id with others is protected with
-them as one unit, not alone. Rows without an id count nowhere.
+A unit is what its id says: rows with the same id are one unit; whoever shares an id with others is
+protected with them as one unit, not alone. Rows without an id count nowhere.
 
 There is no default: a guarantee says nothing until it names its relation (reference.md A1, A2).
 """
@@ -38,16 +38,31 @@ class Relation:
         if self.unit is None:
             if self.max_rows is not None:
                 raise InvalidParameter(
-                    "max_rows=", "given without unit=", "it bounds how many rows one unit may contribute",
-                    "name the column that identifies a unit, unit=..., or leave max_rows out")
+                    "max_rows=",
+                    "given without unit=",
+                    "it bounds how many rows one unit may contribute",
+                    "name the column that identifies a unit, unit=..., or leave max_rows out",
+                )
             return
         if not isinstance(self.unit, str) or not self.unit:
-            raise InvalidParameter("unit=", "not a column name", "a unit is identified by one column", "pass the column's name")
-        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or not 1 <= self.max_rows <= LARGEST_MAX_ROWS:
             raise InvalidParameter(
-                "max_rows=", f"it must be a whole number from 1 to {LARGEST_MAX_ROWS} when unit= is given",
+                "unit=",
+                "not a column name",
+                "a unit is identified by one column",
+                "pass the column's name",
+            )
+        if (
+            isinstance(self.max_rows, bool)
+            or not isinstance(self.max_rows, int)
+            or not 1 <= self.max_rows <= LARGEST_MAX_ROWS
+        ):
+            raise InvalidParameter(
+                "max_rows=",
+                f"it must be a whole number from 1 to {LARGEST_MAX_ROWS} when unit= is given",
                 "noise is proportional to the number of rows that one unit may contribute",
-                "pass the largest number of rows of one unit that should count, for example max_rows=3")
+                "pass the largest number of rows of one unit that should count, for example "
+                "max_rows=3",
+            )
 
     @property
     def rows(self) -> int:
@@ -99,11 +114,15 @@ Neighbors = Replace | AddRemove
 
 def require_neighbors(value: object) -> Neighbors:
     """A new relation like `value` if it is one, else the error that says how to give one."""
-    if type(value) is Replace or type(value) is AddRemove:  # a subclass could change what the proofs read
+    # a subclass could change what the proofs read
+    if type(value) is Replace or type(value) is AddRemove:
         return plain.rebuilt(value)
     raise NeighborsMissing()
 
 
 def neighbors_from_dict(record: dict[str, Any]) -> Neighbors:
-    kinds: dict[str, type[Replace] | type[AddRemove]] = {"replace": Replace, "add_remove": AddRemove}
+    kinds: dict[str, type[Replace] | type[AddRemove]] = {
+        "replace": Replace,
+        "add_remove": AddRemove,
+    }
     return kinds[record["relation"]](unit=record["unit"], max_rows=record["max_rows"])

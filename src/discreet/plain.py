@@ -22,9 +22,9 @@ Proof.    Types are read by `type(x)` and compared by identity or by `type.__sub
 Checked.  tests/reliability/test_hostile_objects.py
 
 Exceptions, by design: functions of the caller's own (`dp.subsample_test(test=…)`,
-`dp.m_estimate(psi=…, mean=…)`, `ledger.replay(accountant=…)`, `ledger.store(key, make_answer)`) stay
-functions: what they return is read as plain. Cells of data are not parameters: they are read by the
-total rules of `discreet.schema`.
+`dp.m_estimate(psi=…, mean=…)`, `ledger.replay(accountant=…)`, `ledger.store(key, make_answer)`)
+stay functions: what they return is read as plain. Cells of data are not parameters: they are read
+by the total rules of `discreet.schema`.
 """
 
 from __future__ import annotations
@@ -171,7 +171,9 @@ def path(given: object, name: str) -> str:
 
 
 class _Members:
-    """How many members of lists and mappings were read of one parameter, in all of them together."""
+    """How many members of lists and mappings were read of one parameter,
+    in all of them together.
+    """
 
     __slots__ = ("count",)
 
@@ -275,7 +277,9 @@ def _array(given: Any, place: _Place, numpy: Any) -> Any:
     if place.read.count > MOST_MEMBERS:
         raise _too_many(place)
     if array.ndim.__get__(given) == 0:
-        raise _refused(place.name, "an array of no dimension is neither a number nor a list", "pass the number")
+        raise _refused(
+            place.name, "an array of no dimension is neither a number nor a list", "pass the number"
+        )
     if array.dtype.__get__(given).hasobject:
         held = array.tolist(given)
         return _members(held, place) if type(held) is list else _value(held, place.below())
@@ -298,7 +302,9 @@ def _other(given: Any, place: _Place) -> Any:
         found = f"a {kind_name(given)} says that it is of another class"
         raise _refused(place.name, found, "pass the value itself")
     try:
-        collected = next((base for base in (Mapping, Iterator, Iterable) if issubclass(kind, base)), None)
+        collected = next(
+            (base for base in (Mapping, Iterator, Iterable) if issubclass(kind, base)), None
+        )
     except Exception:  # these ask the class of the class
         raise not_exact(given, place.name) from None
     if collected is Mapping:
@@ -378,7 +384,9 @@ def door(function: Callable[Parameters, Returned]) -> Callable[Parameters, Retur
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Field:
-    """A field of a specification: the exact types that its annotation admits; None for any plain one."""
+    """A field of a specification: the exact types that its annotation admits;
+    None for any plain one.
+    """
 
     name: str
     types: tuple[type, ...] | None
@@ -397,7 +405,8 @@ _ATOMS: dict[str, tuple[type, ...]] = {
 
 
 def kept(*, functions: tuple[str, ...] = ()) -> Callable[[type[Kind]], type[Kind]]:
-    """Class decorator, above ``@dataclass``: fields are rebuilt before they are checked, and stay plain.
+    """Class decorator, above ``@dataclass``:
+    fields are rebuilt before they are checked, and stay plain.
 
     `functions` names the fields that hold a function of the caller's own.
     """
@@ -414,7 +423,9 @@ def kept(*, functions: tuple[str, ...] = ()) -> Callable[[type[Kind]], type[Kind
             place = _Place(asked, _Members(), anew=False)
             seen: set[int] = set()  # what is known to be plain, and lives as long as the call
             positional = [_for_field(held, place, seen) for held in args]
-            named = {text(name, asked): _for_field(held, place, seen) for name, held in kwargs.items()}
+            named = {
+                text(name, asked): _for_field(held, place, seen) for name, held in kwargs.items()
+            }
             initialise(self, *positional, **named)
             for field in fields:
                 held = object.__getattribute__(self, field.name)
@@ -524,8 +535,9 @@ def is_kept(given: object) -> bool:
 def rebuilt(given: Spec, others: list[Any] | None = None) -> Spec:
     """A specification made anew, so that all its checks run; refused unless it is exactly ours.
 
-    Its fields are rebuilt on the way down, each once, so that what its class checks is what it holds;
-    `others` takes parts of this package that are no kept specifications, and so are not made anew.
+    Its fields are rebuilt on the way down, each once, so that what its class checks is what it
+    holds; `others` takes parts of this package that are no kept specifications, and so are not made
+    anew.
     """
     kind = type(given)
     fields = _KEPT.get(id(kind))

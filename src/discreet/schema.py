@@ -1,21 +1,25 @@
-"""Declared columns: what is public about them, and the total rule for every value that does not fit.
+"""Declared columns: what is public about them,
+and the total rule for every value that does not fit.
 
-No exception, warning or row count may depend on what a cell holds, so each kind of column has a fixed rule:
+No exception, warning or row count may depend on what a cell holds,
+so each kind of column has a fixed rule:
 
-| what the cell holds               | Real, Integer                          | Boolean              | Category              |
+| what the cell holds | Real, Integer | Boolean | Category |
 |-----------------------------------|----------------------------------------|----------------------|-----------------------|
-| None, NaN, a missing value        | ``missing`` (default: the midpoint)    | ``missing`` (False)  | ``missing``, or no level |
-| below or above the range, ±inf    | the nearest bound                      | ``missing``          | ``missing``, or no level |
-| text                              | read as a decimal number, else ``missing`` | true/false/1/0, else ``missing`` | compared as text |
-| a wrong type (date, list, …)      | ``missing``                            | ``missing``          | ``missing``, or no level |
-| a level that was not declared     | –                                      | –                    | ``missing``, or no level |
-| an integer beyond 64 bits         | the nearest bound                      | ``missing``          | ``missing``, or no level |
-| −0.0, subnormal                   | 0 (encoded like any number)            | False                | equal to 0            |
+| None, NaN, a missing value   | ``missing`` (default: the midpoint) | ``missing``
+(False)  | ``missing``, or no level | | below or above the range, ±inf | the nearest
+bound | ``missing``   | ``missing``, or no level | | text | read as a decimal number, else
+``missing`` | true/false/1/0, else ``missing`` | compared as text | | a wrong type
+(date, list, …) | ``missing``   | ``missing`` | ``missing``, or no level | | a level that was not
+declared   | – | – | ``missing``, or no level | | an integer beyond 64 bits | the nearest
+bound | ``missing`` | ``missing``, or no level | | −0.0, subnormal | 0 (encoded like any
+number) | False | equal to 0   |
 
 Rows are never dropped. A Category row with no level stays in the data and falls in no cell.
-An `Open` column, whose values nobody lists, has its own table of which cells have a key; a row without one falls in no cell.
-Numbers are encoded as fixed-point integers (`Encoding`): code = clip(⌊(x − center)·per_unit + ½⌋, low, high),
-one float subtraction, one multiplication, one addition and one floor, which every engine computes alike.
+An `Open` column, whose values nobody lists, has its own table of which cells have a key; a row
+without one falls in no cell. Numbers are encoded as fixed-point integers (`Encoding`):
+code = clip(⌊(x − center)·per_unit + ½⌋, low, high), one float subtraction, one multiplication, one
+addition and one floor, which every engine computes alike.
 """
 
 from __future__ import annotations
@@ -33,12 +37,14 @@ from discreet.errors import InvalidParameter, UndeclaredColumn, shown
 from discreet.exact import fraction_text, rational
 
 LARGEST_EXACT_FLOAT = 2**53
-LARGEST_BOUND, SMALLEST_WIDTH = 1e60, 1e-60  # fourth powers of values, times the noise, are floats well within their range
+# fourth powers of values, times the noise, are floats well within their range
+LARGEST_BOUND, SMALLEST_WIDTH = 1e60, 1e-60
 LARGEST_LEVELS = 1 << 20
 LARGEST_LEVEL_BITS = 128
 LONGEST_KEY = 200  # characters of an Open column's text
 MOST_KEY_DIGITS = 38  # of an Open column's whole number
-NUMBER_PATTERN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"  # the decimal grammar of text cells, on every engine
+# the decimal grammar of text cells, on every engine
+NUMBER_PATTERN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 TRUE_TEXT, FALSE_TEXT = ("true", "1"), ("false", "0")
 _NUMBER = re.compile(NUMBER_PATTERN)
 _UNDECLARED: Any = None
@@ -48,7 +54,9 @@ _BOUNDS_WHY = "bounds set the noise and are never read from the data"
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """The fixed-point grid of a number column: value = center + code / per_unit, low ≤ code ≤ high (low = −high)."""
+    """The fixed-point grid of a number column:
+    value = center + code / per_unit, low ≤ code ≤ high (low = −high).
+    """
 
     center: float
     per_unit: float
@@ -59,9 +67,24 @@ class Encoding:
         object.__setattr__(self, "center", plain.number(self.center, "an encoding"))
         object.__setattr__(self, "per_unit", plain.number(self.per_unit, "an encoding"))
         if type(self.low) is not int or type(self.high) is not int:
-            raise InvalidParameter("an encoding", "its bounds are no whole numbers", "codes are counted, and sensitivities are exact", "take it from a declared column")
-        if not (math.isfinite(self.center) and 0 < self.per_unit < math.inf and self.low < self.high and max(-self.low, self.high) <= _codes(32)):
-            raise InvalidParameter("an encoding", "it is no finite grid of 32-bit codes", "a code outside its bounds would break the sensitivity", "take it from a declared column")
+            raise InvalidParameter(
+                "an encoding",
+                "its bounds are no whole numbers",
+                "codes are counted, and sensitivities are exact",
+                "take it from a declared column",
+            )
+        if not (
+            math.isfinite(self.center)
+            and 0 < self.per_unit < math.inf
+            and self.low < self.high
+            and max(-self.low, self.high) <= _codes(32)
+        ):
+            raise InvalidParameter(
+                "an encoding",
+                "it is no finite grid of 32-bit codes",
+                "a code outside its bounds would break the sensitivity",
+                "take it from a declared column",
+            )
 
     @property
     def step(self) -> Fraction:
@@ -95,24 +118,44 @@ class Real:
         _bits(self.bits)
         width = high - low
         if width < SMALLEST_WIDTH or max(abs(low), abs(high)) > LARGEST_BOUND:
-            raise InvalidParameter("Real bounds", "their range overflows the grid", "values are encoded as fixed-point integers on it", "rescale the column to a range of ordinary size")
+            raise InvalidParameter(
+                "Real bounds",
+                "their range overflows the grid",
+                "values are encoded as fixed-point integers on it",
+                "rescale the column to a range of ordinary size",
+            )
         if width / (2 * _codes(self.bits)) < 4 * math.ulp(max(abs(low), abs(high))):
-            raise InvalidParameter("Real bounds", "the floats between them are coarser than the column's grid", "values could not be told apart", "subtract a public offset from the column first")
+            raise InvalidParameter(
+                "Real bounds",
+                "the floats between them are coarser than the column's grid",
+                "values could not be told apart",
+                "subtract a public offset from the column first",
+            )
         object.__setattr__(self, "missing", _missing(self.missing, low, high, (low / 2 + high / 2)))
 
     def encoding(self, bits: int | None = None) -> Encoding:
         """The column's own grid, or a coarser one of `bits` bits."""
         codes = _codes(min(bits or self.bits, self.bits))
-        return Encoding(self.low / 2 + self.high / 2, codes / ((self.high - self.low) / 2), -codes, codes)
+        return Encoding(
+            self.low / 2 + self.high / 2, codes / ((self.high - self.low) / 2), -codes, codes
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "low": self.low, "high": self.high, "missing": self.missing, "bits": self.bits}
+        return {
+            "kind": self.kind,
+            "low": self.low,
+            "high": self.high,
+            "missing": self.missing,
+            "bits": self.bits,
+        }
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """A whole-number column on the declared range [low, high]; exact, every whole number is a grid point."""
+    """A whole-number column on the declared range [low, high];
+    exact, every whole number is a grid point.
+    """
 
     low: int = _UNDECLARED
     high: int = _UNDECLARED
@@ -122,15 +165,29 @@ class Integer:
     def __post_init__(self) -> None:
         low, high = _bounds("Integer", self.low, self.high)
         if low != int(low) or high != int(high):
-            raise InvalidParameter("Integer bounds", "they are not whole numbers", _BOUNDS_WHY, "use whole numbers, or declare the column as Real")
+            raise InvalidParameter(
+                "Integer bounds",
+                "they are not whole numbers",
+                _BOUNDS_WHY,
+                "use whole numbers, or declare the column as Real",
+            )
         if high - low > _codes(32) or max(abs(low), abs(high)) > LARGEST_EXACT_FLOAT / 2:
-            raise InvalidParameter("Integer bounds", "their range overflows the 32-bit grid", "values are encoded as fixed-point integers on it", "declare the column as Real, or narrow the range")
+            raise InvalidParameter(
+                "Integer bounds",
+                "their range overflows the 32-bit grid",
+                "values are encoded as fixed-point integers on it",
+                "declare the column as Real, or narrow the range",
+            )
         object.__setattr__(self, "low", int(low))
         object.__setattr__(self, "high", int(high))
-        object.__setattr__(self, "missing", _missing(self.missing, low, high, float((int(low) + int(high)) // 2)))
+        object.__setattr__(
+            self, "missing", _missing(self.missing, low, high, float((int(low) + int(high)) // 2))
+        )
 
     def encoding(self, bits: int | None = None) -> Encoding:
-        """Half-unit codes about the midpoint, so that the range is symmetric; a coarser grid if `bits` asks for one."""
+        """Half-unit codes about the midpoint, so that the range is symmetric;
+        a coarser grid if `bits` asks for one.
+        """
         width, center = self.high - self.low, (self.low + self.high) / 2
         if bits is not None and width > _codes(bits):
             return Encoding(center, _codes(bits) / (width / 2), -_codes(bits), _codes(bits))
@@ -150,7 +207,12 @@ class Boolean:
 
     def __post_init__(self) -> None:
         if not isinstance(self.missing, bool):
-            raise InvalidParameter("Boolean(missing=)", "neither True nor False", "every cell must become one of the two", "pass missing=False or missing=True")
+            raise InvalidParameter(
+                "Boolean(missing=)",
+                "neither True nor False",
+                "every cell must become one of the two",
+                "pass missing=False or missing=True",
+            )
 
     def encoding(self, bits: int | None = None) -> Encoding:
         return Encoding(0.5, 2.0, -1, 1)
@@ -164,8 +226,9 @@ class Boolean:
 class Category:
     """A column of declared levels (text, whole numbers or booleans).
 
-    Text cells are compared as text, number cells by value with the levels that read as numbers. A cell that
-    matches no level becomes `missing` if one was named (it must be a declared level), else it has no level.
+    Text cells are compared as text, number cells by value with the levels that read as numbers.
+    A cell that matches no level becomes `missing` if one was named (it must be a declared level),
+    else it has no level.
     """
 
     levels: Sequence[str | int | bool]
@@ -180,13 +243,20 @@ class Category:
             raise _bad_levels(f"there must be 1 to {LARGEST_LEVELS} of them")
         if not all(isinstance(level, (str, int)) for level in levels):
             raise _bad_levels("each must be text, a whole number or a boolean")
-        if any(isinstance(level, int) and level.bit_length() > LARGEST_LEVEL_BITS for level in levels):
+        if any(
+            isinstance(level, int) and level.bit_length() > LARGEST_LEVEL_BITS for level in levels
+        ):
             raise _bad_levels(f"a whole number has more than {LARGEST_LEVEL_BITS} bits")
         if len({level_text(level) for level in levels}) != len(levels):
             raise _bad_levels("two of them are the same")
         object.__setattr__(self, "levels", levels)
         if self.missing is not None and not self._has(self.missing):
-            raise InvalidParameter("Category(missing=)", "it is not one of the declared levels", "every cell must become a declared level or none", "name a declared level, or leave it out")
+            raise InvalidParameter(
+                "Category(missing=)",
+                "it is not one of the declared levels",
+                "every cell must become a declared level or none",
+                "name a declared level, or leave it out",
+            )
 
     def __eq__(self, other: object) -> bool:
         """Levels are the same only if their types are: 1 and True are read from other cells."""
@@ -204,10 +274,17 @@ class Category:
         for code, known in enumerate(self.levels if self._has(level) else ()):
             if level_text(known) == level_text(level):  # type: ignore[arg-type]
                 return code
-        raise InvalidParameter(f"level {shown(level)}", f"not declared ({len(self.levels)} levels are)", "only declared levels have cells", "add it to the column's levels")
+        raise InvalidParameter(
+            f"level {shown(level)}",
+            f"not declared ({len(self.levels)} levels are)",
+            "only declared levels have cells",
+            "add it to the column's levels",
+        )
 
     def _has(self, level: object) -> bool:
-        if not isinstance(level, (str, int)) or (isinstance(level, int) and int.bit_length(level) > LARGEST_LEVEL_BITS):
+        if not isinstance(level, (str, int)) or (
+            isinstance(level, int) and int.bit_length(level) > LARGEST_LEVEL_BITS
+        ):
             return False
         return level_text(level) in {level_text(known) for known in self.levels}
 
@@ -222,19 +299,21 @@ class Category:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A column whose values nobody lists: a table can be grouped by it (``by=``), at a price in δ, and nothing else.
+    """A column whose values nobody lists: a table can be grouped by it (``by=``), at a price in δ,
+    and nothing else.
 
-    | what the cell holds                         | its key                                                        |
+    | what the cell holds | its
+    key |
     |---------------------------------------------|----------------------------------------------------------------|
-    | text of 1 to 200 characters                 | the text, character by character (no trimming, no normal form)  |
-    | a whole number of up to 38 digits           | its decimal text: 3 and "3" are one key                        |
-    | a float that is whole and below 2**53       | the same: 3.0 has the key "3", −0.0 the key "0"                |
-    | a whole decimal number of up to 38 digits   | the same                                                       |
-    | a boolean                                   | "true" or "false"                                              |
-    | a UUID                                      | its usual text                                                 |
-    | a missing value, empty or longer text, text that is not Unicode, any other number, a date, a list, bytes | none |
+    | text of 1 to 200 characters   | the text, character by character (no trimming, no normal
+    form)  | | a whole number of up to 38 digits   | its decimal text: 3 and "3" are one key | | a
+    float that is whole and below 2**53   | the same: 3.0 has the key "3", −0.0 the key "0" | | a
+    whole decimal number of up to 38 digits   | the same   | | a boolean | "true" or "false" | | a
+    UUID   | its usual text   | | a missing value, empty or longer text, text that is not Unicode,
+    any other number, a date, a list, bytes | none |
 
-    A character is a Unicode code point. Two spellings that look alike (é as one code point or as two) are two keys.
+    A character is a Unicode code point. Two spellings that look alike (é as one code point or as
+    two) are two keys.
     """
 
     kind: ClassVar[str] = "open"
@@ -245,11 +324,15 @@ class Open:
 
 Column = Real | Integer | Boolean | Category | Open
 Number = Real | Integer | Boolean
-_KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (Real, Integer, Boolean, Category, Open)}
+_KINDS: dict[str, type[Column]] = {
+    kind.kind: kind for kind in (Real, Integer, Boolean, Category, Open)
+}
 
 
 class Schema(Mapping[str, Column]):
-    """The declared columns by name; immutable: names and columns are rebuilt, and nothing can be assigned."""
+    """The declared columns by name; immutable:
+    names and columns are rebuilt, and nothing can be assigned.
+    """
 
     __slots__ = ("_columns",)
     _columns: Mapping[str, Column]
@@ -258,12 +341,28 @@ class Schema(Mapping[str, Column]):
         columns = columns._columns if type(columns) is Schema else columns
         columns = plain.value(columns, "schema=")
         if type(columns) is not dict or not columns:
-            raise InvalidParameter("schema=", "not a mapping from column names to declarations", _BOUNDS_WHY, "pass for example {'age': dp.Integer(18, 90)}")
+            raise InvalidParameter(
+                "schema=",
+                "not a mapping from column names to declarations",
+                _BOUNDS_WHY,
+                "pass for example {'age': dp.Integer(18, 90)}",
+            )
         for name, column in columns.items():
             if not isinstance(name, str) or not name:
-                raise InvalidParameter("schema=", "a column name is not text", "columns are found by name", "use the column names of the data")
+                raise InvalidParameter(
+                    "schema=",
+                    "a column name is not text",
+                    "columns are found by name",
+                    "use the column names of the data",
+                )
             if not plain.among(type(column), _KINDS.values()):
-                raise InvalidParameter(f"schema[{name!r}]", f"a {plain.kind_name(column)} is not a declaration", _BOUNDS_WHY, "use dp.Real(low, high), dp.Integer(low, high), dp.Category(levels), dp.Boolean() or, for keys that nobody lists, dp.Open()")
+                raise InvalidParameter(
+                    f"schema[{name!r}]",
+                    f"a {plain.kind_name(column)} is not a declaration",
+                    _BOUNDS_WHY,
+                    "use dp.Real(low, high), dp.Integer(low, high), dp.Category(levels), "
+                    "dp.Boolean() or, for keys that nobody lists, dp.Open()",
+                )
         object.__setattr__(self, "_columns", MappingProxyType(columns))
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -312,7 +411,9 @@ def level_text(level: str | int | bool) -> str:
 
 
 def level_number(level: str | int | bool) -> float | None:
-    """The number a level stands for where cells are numbers, if it reads as one below 2**53 (beyond, floats merge whole numbers)."""
+    """The number a level stands for where cells are numbers, if it reads as one below 2**53
+    (beyond, floats merge whole numbers).
+    """
     if isinstance(level, str):
         number = text_number(level)
         return number if number is not None and abs(number) < LARGEST_EXACT_FLOAT else None
@@ -331,22 +432,42 @@ def _codes(bits: int) -> int:
 
 def _bits(bits: object) -> None:
     if type(bits) is not int or bits not in (16, 32):
-        raise InvalidParameter("bits=", "neither 16 nor 32", "columns are encoded as int16 or int32", "pass bits=16 (default) or bits=32 for a finer grid")
+        raise InvalidParameter(
+            "bits=",
+            "neither 16 nor 32",
+            "columns are encoded as int16 or int32",
+            "pass bits=16 (default) or bits=32 for a finer grid",
+        )
 
 
 def _bounds(what: str, low: object, high: object) -> tuple[float, float]:
     asked = f"{what} bounds"
     if low is None or high is None:
-        raise InvalidParameter(asked, "they were not given", _BOUNDS_WHY, f"declare the smallest and largest admissible value, for example dp.{what}(0, 100)")
+        raise InvalidParameter(
+            asked,
+            "they were not given",
+            _BOUNDS_WHY,
+            f"declare the smallest and largest admissible value, for example dp.{what}(0, 100)",
+        )
     bounds = (rational(low, asked), rational(high, asked))
     if bounds[0] >= bounds[1]:
-        raise InvalidParameter(asked, f"low={fraction_text(bounds[0])} is not below high={fraction_text(bounds[1])}", _BOUNDS_WHY, "give the smallest admissible value first")
+        raise InvalidParameter(
+            asked,
+            f"low={fraction_text(bounds[0])} is not below high={fraction_text(bounds[1])}",
+            _BOUNDS_WHY,
+            "give the smallest admissible value first",
+        )
     try:
         low_float, high_float = float(bounds[0]), float(bounds[1])
     except OverflowError:
         low_float = high_float = math.inf
     if not low_float < high_float:
-        raise InvalidParameter(asked, "their range overflows the grid", _BOUNDS_WHY, "rescale the column to a range of ordinary size")
+        raise InvalidParameter(
+            asked,
+            "their range overflows the grid",
+            _BOUNDS_WHY,
+            "rescale the column to a range of ordinary size",
+        )
     return low_float, high_float
 
 
@@ -355,9 +476,19 @@ def _missing(value: object, low: float, high: float, default: float) -> float:
         return default
     number = float(rational(value, "missing="))
     if not low <= number <= high:
-        raise InvalidParameter("missing=", "outside the declared range", "it stands for values that cannot be used and is bounded like them", "choose a value between the bounds")
+        raise InvalidParameter(
+            "missing=",
+            "outside the declared range",
+            "it stands for values that cannot be used and is bounded like them",
+            "choose a value between the bounds",
+        )
     return number
 
 
 def _bad_levels(found: str) -> InvalidParameter:
-    return InvalidParameter("Category levels", found, "levels are declared, never learnt from the data", "pass a list such as ['N', 'S', 'E', 'W']")
+    return InvalidParameter(
+        "Category levels",
+        found,
+        "levels are declared, never learnt from the data",
+        "pass a list such as ['N', 'S', 'E', 'W']",
+    )

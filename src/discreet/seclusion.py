@@ -143,8 +143,9 @@ _undo: list[Callable[[], None]] = []
 def _enter() -> None:
     """Exchanges what is not exchanged, and only then counts the section.
 
-    An interrupt can come between any two lines: what it leaves is exchanged for nobody, which passes everything on and is put back
-    by the next section that ends, never a section that is counted and not exchanged.
+    An interrupt can come between any two lines: what it leaves is exchanged for nobody, which
+    passes everything on and is put back by the next section that ends, never a section that is
+    counted and not exchanged.
     """
     global _open
     with _lock:
@@ -172,7 +173,8 @@ def _put_back() -> None:
         while type(getattr(sys, name)) is _Stream:
             setattr(sys, name, object.__getattribute__(getattr(sys, name), "_stream"))
     if type(warnings) is _Warnings:
-        setattr(warnings, "__class__", types.ModuleType)  # noqa: B010 (its type is known to be another)
+        # its type is known to be another
+        setattr(warnings, "__class__", types.ModuleType)  # noqa: B010
 
 
 def _in_child() -> None:
@@ -293,7 +295,9 @@ def _exchange_hook() -> None:
 
 
 def _exchange(owner: Any, name: str, new: Any) -> None:
-    """Sets an attribute, and remembers before how the old one is put back, unless another was set meanwhile."""
+    """Sets an attribute, and remembers before how the old one is put back,
+    unless another was set meanwhile.
+    """
     before = getattr(owner, name)
 
     def undo() -> None:

@@ -1,7 +1,8 @@
 """How far one protected unit can move a statistic, exactly.
 
-A `Sensitivity` is an ℓ₁ value, the square of an ℓ₂ value (so that √2 never has to be rounded), the largest change of one score, or,
-for mechanisms that read a whole histogram of values, the number of values that may change.
+A `Sensitivity` is an ℓ₁ value, the square of an ℓ₂ value (so that √2 never has to be rounded), the
+largest change of one score, or, for mechanisms that read a whole histogram of values, the number of
+values that may change.
 The rules at the bottom are the only place where a neighbour relation becomes a number.
 """
 
@@ -53,9 +54,11 @@ class L2:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Frobenius:
-    """Sensitivity of a symmetric matrix of the given `order` (its upper triangle, row by row) and the numbers that follow it.
+    """Sensitivity of a symmetric matrix of the given `order` (its upper triangle, row by row) and
+    the numbers that follow it.
 
-    `squared` bounds ‖Δ‖² = Σ diagonal² + 2·Σ off-diagonal² + Σ rest²: an entry off the diagonal stands in the matrix twice.
+    `squared` bounds ‖Δ‖² = Σ diagonal² + 2·Σ off-diagonal² + Σ rest²:
+    an entry off the diagonal stands in the matrix twice.
     """
 
     order: int
@@ -64,7 +67,12 @@ class Frobenius:
     def __post_init__(self) -> None:
         _positive(self.squared)
         if isinstance(self.order, bool) or not isinstance(self.order, int) or self.order < 1:
-            raise InvalidParameter("a sensitivity", "the order of its matrix is no whole number ≥ 1", "entries on and off the diagonal have different noise", "derive it from the query")
+            raise InvalidParameter(
+                "a sensitivity",
+                "the order of its matrix is no whole number ≥ 1",
+                "entries on and off the diagonal have different noise",
+                "derive it from the query",
+            )
 
     def to_dict(self) -> dict[str, Any]:
         return {"norm": "frobenius", "order": self.order, "squared": fraction_text(self.squared)}
@@ -73,7 +81,9 @@ class Frobenius:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class LInf:
-    """The largest change of one coordinate; `one_way` says that all coordinates of a neighbour move in the same direction."""
+    """The largest change of one coordinate; `one_way` says that all coordinates of a neighbour move
+    in the same direction.
+    """
 
     value: Fraction
     one_way: bool
@@ -83,7 +93,9 @@ class LInf:
 
     @property
     def span(self) -> Fraction:
-        """How far apart the changes of two coordinates can lie: Δ where all move one way, else 2Δ."""
+        """How far apart the changes of two coordinates can lie:
+        Δ where all move one way, else 2Δ.
+        """
         return self.value if self.one_way else 2 * self.value
 
     def to_dict(self) -> dict[str, Any]:
@@ -96,7 +108,8 @@ CHANGES = ("replaced", "added or removed", "changed")
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How the values of neighbouring data sets differ, for mechanisms that read a histogram of values.
+    """How the values of neighbouring data sets differ,
+    for mechanisms that read a histogram of values.
 
     ``replaced``           at most `rows` values take other values; their number is fixed and public
     ``added or removed``   at most `rows` values come, or at most `rows` values go
@@ -107,18 +120,33 @@ class Rows:
     change: str
 
     def __post_init__(self) -> None:
-        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1 or self.change not in CHANGES:
-            raise InvalidParameter("a sensitivity", "it is no number of changed rows", "a mechanism's proof counts them", "derive it from the query")
+        if (
+            isinstance(self.rows, bool)
+            or not isinstance(self.rows, int)
+            or self.rows < 1
+            or self.change not in CHANGES
+        ):
+            raise InvalidParameter(
+                "a sensitivity",
+                "it is no number of changed rows",
+                "a mechanism's proof counts them",
+                "derive it from the query",
+            )
 
     def weighted(self, below: int, above: int) -> int:
-        """How far below·#{values ≤ t} − above·#{values > t} can move, for whole numbers below, above ≥ 0 and any t.
+        """How far below·#{values ≤ t} − above·#{values > t} can move, for whole numbers below,
+        above ≥ 0 and any t.
 
-        Theorem.  rows·max(below, above) if values come or go, rows·(below + above) otherwise, for every t at once.
-        Proof.    One value adds +below or −above. Coming or going adds or takes one such number; a replaced or changed
-                  value takes one and adds another, and two of them differ by at most below + above.
+        Theorem.  rows·max(below, above) if values come or go, rows·(below + above) otherwise,
+                  for every t at once.
+        Proof.    One value adds +below or −above. Coming or going adds or takes one such number;
+                  a replaced or changed value takes one and adds another, and two of them differ by
+                  at most below + above.
         Checked.  tests/claims/test_histograms.py::test_weighted_prefix_counts_move_no_further
         """
-        return self.rows * (max(below, above) if self.change == "added or removed" else below + above)
+        return self.rows * (
+            max(below, above) if self.change == "added or removed" else below + above
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {"norm": "rows", "rows": self.rows, "change": self.change}
@@ -127,7 +155,8 @@ class Rows:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class OneRow:
-    """What one row adds to a sum of vectors, for mechanisms that read a secret sample of the rows: ℓ₂ norm at most √squared.
+    """What one row adds to a sum of vectors, for mechanisms that read a secret sample of the rows:
+    ℓ₂ norm at most √squared.
 
     ``replaced``           one of a public number of `rows` takes another value
     ``added or removed``   one row comes or goes; their number is private (`rows` is None)
@@ -140,16 +169,31 @@ class OneRow:
     def __post_init__(self) -> None:
         _positive(self.squared)
         known = type(self.rows) is int and self.rows >= 1
-        if (self.change, known, self.rows is None) not in (("replaced", True, False), ("added or removed", False, True)):
-            raise InvalidParameter("a sensitivity", "it does not say how sampled rows may change", "amplification by sampling is proven for one relation at a time", "derive it from the query")
+        if (self.change, known, self.rows is None) not in (
+            ("replaced", True, False),
+            ("added or removed", False, True),
+        ):
+            raise InvalidParameter(
+                "a sensitivity",
+                "it does not say how sampled rows may change",
+                "amplification by sampling is proven for one relation at a time",
+                "derive it from the query",
+            )
 
     @property
     def moved_squared(self) -> Fraction:
-        """The squared ℓ₂ sensitivity of a sum over a sample that holds the row: that of one vector, or of the difference of two."""
+        """The squared ℓ₂ sensitivity of a sum over a sample that holds the row:
+        that of one vector, or of the difference of two.
+        """
         return 4 * self.squared if self.change == "replaced" else self.squared
 
     def to_dict(self) -> dict[str, Any]:
-        return {"norm": "one row", "squared": fraction_text(self.squared), "change": self.change, "rows": self.rows}
+        return {
+            "norm": "one row",
+            "squared": fraction_text(self.squared),
+            "change": self.change,
+            "rows": self.rows,
+        }
 
 
 Sensitivity = L1 | L2 | Frobenius | LInf | Rows | OneRow
@@ -164,31 +208,45 @@ def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
         return Frobenius(record["order"], Fraction(record["squared"]))
     if record["norm"] == "one row":
         return OneRow(Fraction(record["squared"]), record["change"], record["rows"])
-    return LInf(Fraction(record["value"]), record["one_way"]) if record["norm"] == "linf" else Rows(record["rows"], record["change"])
+    return (
+        LInf(Fraction(record["value"]), record["one_way"])
+        if record["norm"] == "linf"
+        else Rows(record["rows"], record["change"])
+    )
 
 
 def _positive(value: Fraction) -> None:
     if not isinstance(value, Fraction) or value <= 0:
-        raise InvalidParameter("a sensitivity", "it is not a positive Fraction", "noise is proportional to it", "derive it from the schema")
+        raise InvalidParameter(
+            "a sensitivity",
+            "it is not a positive Fraction",
+            "noise is proportional to it",
+            "derive it from the schema",
+        )
 
 
-def sum_sensitivity(neighbors: Neighbors, low: int, high: int, *, cells: int, optional: bool) -> tuple[L1, L2]:
+def sum_sensitivity(
+    neighbors: Neighbors, low: int, high: int, *, cells: int, optional: bool
+) -> tuple[L1, L2]:
     """Sensitivity of sums, by disjoint cells, of per-row terms that lie in [low, high].
 
-    `cells` is the number of cells; `optional` says that a row may fall in no cell (a filter, an unseen level).
+    `cells` is the number of cells; `optional` says that a row may fall in no cell (a filter, an
+    unseen level).
 
-    Theorem.  Let M = max(|low|, |high|), W = max(high, 0) − min(low, 0), k = the rows of one unit. One row
-              exchanged moves the vector of cell sums by at most c₁ in ℓ₁ and c₂ in ℓ₂, with
-              (c₁, c₂) = (high−low, high−low)      row-level Replace, one cell, every row counted
+    Theorem.  Let M = max(|low|, |high|), W = max(high, 0) − min(low, 0), k = the rows of one unit.
+              One row exchanged moves the vector of cell sums by at most c₁ in ℓ₁ and c₂ in ℓ₂, with
+              (c₁, c₂) = (high−low, high−low)   row-level Replace, one cell, every row counted
                          (W, W)                    Replace, one cell, a row may count or not
                          (max(2M, W), max(√2 M, W)) Replace, several cells
                          (M, M)                    AddRemove;
               one unit moves it by at most k·c₁ and k·c₂.
-    Proof.    One row adds a term in one cell. AddRemove: one such vector, norm ≤ M. Replace, same cell: the
-              difference of two terms, each in [low, high], or in {0} ∪ [low, high] ⊂ an interval of length W
-              where a row may be absent; different cells: ‖(a, −b)‖ with |a|, |b| ≤ M. Units: pair the rows
-              before and after arbitrarily, pad with absent rows (so W), and sum k row changes.
-    Checked.  tests/claims/test_sensitivity.py::test_sum_sensitivity_is_never_exceeded_and_is_attained
+    Proof.    One row adds a term in one cell. AddRemove: one such vector, norm ≤ M. Replace, same
+              cell: the difference of two terms, each in [low, high], or in {0} ∪ [low, high] ⊂ an
+              interval of length W where a row may be absent; different cells: ‖(a, −b)‖ with |a|,
+              |b| ≤ M. Units: pair the rows before and after arbitrarily, pad with absent rows
+              (so W), and sum k row changes.
+    Checked.
+        tests/claims/test_sensitivity.py::test_sum_sensitivity_is_never_exceeded_and_is_attained
     """
     largest = max(abs(low), abs(high))
     width = max(high, 0) - min(low, 0)
@@ -206,26 +264,36 @@ def sum_sensitivity(neighbors: Neighbors, low: int, high: int, *, cells: int, op
 
 
 def score_sensitivity(neighbors: Neighbors, low: int, high: int, *, optional: bool) -> LInf:
-    """The largest change of one of several sums of per-row terms in [low, high]; a row may count in any number of them.
+    """The largest change of one of several sums of per-row terms in [low, high];
+    a row may count in any number of them.
 
-    Theorem.  Let k = the rows of one unit. Every sum moves by at most k·c, with c = max(|low|, |high|) under AddRemove,
-              high − low under row-level Replace where every row counts in every sum, and max(high, 0) − min(low, 0) under Replace otherwise.
-              Under AddRemove all sums move the same way if 0 ≤ low or high ≤ 0.
+    Theorem.  Let k = the rows of one unit. Every sum moves by at most k·c, with c = max(|low|,
+              |high|) under AddRemove, high − low under row-level Replace where every row counts in
+              every sum, and max(high, 0) − min(low, 0) under Replace otherwise. Under AddRemove all
+              sums move the same way if 0 ≤ low or high ≤ 0.
     Proof.    As for one cell in `sum_sensitivity`, for each sum on its own.
     Checked.  tests/claims/test_selection.py::test_score_sensitivity_is_never_exceeded
     """
     if isinstance(neighbors, Replace):
         every_row_counts = not optional and neighbors.unit is None
-        return LInf(Fraction(neighbors.rows * (high - low if every_row_counts else max(high, 0) - min(low, 0))), False)
+        return LInf(
+            Fraction(
+                neighbors.rows * (high - low if every_row_counts else max(high, 0) - min(low, 0))
+            ),
+            False,
+        )
     return LInf(Fraction(neighbors.rows * max(abs(low), abs(high))), low >= 0 or high <= 0)
 
 
 def histogram_sensitivity(neighbors: Neighbors, *, optional: bool) -> Rows:
-    """How the values of a column, or of the part of it that a filter keeps, differ between neighbours.
+    """How the values of a column, or of the part of it that a filter keeps,
+    differ between neighbours.
 
-    Theorem.  AddRemove: up to k values come or go. Row-level Replace of a whole column: one value is replaced. Replace with a
-              filter, or by units: up to k values go and up to k come (k = the rows of one unit).
-    Proof.    A row is one value, or none where a filter leaves it out; a unit has at most k rows, before and after.
+    Theorem.  AddRemove: up to k values come or go. Row-level Replace of a whole column: one value
+              is replaced. Replace with a filter, or by units: up to k values go and up to k come
+              (k = the rows of one unit).
+    Proof.    A row is one value, or none where a filter leaves it out;
+              a unit has at most k rows, before and after.
     Checked.  tests/claims/test_histograms.py::test_neighbouring_tallies_differ_as_stated
     """
     if not isinstance(neighbors, Replace):
@@ -234,10 +302,12 @@ def histogram_sensitivity(neighbors: Neighbors, *, optional: bool) -> Rows:
 
 
 def gram_sensitivity(neighbors: Neighbors, norm_squared: int) -> L2:
-    """ℓ₂ sensitivity of the upper triangle of Σ v vᵀ where ‖v‖² ≤ norm_squared for every row (reference.md G5).
+    """ℓ₂ sensitivity of the upper triangle of Σ v vᵀ where ‖v‖² ≤ norm_squared for every row
+    (reference.md G5).
 
     Theorem.  k·B under AddRemove, k·√2·B under Replace, B = norm_squared, k = the rows of one unit.
-    Proof.    ‖upper(v vᵀ)‖₂ ≤ ‖v vᵀ‖_F = ‖v‖² ≤ B; ‖v vᵀ − w wᵀ‖_F² = ‖v‖⁴ + ‖w‖⁴ − 2(v·w)² ≤ 2B². Sum over k rows.
+    Proof.    ‖upper(v vᵀ)‖₂ ≤ ‖v vᵀ‖_F = ‖v‖² ≤ B;
+              ‖v vᵀ − w wᵀ‖_F² = ‖v‖⁴ + ‖w‖⁴ − 2(v·w)² ≤ 2B². Sum over k rows.
     Checked.  tests/claims/test_sensitivity.py::test_gram_sensitivity_is_never_exceeded
     """
     factor = 2 if isinstance(neighbors, Replace) else 1

@@ -1,21 +1,28 @@
 """Private regressions as scikit-learn estimators, with spending made explicit.
 
-    model = PrivateLinearRegression(spend=dp.GDP(1), neighbors=dp.Replace(), bounds=(-4, 4), target_bounds=(0, 100))
-    model.fit(X, y)                       # debits the spend
-    model.fit(session, "y ~ x + z")       # or on an open session of declared data, out of its budget
-    model.predict(X); model.coef_; model.result_.summary()
+    model = PrivateLinearRegression(
+        spend=dp.GDP(1), neighbors=dp.Replace(), bounds=(-4, 4), target_bounds=(0, 100)
+    )
+    model.fit(X, y)  # debits the spend
+    model.fit(session, "y ~ x + z")  # or on an open session of declared data, out of its budget
+    model.predict(X)
+    model.coef_
+    model.result_.summary()
 
-Bounds, classes and the neighbour relation are parameters: nothing about them is read from data, and a value outside its bounds counts as the nearest
-bound. Each `fit(X, y)` is a new release at the full spend: cross-validation and grid searches spend once a fit. Give `ledger=` (a file) and `budget=`
-to keep one account over all of them; without, every fit opens an account of its own in memory. There is no random state: noise is secret.
-`score` reads data too, so it is refused until `score_spend=` says what it may cost.
+Bounds, classes and the neighbour relation are parameters: nothing about them is read from data, and
+a value outside its bounds counts as the nearest bound. Each `fit(X, y)` is a new release at the
+full spend: cross-validation and grid searches spend once a fit. Give `ledger=` (a file) and
+`budget=` to keep one account over all of them; without, every fit opens an account of its own in
+memory. There is no random state: noise is secret. `score` reads data too, so it is refused until
+`score_spend=` says what it may cost.
 
-A row's cells are read for themselves, by the total rules of `discreet.trusted.values`, and its predictor
-is added up column by column: what one row becomes cannot depend on another (docs/theory/rows.md).
-An array or a frame has a public type a column. A list of rows has none: every cell is read by its
-own type, rows that are shorter than the table have missing cells, and cells beyond it are ignored.
-How many columns a list has is what `bounds` declares; where one pair is given for all of them, it
-is the length that most rows have (of two such lengths the smaller), so no single row decides it.
+A row's cells are read for themselves, by the total rules of `discreet.trusted.values`, and its
+predictor is added up column by column: what one row becomes cannot depend on another
+(docs/theory/rows.md). An array or a frame has a public type a column. A list of rows has none:
+every cell is read by its own type, rows that are shorter than the table have missing cells, and
+cells beyond it are ignored. How many columns a list has is what `bounds` declares; where one pair
+is given for all of them, it is the length that most rows have (of two such lengths the smaller),
+so no single row decides it.
 """
 
 from __future__ import annotations
@@ -86,7 +93,9 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
         self.result_ = self._regression(session, formula)
         names, values = list(self.result_.names), self.result_.params
         self.intercept_ = float(values[names.index("intercept")]) if "intercept" in names else 0.0
-        self.coef_ = np.array([value for name, value in zip(names, values, strict=True) if name != "intercept"])
+        self.coef_ = np.array(
+            [value for name, value in zip(names, values, strict=True) if name != "intercept"]
+        )
         self.n_features_in_ = len(self.coef_)
         return self
 
@@ -97,13 +106,24 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
         """Columns and their declaration, from parameters and shapes alone."""
         width = table.shape[1]
         if width < 1:
-            raise ValueError(f"Found array with 0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
+            raise ValueError(
+                f"Found array with 0 feature(s) (shape={table.shape}) while a minimum of 1 is "
+                "required."
+            )
         if self.neighbors is None:
             raise dp.NeighborsMissing()
         if self.neighbors.unit is not None:
-            raise InvalidParameter("neighbors=", "it protects units of several rows", "an array has no column that says whose a row is", "declare the data with dp.from_frame and pass fit(session, formula)")
+            raise InvalidParameter(
+                "neighbors=",
+                "it protects units of several rows",
+                "an array has no column that says whose a row is",
+                "declare the data with dp.from_frame and pass fit(session, formula)",
+            )
         if self.neighbors.row_count_is_public and table.rows == 0:
-            raise ValueError(f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is required.")
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape={table.shape}) while a minimum of 1 is "
+                "required."
+            )
         ends = _ends(self.bounds, "bounds=", width, getattr(self, "feature_names_in_", None))
         columns: dict[str, Any] = {f"x{place}": one for place, one in enumerate(table.columns)}
         schema: dict[str, Any] = {f"x{place}": dp.Real(*pair) for place, pair in enumerate(ends)}
@@ -115,11 +135,18 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
 
     def _opened(self, columns: dict[str, Any], schema: dict[str, Any], spend: Any) -> dp.Session:
         if spend is None:
-            raise InvalidParameter("spend=", "no spend was given", "every fit says what it costs", "pass for example spend=dp.GDP(1)")
+            raise InvalidParameter(
+                "spend=",
+                "no spend was given",
+                "every fit says what it costs",
+                "pass for example spend=dp.GDP(1)",
+            )
         data = dp.from_arrays(columns, schema=schema, neighbors=self.neighbors)
         if self.ledger is None:
             return data.open(budget=spend if self.budget is None else self.budget)
-        return data.open(ledger=self.ledger, budget=None if Path(self.ledger).exists() else self.budget)
+        return data.open(
+            ledger=self.ledger, budget=None if Path(self.ledger).exists() else self.budget
+        )
 
     def _table(self, X: Any, *, reset: bool) -> _Table:  # noqa: N803
         """X as columns, refused for its shape or type alone, whatever its cells hold."""
@@ -142,7 +169,8 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
         Proof.    Each step is one correctly rounded operation an element, so an element of the
                   result is a function of its own row. A matrix product is not: its last bits
                   depend on the place of a row in a block.
-        Checked.  tests/claims/test_rows_alone.py::test_equal_rows_have_one_predictor_wherever_they_stand
+        Checked.
+            tests/claims/test_rows_alone.py::test_equal_rows_have_one_predictor_wherever_they_stand
         """
         with np.errstate(all="ignore"):
             total = np.zeros(len(columns[0]) if columns else 0)
@@ -153,13 +181,19 @@ class _PrivateRegression(BaseEstimator):  # type: ignore[misc]
 
     def _scoring(self) -> Any:
         if self.score_spend is None:
-            raise InvalidParameter("score", "no score_spend was given", "a score is computed from data, so it must be released with noise and paid for", "pass score_spend=dp.GDP(0.1), or judge the fit by result_.summary()")
+            raise InvalidParameter(
+                "score",
+                "no score_spend was given",
+                "a score is computed from data, so it must be released with noise and paid for",
+                "pass score_spend=dp.GDP(0.1), or judge the fit by result_.summary()",
+            )
         return self.score_spend
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
-        tags.input_tags.allow_nan = True  # cells that are no numbers count as the middle of their bounds: an error would tell of them
+        # cells that are no numbers count as the middle of their bounds: an error would tell of them
+        tags.input_tags.allow_nan = True
         return tags
 
 
@@ -176,13 +210,20 @@ class _PrivateRegressor(RegressorMixin, _PrivateRegression):  # type: ignore[mis
         return self._predictor(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
-        """A private R² of predictions on (X, y): half of `score_spend` for the mean squared error, half for the variance of y.
+        """A private R² of predictions on (X, y): half of `score_spend` for the mean squared error,
+        half for the variance of y.
 
-        Refused unless `score_spend` was given. Predictions are clipped to the target's bounds, so that errors are bounded.
+        Refused unless `score_spend` was given.
+        Predictions are clipped to the target's bounds, so that errors are bounded.
         """
         spend = self._scoring()
         if sample_weight is not None:
-            raise InvalidParameter("sample_weight=", "weights were given", "a private score has one bound for every row", "leave it out")
+            raise InvalidParameter(
+                "sample_weight=",
+                "weights were given",
+                "a private score has one bound for every row",
+                "leave it out",
+            )
         low, high = _ends(self.target_bounds, "target_bounds=", 1, None)[0]
         check_is_fitted(self, "coef_")
         table = self._table(X, reset=False)
@@ -192,9 +233,16 @@ class _PrivateRegressor(RegressorMixin, _PrivateRegression):  # type: ignore[mis
             predicted = np.clip(self._sum(_bounded(table, schema)), low, high)
             errors = _clamped(target, low, high) - predicted
             errors = np.square(np.clip(errors, low - high, high - low))
-        session = self._opened({"error": errors, TARGET: columns[TARGET]}, {"error": dp.Real(0, (high - low) ** 2), TARGET: schema[TARGET]}, spend)
+        session = self._opened(
+            {"error": errors, TARGET: columns[TARGET]},
+            {"error": dp.Real(0, (high - low) ** 2), TARGET: schema[TARGET]},
+            spend,
+        )
         half = _half(spend)
-        self.score_results_ = (dp.mean(session, "error", spend=half), dp.variance(session, TARGET, spend=half))
+        self.score_results_ = (
+            dp.mean(session, "error", spend=half),
+            dp.variance(session, TARGET, spend=half),
+        )
         squares, spread = (result.estimate for result in self.score_results_)
         return 1 - max(squares, 0.0) / max(spread, 1e-300)
 
@@ -208,24 +256,61 @@ class PrivateLinearRegression(_PrivateRegressor):
     """dp.ols as a scikit-learn regressor; `method` is "clipped" or "moments"."""
 
     def __init__(
-        self, spend: Any = None, *, neighbors: Any = None, bounds: Any = None, target_bounds: Any = None, fit_intercept: bool = True,
-        budget: Any = None, ledger: str | Path | None = None, score_spend: Any = None, method: str = "clipped",
+        self,
+        spend: Any = None,
+        *,
+        neighbors: Any = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        fit_intercept: bool = True,
+        budget: Any = None,
+        ledger: str | Path | None = None,
+        score_spend: Any = None,
+        method: str = "clipped",
     ) -> None:
-        self.spend, self.neighbors, self.bounds, self.target_bounds, self.fit_intercept = spend, neighbors, bounds, target_bounds, fit_intercept
-        self.budget, self.ledger, self.score_spend, self.method = budget, ledger, score_spend, method
+        self.spend, self.neighbors, self.bounds, self.target_bounds, self.fit_intercept = (
+            spend,
+            neighbors,
+            bounds,
+            target_bounds,
+            fit_intercept,
+        )
+        self.budget, self.ledger, self.score_spend, self.method = (
+            budget,
+            ledger,
+            score_spend,
+            method,
+        )
 
     def _regression(self, session: dp.Session, formula: str) -> Any:
         return dp.ols(session, formula, spend=self.spend, method=self.method)
 
 
 class PrivateHuberRegressor(_PrivateRegressor):
-    """dp.robust as a scikit-learn regressor; `c` is Huber's constant (chosen by the noise index unless given)."""
+    """dp.robust as a scikit-learn regressor;
+    `c` is Huber's constant (chosen by the noise index unless given).
+    """
 
     def __init__(
-        self, spend: Any = None, *, neighbors: Any = None, bounds: Any = None, target_bounds: Any = None, fit_intercept: bool = True,
-        budget: Any = None, ledger: str | Path | None = None, score_spend: Any = None, c: float | None = None,
+        self,
+        spend: Any = None,
+        *,
+        neighbors: Any = None,
+        bounds: Any = None,
+        target_bounds: Any = None,
+        fit_intercept: bool = True,
+        budget: Any = None,
+        ledger: str | Path | None = None,
+        score_spend: Any = None,
+        c: float | None = None,
     ) -> None:
-        self.spend, self.neighbors, self.bounds, self.target_bounds, self.fit_intercept = spend, neighbors, bounds, target_bounds, fit_intercept
+        self.spend, self.neighbors, self.bounds, self.target_bounds, self.fit_intercept = (
+            spend,
+            neighbors,
+            bounds,
+            target_bounds,
+            fit_intercept,
+        )
         self.budget, self.ledger, self.score_spend, self.c = budget, ledger, score_spend, c
 
     def _regression(self, session: dp.Session, formula: str) -> Any:
@@ -233,13 +318,29 @@ class PrivateHuberRegressor(_PrivateRegressor):
 
 
 class PrivateLogisticRegression(ClassifierMixin, _PrivateRegression):  # type: ignore[misc]
-    """dp.logistic as a scikit-learn classifier of two declared classes; a label that is neither counts as the first."""
+    """dp.logistic as a scikit-learn classifier of two declared classes;
+    a label that is neither counts as the first.
+    """
 
     def __init__(
-        self, spend: Any = None, *, neighbors: Any = None, bounds: Any = None, classes: Any = (0, 1), fit_intercept: bool = True,
-        budget: Any = None, ledger: str | Path | None = None, score_spend: Any = None,
+        self,
+        spend: Any = None,
+        *,
+        neighbors: Any = None,
+        bounds: Any = None,
+        classes: Any = (0, 1),
+        fit_intercept: bool = True,
+        budget: Any = None,
+        ledger: str | Path | None = None,
+        score_spend: Any = None,
     ) -> None:
-        self.spend, self.neighbors, self.bounds, self.classes, self.fit_intercept = spend, neighbors, bounds, classes, fit_intercept
+        self.spend, self.neighbors, self.bounds, self.classes, self.fit_intercept = (
+            spend,
+            neighbors,
+            bounds,
+            classes,
+            fit_intercept,
+        )
         self.budget, self.ledger, self.score_spend = budget, ledger, score_spend
 
     def _regression(self, session: dp.Session, formula: str) -> Any:
@@ -249,7 +350,12 @@ class PrivateLogisticRegression(ClassifierMixin, _PrivateRegression):  # type: i
     def _classes(self) -> np.ndarray[Any, Any]:
         labels = np.asarray(self.classes)
         if labels.shape != (2,) or labels[0] == labels[1]:
-            raise InvalidParameter("classes=", "not two different labels", "classes are declared, never read from the data", "pass for example classes=(0, 1)")
+            raise InvalidParameter(
+                "classes=",
+                "not two different labels",
+                "classes are declared, never read from the data",
+                "pass for example classes=(0, 1)",
+            )
         return labels
 
     def _target(self, target: Any) -> tuple[Any, Any]:
@@ -270,10 +376,17 @@ class PrivateLogisticRegression(ClassifierMixin, _PrivateRegression):  # type: i
         return np.asarray(self.classes_[second])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
-        """A private accuracy on (X, y), released at `score_spend`; refused unless that was given."""
+        """A private accuracy on (X, y), released at `score_spend`;
+        refused unless that was given.
+        """
         spend = self._scoring()
         if sample_weight is not None:
-            raise InvalidParameter("sample_weight=", "weights were given", "a private score has one bound for every row", "leave it out")
+            raise InvalidParameter(
+                "sample_weight=",
+                "weights were given",
+                "a private score has one bound for every row",
+                "leave it out",
+            )
         check_is_fitted(self, "coef_")
         table = self._table(X, reset=False)
         columns, schema = self._declared(table, _vector(y, table.rows))
@@ -291,20 +404,41 @@ class PrivateLogisticRegression(ClassifierMixin, _PrivateRegression):  # type: i
 
 
 def _ends(bounds: Any, name: str, width: int, names: Any) -> list[tuple[float, float]]:
-    """(low, high) of every column: one pair for all, a pair of arrays, or a mapping from names to pairs."""
+    """(low, high) of every column: one pair for all, a pair of arrays,
+    or a mapping from names to pairs.
+    """
     if bounds is None:
-        raise InvalidParameter(name, "no bounds were given", "bounds set the noise, and they are never read from the data", f"pass {name}(low, high), from public knowledge")
+        raise InvalidParameter(
+            name,
+            "no bounds were given",
+            "bounds set the noise, and they are never read from the data",
+            f"pass {name}(low, high), from public knowledge",
+        )
     try:
         if isinstance(bounds, Mapping):
             pairs = [tuple(bounds[label]) for label in names]
         else:
             low, high = bounds
-            pairs = list(zip(np.broadcast_to(low, width).tolist(), np.broadcast_to(high, width).tolist(), strict=True))
+            pairs = list(
+                zip(
+                    np.broadcast_to(low, width).tolist(),
+                    np.broadcast_to(high, width).tolist(),
+                    strict=True,
+                )
+            )
         ends = [(float(low), float(high)) for low, high in pairs]
     except (TypeError, ValueError, LookupError):
         ends = []
-    if len(ends) != width or not all(math.isfinite(low) and math.isfinite(high) and low < high for low, high in ends):
-        raise InvalidParameter(name, f"not a pair (low, high) for each of {width} columns", "bounds set the noise", f"pass {name}(low, high), two arrays of {width} numbers, or a mapping from column names to pairs")
+    if len(ends) != width or not all(
+        math.isfinite(low) and math.isfinite(high) and low < high for low, high in ends
+    ):
+        raise InvalidParameter(
+            name,
+            f"not a pair (low, high) for each of {width} columns",
+            "bounds set the noise",
+            f"pass {name}(low, high), two arrays of {width} numbers, or a mapping from column "
+            "names to pairs",
+        )
     return ends
 
 
@@ -499,4 +633,9 @@ def _half(spend: Any) -> Any:
         return dp.ZCDP(spend.rho / 2 * (1 - 1e-9))
     if isinstance(spend, dp.PureDP):
         return dp.PureDP(spend.epsilon / 2 * (1 - 1e-9))
-    raise InvalidParameter("score_spend=", "it cannot be halved", "a score of a regression is made of two releases", "spend dp.GDP(mu), dp.ZCDP(rho) or dp.PureDP(epsilon)")
+    raise InvalidParameter(
+        "score_spend=",
+        "it cannot be halved",
+        "a score of a regression is made of two releases",
+        "spend dp.GDP(mu), dp.ZCDP(rho) or dp.PureDP(epsilon)",
+    )

@@ -14,13 +14,22 @@ from discreet.accounting.guarantees import guarantee_from_dict, spend_mu_squared
 from discreet.accounting.renyi.conversions import pure_rho
 from discreet.exact import float_up
 from discreet.sensitivity import L1, L2
-from discreet.trusted.losses.pricing import Price, guarantee_of, open_box, price_of, price_of_spend, within_spend
+from discreet.trusted.losses.pricing import (
+    Price,
+    guarantee_of,
+    open_box,
+    price_of,
+    price_of_spend,
+    within_spend,
+)
 
 EPSILONS = st.floats(1e-4, 20)
 MUS = st.floats(1e-3, 10)
 
 
-@pytest.mark.parametrize("bad", [0, 0.0, -1, math.nan, math.inf, -math.inf, True, "1", None, 5e-324, 1e-12, 1e7, [1]])
+@pytest.mark.parametrize(
+    "bad", [0, 0.0, -1, math.nan, math.inf, -math.inf, True, "1", None, 5e-324, 1e-12, 1e7, [1]]
+)
 def test_bad_parameters_are_refused(bad):
     """Cases 1–6 of the reliability list."""
     for make in (dp.PureDP, dp.GDP, lambda value: dp.ApproxDP(value, 1e-6)):
@@ -55,7 +64,9 @@ def test_gdp_composition_is_exact_associative_and_commutative(mus):
 
 
 def test_mixed_composition():
-    assert dp.compose(dp.PureDP(0.1), dp.GDP(0.1)).mu == pytest.approx(math.hypot(0.1, 2 * norm.isf(1 / (1 + math.exp(0.1)))), rel=1e-12)
+    assert dp.compose(dp.PureDP(0.1), dp.GDP(0.1)).mu == pytest.approx(
+        math.hypot(0.1, 2 * norm.isf(1 / (1 + math.exp(0.1)))), rel=1e-12
+    )
     total = dp.compose(dp.ApproxDP(0.5, 1e-6), dp.PureDP(0.25), dp.ApproxDP(0.25, 1e-6))
     assert total.epsilon == 1.0
     assert 2e-6 <= total.delta <= math.nextafter(2e-6, 1)
@@ -72,8 +83,17 @@ def test_composition_in_rho_and_at_renyi_orders():
     assert dp.compose(dp.ZCDP(0.1), dp.ZCDP(0.2)).rho in (0.3, math.nextafter(0.3, 1))
     curve = dp.compose(dp.RDP((2, 8), (0.1, 0.4)), dp.ZCDP(0.01), dp.GDP(0.2), dp.PureDP(0.1))
     assert curve.orders == (2, 8)
-    exact = [math.log((math.exp(0.1 * (a - 1)) * math.exp(0.1) + math.exp(-0.1 * (a - 1))) / (1 + math.exp(0.1))) / (a - 1) for a in (2, 8)]
-    assert curve.epsilons == pytest.approx([0.1 + 0.02 + 0.04 + exact[0], 0.4 + 0.08 + 0.16 + exact[1]], rel=1e-12)
+    exact = [
+        math.log(
+            (math.exp(0.1 * (a - 1)) * math.exp(0.1) + math.exp(-0.1 * (a - 1)))
+            / (1 + math.exp(0.1))
+        )
+        / (a - 1)
+        for a in (2, 8)
+    ]
+    assert curve.epsilons == pytest.approx(
+        [0.1 + 0.02 + 0.04 + exact[0], 0.4 + 0.08 + 0.16 + exact[1]], rel=1e-12
+    )
     for part in (dp.ZCDP(0.1), dp.RDP((2,), (0.1,))):
         assert dp.compose(part) == part
         with pytest.raises(dp.NoTheorem, match="epsilon_at"):
@@ -100,7 +120,10 @@ def test_epsilon_at_inverts_delta_at(epsilon, delta, more):
 
 @given(EPSILONS, MUS, st.floats(0.001, 0.999))
 def test_covers_agrees_with_the_trade_off_curves(epsilon, mu, alpha):
-    for strong, weak in ((dp.GDP(mu), dp.GDP(mu * 1.1)), (dp.PureDP(epsilon), dp.PureDP(epsilon * 1.1))):
+    for strong, weak in (
+        (dp.GDP(mu), dp.GDP(mu * 1.1)),
+        (dp.PureDP(epsilon), dp.PureDP(epsilon * 1.1)),
+    ):
         assert weak.covers(strong)
         assert not strong.covers(weak)
         assert weak.tradeoff(alpha) <= strong.tradeoff(alpha)
@@ -122,7 +145,13 @@ def test_group_privacy():
 
 
 def test_guarantees_print_significant_digits_and_round_trip():
-    for guarantee in (dp.PureDP(0.1), dp.ApproxDP(1, 1e-6), dp.GDP(0.236), dp.ZCDP(0.1), dp.RDP((2, 3.5), (0.1, 0.2))):
+    for guarantee in (
+        dp.PureDP(0.1),
+        dp.ApproxDP(1, 1e-6),
+        dp.GDP(0.236),
+        dp.ZCDP(0.1),
+        dp.RDP((2, 3.5), (0.1, 0.2)),
+    ):
         assert guarantee_from_dict(guarantee.to_dict()) == guarantee
     assert str(dp.ApproxDP(1, 1e-6)) == "ε = 1, δ = 1e-06"
     assert "0.236" in str(dp.GDP(0.236))
@@ -152,7 +181,8 @@ def test_a_split_box_keeps_its_promise():
 @given(MUS, st.integers(1, 10**9))
 def test_calibrated_gaussian_never_promises_too_little_noise(mu, squared):
     mechanism = gaussian_noise(L2(Fraction(squared)), spend_mu_squared(dp.GDP(mu)))
-    assert guarantee_of(mechanism).mu <= mu * (1 + 1e-15)  # rounded up from the exact value checked next
+    # rounded up from the exact value checked next
+    assert guarantee_of(mechanism).mu <= mu * (1 + 1e-15)
     assert Fraction(squared) / mechanism.spread**2 <= Fraction(repr(mu)) ** 2
     assert float(mechanism.spread) * mu == pytest.approx(math.sqrt(squared), rel=1e-12)
     assert mechanism.steps >= 1024
@@ -182,7 +212,9 @@ def test_prices_depend_on_the_box():
 def test_prices_in_a_zcdp_box():
     box = open_box(dp.ZCDP(0.5))
     assert box == Price(rho=Fraction(1, 2))
-    assert open_box(dp.ZCDP(0.5), delta0=1e-7) == Price(rho=Fraction(1, 2), delta=Fraction(1, 10**7))
+    assert open_box(dp.ZCDP(0.5), delta0=1e-7) == Price(
+        rho=Fraction(1, 2), delta=Fraction(1, 10**7)
+    )
     assert price_of_spend(dp.ZCDP(0.1), box=box) == Price(rho=Fraction(1, 10))
     assert price_of_spend(dp.GDP(0.5), box=box) == Price(rho=Fraction(1, 8))
     assert price_of_spend(dp.PureDP(0.5), box=box) == Price(rho=Fraction(pure_rho(0.5)))

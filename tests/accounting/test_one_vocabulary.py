@@ -8,7 +8,15 @@ from discreet.accounting.renyi.rdp import rdp_of
 from discreet.accounting.tradeoff.curve import tradeoff_of
 
 SAMPLED = poisson_subsampled(gaussian_pld(1.0), 0.01).self_compose(100)
-ALL = [dp.PureDP(0.5), dp.ApproxDP(0.5, 1e-6), dp.GDP(0.5), dp.ZCDP(0.1), rdp_of(dp.GDP(0.5)), tradeoff_of(dp.GDP(0.5)), SAMPLED]
+ALL = [
+    dp.PureDP(0.5),
+    dp.ApproxDP(0.5, 1e-6),
+    dp.GDP(0.5),
+    dp.ZCDP(0.1),
+    rdp_of(dp.GDP(0.5)),
+    tradeoff_of(dp.GDP(0.5)),
+    SAMPLED,
+]
 
 
 @pytest.mark.parametrize("guarantee", ALL, ids=lambda one: type(one).__name__)
@@ -25,7 +33,11 @@ def test_loss_distributions_compose_with_pure_approximate_and_gaussian_parts():
     whole = dp.compose(laplace_pld(0.5), dp.GDP(0.3), dp.PureDP(0.1), dp.ApproxDP(0.2, 1e-8))
     assert isinstance(whole, dp.PLD)
     alone = laplace_pld(0.5).epsilon_at(1e-5)
-    assert alone < whole.epsilon_at(1e-5) <= 0.5 + 0.1 + 0.2 + dp.GDP(0.3).epsilon_at(9.9e-6) * (1 + 1e-6)
+    assert (
+        alone
+        < whole.epsilon_at(1e-5)
+        <= 0.5 + 0.1 + 0.2 + dp.GDP(0.3).epsilon_at(9.9e-6) * (1 + 1e-6)
+    )
     with pytest.raises(dp.NoTheorem, match="Rényi"):
         dp.compose(laplace_pld(0.5), dp.ZCDP(0.1))
 

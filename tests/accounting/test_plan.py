@@ -10,7 +10,8 @@ from discreet.accounting.plan import plan, rows_needed, steps_pld
 
 def test_sigma_for_unsampled_steps_is_the_analytic_gaussian():
     found = plan(epsilon=1, delta=1e-5, steps=100)
-    assert found.sigma == pytest.approx(37.306316348159414, rel=1e-4)  # ten times the single-step analytic σ
+    # ten times the single-step analytic σ
+    assert found.sigma == pytest.approx(37.306316348159414, rel=1e-4)
     assert found.pld.delta_at(1.0) <= 1e-5
 
 
@@ -24,7 +25,18 @@ def test_steps_and_rate_meet_the_target_barely():
     assert "1000 gaussian steps" in str(rate)
 
 
-@pytest.mark.parametrize("bad", [{}, {"sigma": 1, "steps": 10}, {"sigma": None}, {"sigma": 0, "steps": None}, {"sigma": -1, "sampling_rate": 0.1}, {"steps": 0}, {"steps": 10, "sampling_rate": 2}])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {},
+        {"sigma": 1, "steps": 10},
+        {"sigma": None},
+        {"sigma": 0, "steps": None},
+        {"sigma": -1, "sampling_rate": 0.1},
+        {"steps": 0},
+        {"steps": 10, "sampling_rate": 2},
+    ],
+)
 def test_bad_plans_are_refused(bad):
     with pytest.raises(dp.DiscreetError):
         plan(**({"epsilon": 1, "delta": 1e-5} | bad))
@@ -41,8 +53,16 @@ def test_rows_needed_matches_a_preview():
     """The width that preview expects at the planned n is the width asked for."""
     for spend in (dp.GDP(0.2), dp.GDP(1), dp.PureDP(0.5)):
         n = rows_needed(spend, width=2.0, standard_deviation=10, low=0, high=100)
-        data = dp.from_arrays({"x": [50.0] * n}, schema={"x": dp.Real(0, 100)}, neighbors=dp.Replace())
-        forecast = dp.preview(data.open(budget=dp.GDP(5)), dp.mean, "x", spend=spend, assume=dp.Assumptions(standard_deviation=10))
+        data = dp.from_arrays(
+            {"x": [50.0] * n}, schema={"x": dp.Real(0, 100)}, neighbors=dp.Replace()
+        )
+        forecast = dp.preview(
+            data.open(budget=dp.GDP(5)),
+            dp.mean,
+            "x",
+            spend=spend,
+            assume=dp.Assumptions(standard_deviation=10),
+        )
         assert forecast.width == pytest.approx(2.0, rel=0.06)
 
 
@@ -51,7 +71,10 @@ def test_other_noises_and_accountants():
     assert laplace.pld.delta_at(1.0) <= 1e-6
     assert steps_pld(laplace.sigma * 0.999, 10, noise="laplace").delta_at(1.0) > 1e-6
     assert laplace.sigma <= 10  # basic composition needs b = 10
-    tight, renyi = (plan(epsilon=2, delta=1e-5, steps=1000, sampling_rate=0.01, accountant=name) for name in ("pld", "rdp"))
+    tight, renyi = (
+        plan(epsilon=2, delta=1e-5, steps=1000, sampling_rate=0.01, accountant=name)
+        for name in ("pld", "rdp")
+    )
     assert renyi.pld.delta_at(2.0) <= 1e-5
     assert 1.01 < renyi.sigma / tight.sigma < 1.15
     with pytest.raises(dp.InvalidParameter, match="accountant"):

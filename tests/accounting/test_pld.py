@@ -1,4 +1,6 @@
-"""PLD as an object: consistency, both orders, calibration, extremes, and the bounds of the numerics."""
+"""PLD as an object: consistency, both orders, calibration, extremes,
+and the bounds of the numerics.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,16 @@ def sgd(sigma: float, rate: float, steps: int) -> PLD:
     return poisson_subsampled(gaussian_pld(1 / sigma), rate).self_compose(steps)
 
 
-PARTS = [gaussian_pld(0.2), laplace_pld(0.15), randomized_response_pld(0.2, 3), exponential_pld(0.3), sgd(1.0, 0.05, 1), poisson_subsampled(laplace_pld(1.0), 0.1), fixed_size_subsampled(gaussian_pld(0.8), 0.1), approx_pld(0.1, 1e-9)]
+PARTS = [
+    gaussian_pld(0.2),
+    laplace_pld(0.15),
+    randomized_response_pld(0.2, 3),
+    exponential_pld(0.3),
+    sgd(1.0, 0.05, 1),
+    poisson_subsampled(laplace_pld(1.0), 0.1),
+    fixed_size_subsampled(gaussian_pld(0.8), 0.1),
+    approx_pld(0.1, 1e-9),
+]
 
 
 @settings(max_examples=15, deadline=None)
@@ -64,11 +75,17 @@ def test_more_noise_and_rarer_sampling_never_cost_more() -> None:
     for curve in (by_noise, by_rate):
         for (low, _), (_, high) in itertools.pairwise(curve):
             assert high < low
-    assert sgd(1.0, 0.1, 500).epsilon_at(1e-6) < gaussian_pld(1.0).self_compose(500).epsilon_at(1e-6)
+    assert sgd(1.0, 0.1, 500).epsilon_at(1e-6) < gaussian_pld(1.0).self_compose(500).epsilon_at(
+        1e-6
+    )
 
 
 def test_epsilon_and_delta_invert_each_other() -> None:
-    for pld in (sgd(1.0, 0.02, 300), laplace_pld(0.1).self_compose(60), randomized_response_pld(0.3).self_compose(20)):
+    for pld in (
+        sgd(1.0, 0.02, 300),
+        laplace_pld(0.1).self_compose(60),
+        randomized_response_pld(0.3).self_compose(20),
+    ):
         for delta in (1e-3, 1e-7, 1e-12):
             epsilon = pld.epsilon_at(delta)
             assert pld.delta_at(epsilon) == pytest.approx(delta, rel=2e-2)
@@ -78,7 +95,12 @@ def test_epsilon_and_delta_invert_each_other() -> None:
 def test_the_remove_order_decides_for_sampled_gaussians_and_both_are_looked_at() -> None:
     """The add order alone would report less; `delta_at` is the greater of the two."""
     pld = sgd(0.8, 0.05, 50)
-    remove, add = (compose([place(law, 2e-3, 1e-16, "above") for law in laws], tilt=2.0, spread=1.0, side="above").delta(2.0) for laws in pld._orders())
+    remove, add = (
+        compose(
+            [place(law, 2e-3, 1e-16, "above") for law in laws], tilt=2.0, spread=1.0, side="above"
+        ).delta(2.0)
+        for laws in pld._orders()
+    )
     assert add < 0.5 * remove
     assert pld.delta_at(2.0) == pytest.approx(remove, rel=2e-2)
 
@@ -96,21 +118,40 @@ def test_tradeoff_lies_below_and_near_the_gaussian_it_is() -> None:
 
 
 def test_calibrated_noise_meets_its_target_barely() -> None:
-    for epsilon, delta, steps, rate in ((2.0, 1e-5, 10_000, 0.01), (0.5, 1e-8, 100, 0.1), (8.0, 1e-6, 1000, 0.02)):
+    for epsilon, delta, steps, rate in (
+        (2.0, 1e-5, 10_000, 0.01),
+        (0.5, 1e-8, 100, 0.1),
+        (8.0, 1e-6, 1000, 0.02),
+    ):
         sigma = calibrate_sigma(epsilon, delta, steps=steps, sampling_rate=rate)
         assert sgd(sigma, rate, steps).delta_at(epsilon) <= delta
         assert sgd(sigma * (1 - 5e-5), rate, steps).delta_at(epsilon) > delta
         assert sgd(sigma * 0.998, rate, steps).epsilon_bounds(delta)[0] > epsilon * 0.999
     from discreet.accounting.gaussian import mu_for_approx
 
-    assert calibrate_sigma(1.0, 1e-5, steps=1) == pytest.approx(1 / mu_for_approx(1, 1e-5), rel=1e-4)  # type: ignore[arg-type]
-    assert calibrate_sigma(2.0, 1e-5, steps=500, sampling_rate=0.05, scheme="fixed") > calibrate_sigma(2.0, 1e-5, steps=500, sampling_rate=0.05)
+    assert calibrate_sigma(1.0, 1e-5, steps=1) == pytest.approx(
+        1 / mu_for_approx(1, 1e-5), rel=1e-4
+    )  # type: ignore[arg-type]
+    assert calibrate_sigma(
+        2.0, 1e-5, steps=500, sampling_rate=0.05, scheme="fixed"
+    ) > calibrate_sigma(2.0, 1e-5, steps=500, sampling_rate=0.05)
 
 
 def test_calibration_refuses_nonsense() -> None:
-    for bad in ({"epsilon": -1.0}, {"epsilon": float("nan")}, {"delta": 0.0}, {"delta": 1.0}, {"steps": 0}, {"sampling_rate": 0.0}, {"sampling_rate": 2.0}, {"scheme": "shuffle"}):
+    for bad in (
+        {"epsilon": -1.0},
+        {"epsilon": float("nan")},
+        {"delta": 0.0},
+        {"delta": 1.0},
+        {"steps": 0},
+        {"sampling_rate": 0.0},
+        {"sampling_rate": 2.0},
+        {"scheme": "shuffle"},
+    ):
         with pytest.raises(InvalidParameter):
-            calibrate_sigma(**{"epsilon": 1.0, "delta": 1e-5, "steps": 10, "sampling_rate": 0.1, **bad})  # type: ignore[arg-type]
+            calibrate_sigma(
+                **{"epsilon": 1.0, "delta": 1e-5, "steps": 10, "sampling_rate": 0.1, **bad}  # type: ignore[arg-type]
+            )
 
 
 def test_a_billion_steps_at_once() -> None:
@@ -138,7 +179,9 @@ def test_extreme_inputs_are_answered() -> None:
 
 
 def test_transforms_are_as_accurate_as_assumed() -> None:
-    """The bound 8·log₂N roundoffs of Σ|x| at every frequency, against the same transform in extended precision."""
+    """The bound 8·log₂N roundoffs of Σ|x| at every frequency,
+    against the same transform in extended precision.
+    """
     from scipy import fft
 
     rng = np.random.default_rng(3)
@@ -152,7 +195,9 @@ def test_transforms_are_as_accurate_as_assumed() -> None:
 
 
 def test_error_bounds_cover_the_errors() -> None:
-    """The same lattice composed by FFT and by repeated direct convolution, whose relative error is a few hundred roundoffs."""
+    """The same lattice composed by FFT and by repeated direct convolution,
+    whose relative error is a few hundred roundoffs.
+    """
     law = law_of([Sampled(Gaussian(1.0), 0.2, "poisson")], [32], "remove")
     lattice = place(law, 0.02, 1e-16, "above")
     direct = lattice.mass[0]
@@ -162,22 +207,34 @@ def test_error_bounds_cover_the_errors() -> None:
     for tilt, epsilon in ((0.0, 1.0), (1.0, 3.0), (2.0, 4.0)):
         above = compose([lattice], tilt=tilt, spread=1.2, side="above")
         below = compose([lattice], tilt=tilt, spread=1.2, side="below")
-        exact = float((direct * np.maximum(-np.expm1(epsilon - losses), 0)).sum()) + float(above.infinite)
+        exact = float((direct * np.maximum(-np.expm1(epsilon - losses), 0)).sum()) + float(
+            above.infinite
+        )
         assert below.delta(epsilon) <= exact <= above.delta(epsilon)
         assert above.delta(epsilon) - below.delta(epsilon) <= 1e-5 * exact + 1e-7
 
 
 def test_many_rows_take_the_short_way_and_agree() -> None:
-    """Hundreds of different rows (few frequencies, matrix products) against the same rows in groups, composed as lattices one by one."""
+    """Hundreds of different rows (few frequencies, matrix products) against the same rows in
+    groups, composed as lattices one by one.
+    """
     rates = [0.01 + 0.0001 * k for k in range(120)]
     together = compose_all((poisson_subsampled(gaussian_pld(0.8), rate), 1) for rate in rates)
-    grouped = compose_all((poisson_subsampled(gaussian_pld(0.8), rate), 40) for rate in (rates[20], rates[60], rates[100]))
+    grouped = compose_all(
+        (poisson_subsampled(gaussian_pld(0.8), rate), 40)
+        for rate in (rates[20], rates[60], rates[100])
+    )
     low, high = together.epsilon_bounds(1e-6, accuracy=2e-3)
     assert low <= high <= low * 1.005
     assert high == pytest.approx(grouped.epsilon_at(1e-6), rel=5e-3)
 
 
 def test_importing_discreet_stays_light() -> None:
-    code = "import sys, discreet; import discreet.accounting; print(any(name.split('.')[0] == 'scipy' for name in sys.modules), 'discreet.accounting.pld' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    code = (
+        "import sys, discreet; import discreet.accounting; print(any(name.split('.')[0] == 'scipy' "
+        "for name in sys.modules), 'discreet.accounting.pld' in sys.modules)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert found == ["False", "False"]

@@ -1,4 +1,6 @@
-"""PLD against compositions that are known exactly: enumeration, binomial sums, closed forms; never below, and close."""
+"""PLD against compositions that are known exactly: enumeration, binomial sums, closed forms;
+never below, and close.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def sgd(sigma: float, rate: float, steps: int) -> PLD:
 
 
 @pytest.mark.parametrize(("sigma", "rate", "steps", "delta", "expected"), DPSGD)
-def test_dpsgd_reference_values(sigma: float, rate: float, steps: int, delta: float, expected: float) -> None:
+def test_dpsgd_reference_values(
+    sigma: float, rate: float, steps: int, delta: float, expected: float
+) -> None:
     low, high = sgd(sigma, rate, steps).epsilon_bounds(delta)
     assert low < high
     assert (high - low) / low < 1e-3
@@ -54,7 +58,9 @@ def test_dpsgd_agrees_with_an_independent_fft_code() -> None:
 
 
 def test_the_clt_would_have_said_too_little() -> None:
-    """reference.md E7: the Gaussian CLT says 1.618 where the certified lower bound is above 1.82."""
+    """reference.md E7: the Gaussian CLT says 1.618 where the certified lower bound is above
+    1.82.
+    """
     low, high = sgd(1.0, 0.01, 1000).epsilon_bounds(1e-5)
     assert 1.82 < low < high < 1.83
 
@@ -62,12 +68,17 @@ def test_the_clt_would_have_said_too_little() -> None:
 def test_gaussian_composition_is_the_closed_form() -> None:
     composed = gaussian_pld(0.1).self_compose(100)
     assert composed.epsilon_at(1e-5) == pytest.approx(4.377178095681227, rel=1e-12)
-    assert composed.epsilon_at(1e-5) == pytest.approx(4.377178519105701, abs=1e-3)  # pld_gauss_s10_T100
+    # pld_gauss_s10_T100
+    assert composed.epsilon_at(1e-5) == pytest.approx(4.377178519105701, abs=1e-3)
 
 
 def test_stored_laplace_values() -> None:
-    assert laplace_pld(0.1).self_compose(100).epsilon_at(1e-6) == pytest.approx(4.692667438643727, rel=1e-4)
-    assert poisson_subsampled(laplace_pld(1.0), 0.01).self_compose(1000).epsilon_at(1e-6) == pytest.approx(1.2864239338488, rel=1e-4)
+    assert laplace_pld(0.1).self_compose(100).epsilon_at(1e-6) == pytest.approx(
+        4.692667438643727, rel=1e-4
+    )
+    assert poisson_subsampled(laplace_pld(1.0), 0.01).self_compose(1000).epsilon_at(
+        1e-6
+    ) == pytest.approx(1.2864239338488, rel=1e-4)
 
 
 def test_kov_values() -> None:
@@ -80,7 +91,9 @@ def test_kov_values() -> None:
 def test_tenfold_tradeoff_curve() -> None:
     """rr10_tradeoff: Neyman–Pearson on a binomial."""
     composed = randomized_response_pld(1 / math.sqrt(10)).self_compose(10)
-    for alpha, expected in zip((0.05, 0.1, 0.5), (0.7504091024765683, 0.6187528018456876, 0.16309165466483275), strict=True):
+    for alpha, expected in zip(
+        (0.05, 0.1, 0.5), (0.7504091024765683, 0.6187528018456876, 0.16309165466483275), strict=True
+    ):
         found = composed.tradeoff(alpha)
         assert expected - 1e-10 <= found <= expected
 
@@ -94,12 +107,29 @@ def binomial_delta(epsilon0: float, steps: int, epsilon: float, levels: int = 2)
         for k in range(steps + 1):
             loss = e0 * (2 * k - steps)
             if loss > e:
-                total += mpmath.binomial(steps, k) * truth**k * (1 - truth) ** (steps - k) * (1 - mpmath.exp(e - loss))
+                total += (
+                    mpmath.binomial(steps, k)
+                    * truth**k
+                    * (1 - truth) ** (steps - k)
+                    * (1 - mpmath.exp(e - loss))
+                )
         return total
 
 
-@pytest.mark.parametrize(("epsilon0", "steps", "epsilon"), [(0.1, 100, 9.0), (0.5, 40, 15.0), (1.0, 7, 0.3), (0.01, 3000, 3.5), (2.0, 1, 1.0), (0.3, 250, 60.0)])
-def test_randomised_response_down_to_tiny_deltas(epsilon0: float, steps: int, epsilon: float) -> None:
+@pytest.mark.parametrize(
+    ("epsilon0", "steps", "epsilon"),
+    [
+        (0.1, 100, 9.0),
+        (0.5, 40, 15.0),
+        (1.0, 7, 0.3),
+        (0.01, 3000, 3.5),
+        (2.0, 1, 1.0),
+        (0.3, 250, 60.0),
+    ],
+)
+def test_randomised_response_down_to_tiny_deltas(
+    epsilon0: float, steps: int, epsilon: float
+) -> None:
     exact = binomial_delta(epsilon0, steps, epsilon)
     low, high = randomized_response_pld(epsilon0).self_compose(steps).delta_bounds(epsilon)
     assert low <= exact <= high
@@ -108,7 +138,9 @@ def test_randomised_response_down_to_tiny_deltas(epsilon0: float, steps: int, ep
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-8, 1e-15, 1e-25])
 def test_lattice_gaussians_against_the_closed_form(delta: float) -> None:
-    """Gaussians through the lattice (an almost free randomised response blocks the shortcut): G_1 at every δ."""
+    """Gaussians through the lattice (an almost free randomised response blocks the shortcut):
+    G_1 at every δ.
+    """
     blocked = gaussian_pld(0.25).self_compose(16).compose(approx_pld(0.0, 0.0))
     exact = gdp_epsilon(Fraction(1), Fraction(delta))
     low, high = blocked.epsilon_bounds(delta)
@@ -125,7 +157,9 @@ def test_gaussian_large_and_small() -> None:
 
 
 def exact_delta(pairs: list[tuple[list[Fraction], list[Fraction]]], epsilon: float) -> float:
-    """δ(ε) = Σ (p − e^ε q)_+ over all outcomes of the product, with a rational e^ε that is at most 1e-15 off."""
+    """δ(ε) = Σ (p − e^ε q)_+ over all outcomes of the product,
+    with a rational e^ε that is at most 1e-15 off.
+    """
     growth = Fraction(math.exp(epsilon))
     total = Fraction(0)
     for outcome in itertools.product(*(range(len(p)) for p, _ in pairs)):
@@ -141,7 +175,9 @@ weights = st.lists(st.integers(1, 40), min_size=3, max_size=3)
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(weights, weights), min_size=1, max_size=4), st.floats(0, 2.5))
-def test_enumerated_compositions_of_different_mechanisms(parts: list[tuple[list[int], list[int]]], epsilon: float) -> None:
+def test_enumerated_compositions_of_different_mechanisms(
+    parts: list[tuple[list[int], list[int]]], epsilon: float
+) -> None:
     pairs = [([Fraction(x, sum(a)) for x in a], [Fraction(x, sum(b)) for x in b]) for a, b in parts]
     exact = max(exact_delta(pairs, epsilon), exact_delta([(q, p) for p, q in pairs], epsilon))
     composed = compose_all((discrete_pld(p, q), 1) for p, q in pairs)
@@ -152,7 +188,10 @@ def test_enumerated_compositions_of_different_mechanisms(parts: list[tuple[list[
 
 
 def test_enumeration_with_impossible_outcomes() -> None:
-    p, q = [Fraction(1, 2), Fraction(1, 2), Fraction(0)], [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)]
+    p, q = (
+        [Fraction(1, 2), Fraction(1, 2), Fraction(0)],
+        [Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)],
+    )
     composed = discrete_pld(p, q).self_compose(3)
     exact = max(exact_delta([(p, q)] * 3, 0.4), exact_delta([(q, p)] * 3, 0.4))
     low, high = composed.delta_bounds(0.4)
@@ -188,7 +227,10 @@ def test_geometric_composition_by_enumeration() -> None:
     loss = {round(abs(k - shift) - abs(k)): 0.0 for k in outcomes}
     for k, mass in zip(outcomes, p, strict=True):
         loss[abs(k - shift) - abs(k)] += mass
-    twice = sum(a * b * max(0.0, 1 - math.exp(0.9 - step * (i + j))) for (i, a), (j, b) in itertools.product(loss.items(), repeat=2))
+    twice = sum(
+        a * b * max(0.0, 1 - math.exp(0.9 - step * (i + j)))
+        for (i, a), (j, b) in itertools.product(loss.items(), repeat=2)
+    )
     assert geometric_pld(1.0, 2).self_compose(2).delta_at(0.9) == pytest.approx(twice, rel=1e-9)
 
 
@@ -196,4 +238,6 @@ def test_approximate_guarantees_compose_optimally() -> None:
     """Kairouz–Oh–Viswanath with δ: 1 − (1−δ)^k(1 − δ_pure(ε))."""
     pure = binomial_delta(0.2, 30, 2.0)
     expected = 1 - (1 - mpmath.mpf("1e-7")) ** 30 * (1 - pure)
-    assert approx_pld(0.2, 1e-7).self_compose(30).delta_at(2.0) == pytest.approx(float(expected), rel=1e-8)
+    assert approx_pld(0.2, 1e-7).self_compose(30).delta_at(2.0) == pytest.approx(
+        float(expected), rel=1e-8
+    )

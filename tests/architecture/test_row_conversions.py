@@ -152,7 +152,10 @@ DTYPE = "element by element, from one public dtype to another"
 TYPED = "the column has a dtype of its own, which is public"
 ONE_BY_ONE = "each cell is read for itself by a total rule, then put in an array of a fixed dtype"
 OBJECTS = "cells as Python objects, each by itself"
-EXACT = "sums of whole numbers below 2**52 (or in int64): exact in any order, by the block theorem of kernels.py"
+EXACT = (
+    "sums of whole numbers below 2**52 (or in int64): exact in any order, by the block theorem of "
+    "kernels.py"
+)
 PUBLIC = "public numbers; no row is in them"
 ORDER = "which rows are equal, or their order: values stay what they are"
 LABELS = "labels of equal values; the label's number is used for nothing but equality"
@@ -608,13 +611,16 @@ def test_a_new_place_would_be_noticed(mutant: str) -> None:
 
 
 def test_an_entry_whose_place_is_gone_would_be_noticed() -> None:
-    assert "take away" in differences(places() - {("trusted/engines/kernels.py", "_blas_product", "@")})
+    assert "take away" in differences(
+        places() - {("trusted/engines/kernels.py", "_blas_product", "@")}
+    )
 
 
 def test_annotations_and_questions_of_type_are_no_places() -> None:
     assert (
         operations_of(
-            "def f(series: nw.Series, n: int = 1) -> nw.Series:\n    other: pd.DataFrame = series\n    return isinstance(series, pd.Series)"
+            "def f(series: nw.Series, n: int = 1) -> nw.Series:\n"
+            "    other: pd.DataFrame = series\n    return isinstance(series, pd.Series)"
         )
         == set()
     )

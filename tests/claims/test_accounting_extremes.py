@@ -1,4 +1,6 @@
-"""Claim: prices are right, rounded against us and quick over the whole domain of guarantees, and prices in a ledger only round up."""
+"""Claim: prices are right, rounded against us and quick over the whole domain of guarantees, and
+prices in a ledger only round up.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ SECONDS = 1.0
 
 
 def quick(function, *arguments):
-    """The function's value, computed anew, within a second of this process's own time; the slowest takes a sixtieth."""
+    """The function's value, computed anew, within a second of this process's own time;
+    the slowest takes a sixtieth.
+    """
     function.cache_clear()
     begin = time.process_time()
     value = function(*arguments)
@@ -71,7 +75,9 @@ def test_epsilon_and_delta_of_a_gaussian_guarantee_are_rounded_up(mu):
             assert mpmath.mpf(delta) >= min(delta_of(mu, epsilon), 1) > 0
 
 
-@pytest.mark.parametrize("sensitivity", [Fraction(1), Fraction(2), Fraction(3), Fraction(7, 5), Fraction(10**12 + 1)])
+@pytest.mark.parametrize(
+    "sensitivity", [Fraction(1), Fraction(2), Fraction(3), Fraction(7, 5), Fraction(10**12 + 1)]
+)
 def test_no_mechanism_is_charged_more_than_its_spend_or_less_than_it_costs(sensitivity):
     for epsilon in ("0.001", "0.1", "0.3", "1", "7", "1e6"):
         spend = dp.PureDP(float(epsilon))
@@ -83,7 +89,14 @@ def test_no_mechanism_is_charged_more_than_its_spend_or_less_than_it_costs(sensi
             assert not within_spend(mechanism, dp.PureDP(0.999 * float(epsilon)))
             assert charge(price).exact().epsilon >= price.epsilon
             assert Fraction(guarantee_of(mechanism).epsilon) >= price.epsilon
-    for spend in (dp.GDP(0.001), dp.GDP(0.1), dp.GDP(0.3), dp.GDP(1000), dp.ApproxDP(0.1, 1e-9), dp.ApproxDP(1000, 0.5)):
+    for spend in (
+        dp.GDP(0.001),
+        dp.GDP(0.1),
+        dp.GDP(0.3),
+        dp.GDP(1000),
+        dp.ApproxDP(0.1, 1e-9),
+        dp.ApproxDP(1000, 0.5),
+    ):
         mechanism = gaussian_noise(L2(sensitivity), spend_mu_squared(spend))
         price = price_of((mechanism,), box=Price())
         assert price.mu_squared == sensitivity / mechanism.spread**2 <= spend_mu_squared(spend)
@@ -94,7 +107,10 @@ def test_no_mechanism_is_charged_more_than_its_spend_or_less_than_it_costs(sensi
 
 def test_numbers_that_differ_in_the_last_place_have_prices_of_their_own():
     """Prices are remembered; no two arguments may be confused."""
-    for function, one in ((mu_for_pure, (Fraction(1),)), (mu_for_approx, (Fraction(1), Fraction(1, 10**6)))):
+    for function, one in (
+        (mu_for_pure, (Fraction(1),)),
+        (mu_for_approx, (Fraction(1), Fraction(1, 10**6))),
+    ):
         near = (one[0] * (1 + Fraction(1, 10**12)), *one[1:])
         first, second = function(*one), function(*near)
         assert first < second
@@ -103,9 +119,20 @@ def test_numbers_that_differ_in_the_last_place_have_prices_of_their_own():
 
 
 def test_the_box_of_a_budget_keeps_its_promise():
-    for epsilon, delta, pure, delta0 in ((1, 1e-6, None, None), (1, 1e-6, 0.4, 0), (0.01, 1e-9, None, 9e-10), (1e6, 0.999, 999_999, 0.5), (1e-9, 1e-17, None, None)):
+    for epsilon, delta, pure, delta0 in (
+        (1, 1e-6, None, None),
+        (1, 1e-6, 0.4, 0),
+        (0.01, 1e-9, None, 9e-10),
+        (1e6, 0.999, 999_999, 0.5),
+        (1e-9, 1e-17, None, None),
+    ):
         box = open_box(dp.ApproxDP(epsilon, delta), pure=pure, delta0=delta0)
         with mpmath.workdps(300):
             mu = mpmath.sqrt(mpmath.mpf(box.mu_squared.numerator) / box.mu_squared.denominator)
-            rest = mpmath.mpf(repr(float(epsilon))) - mpmath.mpf(box.epsilon.numerator) / box.epsilon.denominator
-            assert delta_of(mu, rest) + mpmath.mpf(box.delta.numerator) / box.delta.denominator <= mpmath.mpf(repr(delta))
+            rest = (
+                mpmath.mpf(repr(float(epsilon)))
+                - mpmath.mpf(box.epsilon.numerator) / box.epsilon.denominator
+            )
+            assert delta_of(mu, rest) + mpmath.mpf(
+                box.delta.numerator
+            ) / box.delta.denominator <= mpmath.mpf(repr(delta))

@@ -1,4 +1,6 @@
-"""Claim: ψ and ψ′ of every family stay within their bounds for every argument, and are what their formulas say."""
+"""Claim: ψ and ψ′ of every family stay within their bounds for every argument,
+and are what their formulas say.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,34 @@ FAMILIES = [Huber(1.345), Huber(4.0), SmoothHuber(1.345), Logistic(), Poisson(20
 
 
 def evaluated(family, etas, responses):
-    """ψ and ψ′ at predictors η (one model column of 1/2**14 steps) and responses in the family's own whole numbers."""
+    """ψ and ψ′ at predictors η (one model column of 1/2**14 steps) and responses in the family's
+    own whole numbers.
+    """
     point = Point((1,), 0, 1.0 if family.residual else GRID / 2**14)
-    return psi_and_slope(family, point, np.asarray(etas, dtype=np.float64)[:, None], np.asarray(responses, dtype=np.int32))
+    return psi_and_slope(
+        family,
+        point,
+        np.asarray(etas, dtype=np.float64)[:, None],
+        np.asarray(responses, dtype=np.int32),
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=repr)
 def test_bounds_hold_for_every_argument(family):
     rng = np.random.default_rng(1)
-    etas = np.concatenate([rng.integers(-12 * 2**14, 12 * 2**14, 4000), rng.integers(-(2**40), 2**40, 4000), [0, 2**52, -(2**52)]])
-    responses = np.concatenate([rng.integers(-1, 2, 4001) * 2**30, rng.integers(-PSI, max(PSI, 2 * family.tables().top), 4002)])
+    etas = np.concatenate(
+        [
+            rng.integers(-12 * 2**14, 12 * 2**14, 4000),
+            rng.integers(-(2**40), 2**40, 4000),
+            [0, 2**52, -(2**52)],
+        ]
+    )
+    responses = np.concatenate(
+        [
+            rng.integers(-1, 2, 4001) * 2**30,
+            rng.integers(-PSI, max(PSI, 2 * family.tables().top), 4002),
+        ]
+    )
     psi, slope = evaluated(family, etas, responses)
     assert 0.99 * psi_bound(family) <= np.abs(psi).max() <= psi_bound(family)
     assert slope.min() >= 0
@@ -72,6 +92,12 @@ def test_poisson_scores_have_mean_zero_and_the_stated_slope(mean):
 
 
 def test_other_constants_are_refused():
-    for wrong in (lambda: Huber(0.0), lambda: Huber(math.nan), lambda: SmoothHuber(99.0), lambda: Poisson(0.5), lambda: Poisson(math.inf)):
+    for wrong in (
+        lambda: Huber(0.0),
+        lambda: Huber(math.nan),
+        lambda: SmoothHuber(99.0),
+        lambda: Poisson(0.5),
+        lambda: Poisson(math.inf),
+    ):
         with pytest.raises(dp.DiscreetError):
             wrong()

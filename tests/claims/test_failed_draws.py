@@ -1,4 +1,6 @@
-"""Claim: what runs is what was checked, and a draw that fails is paid once and never drawn again."""
+"""Claim: what runs is what was checked, and a draw that fails is paid once and never drawn
+again.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ SCHEMA = {"x": dp.Real(0, 100), "g": dp.Category(["a", "b"], missing="a")}
 
 
 def open_session(neighbors=None):
-    return dp.from_arrays(DATA, schema=SCHEMA, neighbors=neighbors or dp.Replace()).open(budget=dp.GDP(5))
+    return dp.from_arrays(DATA, schema=SCHEMA, neighbors=neighbors or dp.Replace()).open(
+        budget=dp.GDP(5)
+    )
 
 
 def test_a_failed_draw_is_stored_and_not_repeated(monkeypatch):
@@ -39,7 +43,11 @@ def test_a_failed_draw_is_stored_and_not_repeated(monkeypatch):
         raise OverflowError("a text that depends on the draw")
 
     question = questions.mean_question(session.public, "x", spend=dp.GDP(0.5))
-    monkeypatch.setitem(importlib.import_module("discreet.trusted.noise.samplers").SAMPLERS, type(question.mechanism), failing)
+    monkeypatch.setitem(
+        importlib.import_module("discreet.trusted.noise.samplers").SAMPLERS,
+        type(question.mechanism),
+        failing,
+    )
     for _ in range(3):
         with pytest.raises(ReleaseFailed) as caught:
             session.release(question, key="once")
@@ -49,12 +57,21 @@ def test_a_failed_draw_is_stored_and_not_repeated(monkeypatch):
 
 
 def test_a_question_is_copied_before_it_is_checked():
-    """A list inside a frozen query is a tuple of its own in what runs, and a sensitivity that is equal to everything is rebuilt."""
+    """A list inside a frozen query is a tuple of its own in what runs, and a sensitivity that is
+    equal to everything is rebuilt.
+    """
     session = open_session(dp.AddRemove())
     narrow = Factor("x", Encoding(50.0, 1.0, -1, 1))
     query = Sum((), [narrow], False)
     mechanism = gaussian_noise(query.sensitivity(dp.AddRemove())[1], Fraction(1, 4))
-    release = session.release(Question(questions.mean_question(session.public, "x", spend=dp.GDP(0.5)).description, query, mechanism, dp.GDP(0.5)))
+    release = session.release(
+        Question(
+            questions.mean_question(session.public, "x", spend=dp.GDP(0.5)).description,
+            query,
+            mechanism,
+            dp.GDP(0.5),
+        )
+    )
     assert type(release.query.term) is tuple
 
     class Agreeable(L2):

@@ -1,4 +1,5 @@
-"""Claim: on a file, one row changes what that row adds and nothing else; and a file that changed is another data set.
+"""Claim: on a file, one row changes what that row adds and nothing else;
+       and a file that changed is another data set.
 
 The first tests fail on an engine whose database decides comparisons by a file's statistics.
 """
@@ -31,7 +32,11 @@ def nan_table(last):
     rng = np.random.default_rng(5)
     x = np.where(rng.random(ROWS) < 0.3, np.nan, rng.uniform(0, 99, ROWS))
     x[-1] = last
-    return {"x": x, "y": np.arange(ROWS) % 90, "id": np.where(np.arange(ROWS) % 10 == 3, np.nan, np.arange(ROWS) * 1.0)}
+    return {
+        "x": x,
+        "y": np.arange(ROWS) % 90,
+        "id": np.where(np.arange(ROWS) % 10 == 3, np.nan, np.arange(ROWS) * 1.0),
+    }
 
 
 def by_pyarrow(columns, path):
@@ -46,10 +51,16 @@ ASKED = {
     "count": lambda public: questions.count_question(public, where={"x": (0, 60)}, spend=dp.GDP(1)),
     "sum": lambda public: questions.sum_question(public, "x", spend=dp.GDP(1)),
     "mean": lambda public: questions.mean_question(public, "x", spend=dp.GDP(1)),
-    "mean where": lambda public: questions.mean_question(public, "y", where={"x": (50, 100)}, spend=dp.GDP(1)),
+    "mean where": lambda public: questions.mean_question(
+        public, "y", where={"x": (50, 100)}, spend=dp.GDP(1)
+    ),
     "variance": lambda public: questions.variance_question(public, "x", spend=dp.GDP(1)),
-    "histogram": lambda public: questions.histogram_question(public, "x", bins=[0, 20, 50, 100], spend=dp.GDP(1)),
-    "table": lambda public: questions.table_question(public, "y", by={"x": [0, 50, 100]}, spend=dp.GDP(1)),
+    "histogram": lambda public: questions.histogram_question(
+        public, "x", bins=[0, 20, 50, 100], spend=dp.GDP(1)
+    ),
+    "table": lambda public: questions.table_question(
+        public, "y", by={"x": [0, 50, 100]}, spend=dp.GDP(1)
+    ),
 }
 
 
@@ -74,10 +85,15 @@ def test_an_id_that_is_nan_is_no_unit_of_a_file(last, tmp_path):
     columns["id"][-1] = last
     by_pyarrow(columns, tmp_path / "data.parquet")
     units = len({value for value in columns["id"].tolist() if value == value})
-    assert FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, Replace(unit="id", max_rows=1)).public_count() == units
+    assert (
+        FileEngine(
+            tmp_path / "data.parquet", "parquet", SCHEMA, Replace(unit="id", max_rows=1)
+        ).public_count()
+        == units
+    )
 
 
-# ── a file that changes ────────────────────────────────────────────────────────────────────────────────────────────
+# ── a file that changes ───────────────────────────────────────────────────────────────────────────
 
 
 def csv(path, header="id,x,y", rows=40):
@@ -85,7 +101,9 @@ def csv(path, header="id,x,y", rows=40):
 
 
 def swapped(path):
-    """The same bytes but for the header: read by their old places, `unit=` would be another column."""
+    """The same bytes but for the header: read by their old places,
+    `unit=` would be another column.
+    """
     stamp = path.stat()
     csv(path, header="y,x,id")
     os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
@@ -97,8 +115,16 @@ def longer(path):
 
 
 CHANGES = {
-    "swapped": swapped, "longer": longer, "shorter": lambda path: csv(path, rows=39), "gone": lambda path: path.unlink(),
-    "touched": lambda path: os.utime(path, ns=(1, 1)), "rewritten": csv, "replaced": lambda path: (csv(path.with_name("new.csv")), os.replace(path.with_name("new.csv"), path)),
+    "swapped": swapped,
+    "longer": longer,
+    "shorter": lambda path: csv(path, rows=39),
+    "gone": lambda path: path.unlink(),
+    "touched": lambda path: os.utime(path, ns=(1, 1)),
+    "rewritten": csv,
+    "replaced": lambda path: (
+        csv(path.with_name("new.csv")),
+        os.replace(path.with_name("new.csv"), path),
+    ),
 }
 
 
@@ -124,7 +150,9 @@ def test_a_file_that_changed_is_refused_with_one_text_before_the_debit(change, t
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv"])
-def test_a_file_that_changes_between_any_two_passes_of_a_fit_is_noticed(format, tmp_path, monkeypatch):
+def test_a_file_that_changes_between_any_two_passes_of_a_fit_is_noticed(
+    format, tmp_path, monkeypatch
+):
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({"x": rng.uniform(0, 100, 300), "y": rng.integers(0, 101, 300)})
     path = tmp_path / f"data.{format}"
@@ -154,6 +182,7 @@ def test_a_replaced_parquet_file_gives_no_mean_outside_its_range(tmp_path):
     path = tmp_path / "data.parquet"
     pl.DataFrame({"x": [50.0] * 100, "y": [1] * 100}).write_parquet(path)
     session = dp.read_parquet(path, schema=SCHEMA, neighbors=Replace()).open(budget=dp.GDP(10))
-    pl.DataFrame({"x": [50.0] * 300, "y": [1] * 300}).write_parquet(path)  # three times the public number of rows
+    # three times the public number of rows
+    pl.DataFrame({"x": [50.0] * 300, "y": [1] * 300}).write_parquet(path)
     with pytest.raises(dp.SourceChanged):
         dp.mean(session, "x", spend=dp.GDP(5))

@@ -1,4 +1,6 @@
-"""Claim: neighbouring histograms differ as `Rows` says, and weighted prefix counts move no further than `Rows.weighted`."""
+"""Claim: neighbouring histograms differ as `Rows` says,
+and weighted prefix counts move no further than `Rows.weighted`.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,20 @@ from discreet.specs.statistics import Histogram, histogram_of_cells
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 
 SCHEMA = Schema({"x": dp.Integer(0, 2), "g": dp.Category(["in", "out"])})
-ROWS = [(value, group, person) for value in (0, 2) for group in ("in", "out") for person in ("a", "b")]
+ROWS = [
+    (value, group, person) for value in (0, 2) for group in ("in", "out") for person in ("a", "b")
+]
 
 
 def histogram(rows, neighbors, where):
-    columns = {"x": [row[0] for row in rows], "g": [row[1] for row in rows], "id": [row[2] for row in rows]}
-    query = GridCounts((Subset("g", (0,)),) if where else (), number_factor(SCHEMA, "x", "a histogram"), where)
+    columns = {
+        "x": [row[0] for row in rows],
+        "g": [row[1] for row in rows],
+        "id": [row[2] for row in rows],
+    }
+    query = GridCounts(
+        (Subset("g", (0,)),) if where else (), number_factor(SCHEMA, "x", "a histogram"), where
+    )
     found = memory_engine_from_arrays(columns, SCHEMA, neighbors).histogram(query.plan())
     dense = np.zeros(found.cells, dtype=int)
     dense[found.places] = found.counts
@@ -35,11 +45,17 @@ def exchanged(rows):
 
 
 def of_one_person(rows, replaced):
-    """All data sets in which the rows of person "a" are taken away or, if `replaced`, exchanged for up to two others."""
+    """All data sets in which the rows of person "a" are taken away or, if `replaced`,
+    exchanged for up to two others.
+    """
     rest, own = [row for row in rows if row[2] != "a"], [row for row in ROWS if row[2] == "a"]
     if not replaced:
         return [rest]
-    return [rest + list(chosen) for size in (1, 2) for chosen in itertools.combinations_with_replacement(own, size)]
+    return [
+        rest + list(chosen)
+        for size in (1, 2)
+        for chosen in itertools.combinations_with_replacement(own, size)
+    ]
 
 
 def moved(before, after):
@@ -56,15 +72,30 @@ def allowed(came, went, change):
 
 
 @pytest.mark.parametrize("where", [False, True])
-@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2)], ids=str)
+@pytest.mark.parametrize(
+    "neighbors",
+    [
+        dp.Replace(),
+        dp.AddRemove(),
+        dp.Replace(unit="id", max_rows=2),
+        dp.AddRemove(unit="id", max_rows=2),
+    ],
+    ids=str,
+)
 def test_neighbouring_tallies_differ_as_stated(neighbors, where):
     worst = 0
     for rows in itertools.combinations_with_replacement(ROWS, 3):
         before, change = histogram(list(rows), neighbors, where)
         if neighbors.unit is not None:
-            others = of_one_person(list(rows), isinstance(neighbors, dp.Replace)) if any(row[2] == "a" for row in rows) else []
+            others = (
+                of_one_person(list(rows), isinstance(neighbors, dp.Replace))
+                if any(row[2] == "a" for row in rows)
+                else []
+            )
         else:
-            others = exchanged(list(rows)) if isinstance(neighbors, dp.Replace) else [list(rows[1:])]
+            others = (
+                exchanged(list(rows)) if isinstance(neighbors, dp.Replace) else [list(rows[1:])]
+            )
         for other in others:
             after, _ = histogram(other, neighbors, where)
             assert allowed(*moved(before, after), change), (rows, other)
@@ -75,7 +106,9 @@ def test_neighbouring_tallies_differ_as_stated(neighbors, where):
 @pytest.mark.parametrize("change", ["replaced", "added or removed", "changed"])
 @pytest.mark.parametrize("k", [1, 2])
 def test_weighted_prefix_counts_move_no_further(change, k):
-    """All changes of at most k values on four cells, all thresholds at once, several weights; the bound is attained."""
+    """All changes of at most k values on four cells, all thresholds at once, several weights;
+    the bound is attained.
+    """
     vectors = [np.array(v) for v in itertools.product(range(k + 1), repeat=4) if sum(v) <= k]
     for below, above in ((1, 1), (1, 3), (9, 1), (0, 1)):
         bound, worst = Rows(k, change).weighted(below, above), 0
@@ -84,14 +117,18 @@ def test_weighted_prefix_counts_move_no_further(change, k):
                 continue
             step = came - went
             for cut in range(5):
-                worst = max(worst, abs(below * int(step[:cut].sum()) - above * int(step[cut:].sum())))
+                worst = max(
+                    worst, abs(below * int(step[:cut].sum()) - above * int(step[cut:].sum()))
+                )
         assert worst == bound
 
 
 def test_relations_become_changes():
     assert histogram_sensitivity(dp.Replace(), optional=False) == Rows(1, "replaced")
     assert histogram_sensitivity(dp.Replace(), optional=True) == Rows(1, "changed")
-    assert histogram_sensitivity(dp.AddRemove(unit="id", max_rows=3), optional=True) == Rows(3, "added or removed")
+    assert histogram_sensitivity(dp.AddRemove(unit="id", max_rows=3), optional=True) == Rows(
+        3, "added or removed"
+    )
     for wrong in ((0, "replaced"), (True, "replaced"), (1, "other")):
         with pytest.raises(dp.DiscreetError, match="number of changed rows"):
             Rows(*wrong)

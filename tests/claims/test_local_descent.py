@@ -1,4 +1,6 @@
-"""Claim: a device's gradient reports are bounded on the grid, have exactly the stated noise, and add up to what was agreed; the server needs nothing else."""
+"""Claim: a device's gradient reports are bounded on the grid, have exactly the stated noise, and
+add up to what was agreed; the server needs nothing else.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ import pytest
 import discreet as dp
 from discreet.local import mean_gradient, next_request
 from discreet.testing.seeded import SeededSource
-from discreet.trusted.extensions.local.gradients import CLIP_UNITS, GradientRequest, LocalGradients, clipped_gradient, local_noise
+from discreet.trusted.extensions.local.gradients import (
+    CLIP_UNITS,
+    GradientRequest,
+    LocalGradients,
+    clipped_gradient,
+    local_noise,
+)
 from discreet.trusted.losses.losses import loss_of
 
 
@@ -24,9 +32,16 @@ def test_no_record_exceeds_the_clip_norm_on_the_grid(loss):
     largest = 0
     for _ in range(400):
         size = int(rng.integers(1, 6))
-        request = GradientRequest(1, tuple(rng.normal(size=size) * 10.0 ** rng.integers(-3, 4)), loss, clip=float(10.0 ** rng.integers(-3, 4)))
+        request = GradientRequest(
+            1,
+            tuple(rng.normal(size=size) * 10.0 ** rng.integers(-3, 4)),
+            loss,
+            clip=float(10.0 ** rng.integers(-3, 4)),
+        )
         x = rng.normal(size=size) * 10.0 ** rng.integers(-5, 12)
-        whole = clipped_gradient(x.tolist(), float(rng.normal() * 10.0 ** rng.integers(-2, 8)), request)
+        whole = clipped_gradient(
+            x.tolist(), float(rng.normal() * 10.0 ** rng.integers(-2, 8)), request
+        )
         largest = max(largest, sum(value * value for value in whole))
         assert sum(value * value for value in whole) <= CLIP_UNITS**2
     assert largest >= 0.99 * CLIP_UNITS**2
@@ -34,7 +49,15 @@ def test_no_record_exceeds_the_clip_norm_on_the_grid(loss):
 
 def test_records_that_are_no_finite_numbers_count_as_zero():
     request = GradientRequest(1, (0.5, 1.0))
-    for x, y in [((math.nan, 1.0), 1), ((math.inf, 1.0), 0), ((1.0, None), 0), (("a", 1.0), 0), ((1.0, 1.0), math.nan), ((1e308, 1e308), 1), ((1.0, 2.0), None)]:
+    for x, y in [
+        ((math.nan, 1.0), 1),
+        ((math.inf, 1.0), 0),
+        ((1.0, None), 0),
+        (("a", 1.0), 0),
+        ((1.0, 1.0), math.nan),
+        ((1e308, 1e308), 1),
+        ((1.0, 2.0), None),
+    ]:
         whole = clipped_gradient(x, y, request)
         assert len(whole) == 2
         assert sum(value * value for value in whole) <= CLIP_UNITS**2
@@ -58,11 +81,23 @@ def test_a_round_is_answered_once_and_accounts_are_not_copied():
             attempt(device)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: LocalGradients(0.0, 5), lambda: LocalGradients(math.nan, 5), lambda: LocalGradients(1.0, 0), lambda: LocalGradients(1.0, True), lambda: GradientRequest(0, (1.0,)), lambda: GradientRequest(1, ()),
-    lambda: GradientRequest(1, (math.inf,)), lambda: GradientRequest(1, (1.0,), "other"), lambda: GradientRequest(1, (1.0,), clip=0.0), lambda: LocalGradients(1.0, 2).report([1.0, 2.0], 0, GradientRequest(1, (1.0,))),
-    lambda: mean_gradient([], GradientRequest(1, (1.0,))), lambda: mean_gradient([{"format": "other"}], GradientRequest(1, (1.0,))),
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LocalGradients(0.0, 5),
+        lambda: LocalGradients(math.nan, 5),
+        lambda: LocalGradients(1.0, 0),
+        lambda: LocalGradients(1.0, True),
+        lambda: GradientRequest(0, (1.0,)),
+        lambda: GradientRequest(1, ()),
+        lambda: GradientRequest(1, (math.inf,)),
+        lambda: GradientRequest(1, (1.0,), "other"),
+        lambda: GradientRequest(1, (1.0,), clip=0.0),
+        lambda: LocalGradients(1.0, 2).report([1.0, 2.0], 0, GradientRequest(1, (1.0,))),
+        lambda: mean_gradient([], GradientRequest(1, (1.0,))),
+        lambda: mean_gradient([{"format": "other"}], GradientRequest(1, (1.0,))),
+    ],
+)
 def test_bad_requests_are_refused(make):
     with pytest.raises(dp.DiscreetError):
         make()
@@ -70,10 +105,14 @@ def test_bad_requests_are_refused(make):
 
 def test_noise_is_each_devices_own_and_has_the_stated_spread():
     request = GradientRequest(1, (0.0, 0.0), clip=2.0)
-    reports = [LocalGradients(1.0, 9, source=SeededSource(seed)).report([0.0, 0.0], 0, request) for seed in range(400)]
+    reports = [
+        LocalGradients(1.0, 9, source=SeededSource(seed)).report([0.0, 0.0], 0, request)
+        for seed in range(400)
+    ]
     numbers = np.array([[float(value) for value in report["integers"]] for report in reports])
     spread = float(local_noise(Fraction(1), 9).spread)
-    assert np.mean(numbers**2) == pytest.approx(spread**2, rel=0.25)  # 800 squares: a standard deviation of 5 %
+    # 800 squares: a standard deviation of 5 %
+    assert np.mean(numbers**2) == pytest.approx(spread**2, rel=0.25)
     mean = mean_gradient(reports, request)
     assert mean.noise == pytest.approx(2 * 2.0 * 3 / math.sqrt(400), rel=1e-6)  # 2B√K/(μ√n)
     assert json.loads(json.dumps(reports[0])) == reports[0]
@@ -86,10 +125,15 @@ def test_a_descent_of_many_devices_finds_the_coefficients():
     n, rounds, truth = 1500, 8, np.array([0.5, -1.0])
     x = np.column_stack([np.ones(n), rng.choice([-1.0, 1.0], n)])
     y = rng.random(n) < 1 / (1 + np.exp(-x @ truth))
-    devices = [LocalGradients(8.0, rounds, source=SeededSource(f"device/{place}")) for place in range(n)]
+    devices = [
+        LocalGradients(8.0, rounds, source=SeededSource(f"device/{place}")) for place in range(n)
+    ]
     request = GradientRequest(1, (0.0, 0.0), clip=1.5)
     for _ in range(rounds):
-        reports = [json.loads(json.dumps(device.report(row, outcome, request))) for device, row, outcome in zip(devices, x.tolist(), y.tolist(), strict=True)]
+        reports = [
+            json.loads(json.dumps(device.report(row, outcome, request)))
+            for device, row, outcome in zip(devices, x.tolist(), y.tolist(), strict=True)
+        ]
         request = next_request(reports, request, step_size=3.0)
     noise = 3.0 * mean_gradient(reports, GradientRequest(rounds, request.theta, clip=1.5)).noise
     assert np.abs(np.array(request.theta) - truth).max() <= 5 * (noise + 0.1)

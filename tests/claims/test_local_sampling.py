@@ -1,4 +1,6 @@
-"""The reports that are drawn follow their law: exactly at the edges of the sampler's whole numbers, and by χ² over many seeded draws."""
+"""The reports that are drawn follow their law: exactly at the edges of the sampler's whole numbers,
+and by χ² over many seeded draws.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from discreet import client
 from discreet.enclosure import precision
 from discreet.specs.mechanisms.local import Chance, LocalSpec
 from discreet.testing import SeededSource
-from discreet.trusted.extensions.local.draw import _ball, _cells, coins, randomize, threshold, uniforms
+from discreet.trusted.extensions.local.draw import (
+    _ball,
+    _cells,
+    coins,
+    randomize,
+    threshold,
+    uniforms,
+)
 
 F = Fraction
 ALPHA = 1e-9  # false alarms; seeded besides
@@ -39,9 +48,17 @@ class Bits:
         return (1 << count) - 1 if self._further else 0
 
 
-CHANCES = [
-    client.RandomizedResponse(client.Integer(0, 9), e).kept for e in (F(1, 10**9), F(1), F(30), F(700), F(10**6))
-] + [client.UnaryResponse(client.Boolean(), e).other for e in (F(1, 10**9), F(1), F(30), F(10**6))] + [client.TwoCoinResponse(client.Boolean()).kept, Chance((1, 0), (3, 0), F(0))]
+CHANCES = (
+    [
+        client.RandomizedResponse(client.Integer(0, 9), e).kept
+        for e in (F(1, 10**9), F(1), F(30), F(700), F(10**6))
+    ]
+    + [
+        client.UnaryResponse(client.Boolean(), e).other
+        for e in (F(1, 10**9), F(1), F(30), F(10**6))
+    ]
+    + [client.TwoCoinResponse(client.Boolean()).kept, Chance((1, 0), (3, 0), F(0))]
+)
 
 
 @pytest.mark.parametrize("chance", CHANCES, ids=str)
@@ -50,14 +67,19 @@ def test_a_coin_is_decided_by_its_exact_threshold(chance: Chance) -> None:
     with precision(4000):
         exact = _ball(chance) * arb(2) ** 32
         assert level <= exact or level == 2**32 - 1
-        assert exact < level + 1 or chance.exponent == 10**6  # there the ball is too wide; the chance is below 1 by its form
+        # there the ball is too wide; the chance is below 1 by its form
+        assert exact < level + 1 or chance.exponent == 10**6
     sides = [half for half in (level - 1, level + 1) if 0 <= half < 2**32]
     quiet = Bits([])
-    assert coins(chance, np.array(sides, dtype=np.uint32), quiet).tolist() == [half < level for half in sides]
+    assert coins(chance, np.array(sides, dtype=np.uint32), quiet).tolist() == [
+        half < level for half in sides
+    ]
     assert quiet.description == 0
     edge = np.array([level], dtype=np.uint32)
     if chance.exponent < 700:  # beyond, ever more zeros or ones would have to be read
-        assert coins(chance, edge, Bits([], further=0))[0] == (chance.below != (2, 0)), "U at the lower end of the cell: below the chance, unless that is the end itself"
+        assert coins(chance, edge, Bits([], further=0))[0] == (chance.below != (2, 0)), (
+            "U at the lower end of the cell: below the chance, unless that is the end itself"
+        )
         assert not coins(chance, edge, Bits([], further=1))[0], "U at the upper end of the cell"
 
 
@@ -80,15 +102,24 @@ def test_every_number_below_a_bound_has_equally_many_halves(bound: int) -> None:
 
 @pytest.mark.parametrize("epsilon", [F(1, 10), F(1), F(4)], ids=str)
 def test_kept_and_uniform_reports_mix_to_the_law(epsilon: Fraction) -> None:
-    specs: list[Any] = [client.RandomizedResponse(client.Integer(0, 6), epsilon), client.TwoCoinResponse(client.Boolean())]
-    specs += [client.HadamardResponse(client.Integer(1, 11), epsilon, blocks) for blocks in (1, 2, 4, 8, 16)]
+    specs: list[Any] = [
+        client.RandomizedResponse(client.Integer(0, 6), epsilon),
+        client.TwoCoinResponse(client.Boolean()),
+    ]
+    specs += [
+        client.HadamardResponse(client.Integer(1, 11), epsilon, blocks)
+        for blocks in (1, 2, 4, 8, 16)
+    ]
     with precision(300):
         for spec in specs:
             outputs = getattr(spec, "outputs", spec.size)
             for code in range(spec.size):
                 own = kept_outputs(spec, code)
                 for report, chance in enumerate(spec.law(code)):
-                    mixed = _ball(spec.kept) * own.count(report) / len(own) + (1 - _ball(spec.kept)) / outputs
+                    mixed = (
+                        _ball(spec.kept) * own.count(report) / len(own)
+                        + (1 - _ball(spec.kept)) / outputs
+                    )
                     assert abs(float((mixed - _ball(chance)).mid())) < 1e-80
 
 
@@ -96,7 +127,8 @@ def kept_outputs(spec: Any, code: int) -> list[int]:
     """What the sampler makes of every uniform output when the coin keeps it."""
     if not isinstance(spec, client.HadamardResponse):
         return [code]
-    drawn = [-(-(r << 32) // spec.outputs) for r in range(spec.outputs)]  # the first half that leads to each output
+    # the first half that leads to each output
+    drawn = [-(-(r << 32) // spec.outputs) for r in range(spec.outputs)]
     words = np.array([0] * spec.outputs + drawn, dtype=np.uint32).view(np.uint64).tolist()
     return _cells(spec, np.full(spec.outputs, code), Bits(words)).tolist()  # type: ignore[arg-type]
 
@@ -108,8 +140,11 @@ def pearson(counts: np.ndarray, law: list[float]) -> float:
 
 
 CHOSEN: list[Any] = [
-    lambda e: client.RandomizedResponse(client.Boolean(), e), lambda e: client.RandomizedResponse(client.Integer(0, 4), e),
-    lambda e: client.HadamardResponse(client.Integer(1, 5), e, 1), lambda e: client.HadamardResponse(client.Integer(1, 5), e, 2), lambda e: client.OneBitResponse(client.Integer(0, 4), e),
+    lambda e: client.RandomizedResponse(client.Boolean(), e),
+    lambda e: client.RandomizedResponse(client.Integer(0, 4), e),
+    lambda e: client.HadamardResponse(client.Integer(1, 5), e, 1),
+    lambda e: client.HadamardResponse(client.Integer(1, 5), e, 2),
+    lambda e: client.OneBitResponse(client.Integer(0, 4), e),
 ]
 
 
@@ -125,24 +160,41 @@ def test_the_sampler_follows_the_law_and_not_another(number: int) -> None:
 
 
 def test_unary_reports_follow_the_law_and_not_another() -> None:
-    spec, wrong = client.UnaryResponse(client.Integer(0, 2), 1), client.UnaryResponse(client.Integer(0, 2), F(13, 10))
+    spec, wrong = (
+        client.UnaryResponse(client.Integer(0, 2), 1),
+        client.UnaryResponse(client.Integer(0, 2), F(13, 10)),
+    )
     for code in (-1, 0, 2):
-        rows = np.unpackbits(randomize(spec, np.full(DRAWS, code), SeededSource(f"unary/{code}")), axis=1, count=3)
+        rows = np.unpackbits(
+            randomize(spec, np.full(DRAWS, code), SeededSource(f"unary/{code}")), axis=1, count=3
+        )
         counts = np.bincount(rows @ np.array([4, 2, 1]), minlength=8)
         for asked, fits in ((spec, True), (wrong, False)):
             bits = [float(chance) for chance in asked.bit_law(code)]
-            law = [float(np.prod([b if one else 1 - b for b, one in zip(bits, report, strict=True)])) for report in itertools.product((0, 1), repeat=3)]
+            law = [
+                float(np.prod([b if one else 1 - b for b, one in zip(bits, report, strict=True)]))
+                for report in itertools.product((0, 1), repeat=3)
+            ]
             assert (pearson(counts, law) > ALPHA) == fits
 
 
 def test_two_coin_reports_follow_their_law() -> None:
     spec = client.TwoCoinResponse(client.Boolean())
-    counts = np.bincount(randomize(spec, np.ones(DRAWS, dtype=np.int64), SeededSource("coins")), minlength=2)
+    counts = np.bincount(
+        randomize(spec, np.ones(DRAWS, dtype=np.int64), SeededSource("coins")), minlength=2
+    )
     assert pearson(counts, [0.25, 0.75]) > ALPHA
     assert pearson(counts, [0.3, 0.7]) < ALPHA
 
 
-@pytest.mark.parametrize("spec", [client.LaplaceResponse(client.Integer(0, 10), 1), client.GaussianResponse(client.Integer(0, 10), mu=1)], ids=lambda spec: spec.kind)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        client.LaplaceResponse(client.Integer(0, 10), 1),
+        client.GaussianResponse(client.Integer(0, 10), mu=1),
+    ],
+    ids=lambda spec: spec.kind,
+)
 def test_noisy_reports_are_the_code_plus_exact_noise(spec: LocalSpec) -> None:
     from discreet.trusted.noise.sampling import draw
 
@@ -155,7 +207,25 @@ def test_noisy_reports_are_the_code_plus_exact_noise(spec: LocalSpec) -> None:
 def test_extreme_epsilons() -> None:
     codes = np.resize(np.arange(5), 20_000)
     for epsilon in (F(60), F(800), F(10**6)):
-        assert (randomize(client.RandomizedResponse(client.Integer(0, 4), epsilon), codes, SeededSource(1)) == codes).all()
-    counts = np.bincount(randomize(client.RandomizedResponse(client.Integer(0, 4), F(1, 10**9)), np.zeros(DRAWS, dtype=np.int64), SeededSource(2)))
+        assert (
+            randomize(
+                client.RandomizedResponse(client.Integer(0, 4), epsilon), codes, SeededSource(1)
+            )
+            == codes
+        ).all()
+    counts = np.bincount(
+        randomize(
+            client.RandomizedResponse(client.Integer(0, 4), F(1, 10**9)),
+            np.zeros(DRAWS, dtype=np.int64),
+            SeededSource(2),
+        )
+    )
     assert pearson(counts, [0.2] * 5) > ALPHA
-    assert (randomize(client.RandomizedResponse(client.Category(["x"]), F(1)), np.array([0, -1]), SeededSource(3)) == 0).all()
+    assert (
+        randomize(
+            client.RandomizedResponse(client.Category(["x"]), F(1)),
+            np.array([0, -1]),
+            SeededSource(3),
+        )
+        == 0
+    ).all()

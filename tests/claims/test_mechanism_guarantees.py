@@ -1,4 +1,6 @@
-"""The law that runs against the guarantee that is charged: exact cell probabilities, both orders, with controls."""
+"""The law that runs against the guarantee that is charged:
+exact cell probabilities, both orders, with controls.
+"""
 
 import math
 from fractions import Fraction
@@ -8,17 +10,32 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import discreet as dp
-from discreet.accounting.calibration.additive import bounded_range_within, gaussian_noise, geometric_noise, laplace_noise, pure_within
+from discreet.accounting.calibration.additive import (
+    bounded_range_within,
+    gaussian_noise,
+    geometric_noise,
+    laplace_noise,
+    pure_within,
+)
 from discreet.accounting.gaussian import mu_for_pure
 from discreet.errors import NoTheorem
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise, LaplaceNoise
 from discreet.trusted.losses.losses import Loss
-from discreet.trusted.losses.pricing import Price, _price, guarantee_of, loss_fits, mu_for_bounded_range, spend_box
+from discreet.trusted.losses.pricing import (
+    Price,
+    _price,
+    guarantee_of,
+    loss_fits,
+    mu_for_bounded_range,
+    spend_box,
+)
 
 
 def log_cells_laplace(steps, shift, places):
-    """log P(round(Laplace(steps) + shift) = k) at integer cells, computed on the side where it does not cancel."""
+    """log P(round(Laplace(steps) + shift) = k) at integer cells,
+    computed on the side where it does not cancel.
+    """
     distance = np.abs(places - shift)
     edge = np.log(np.sinh(0.5 / steps)) - distance / steps
     return np.where(distance == 0, math.log(-math.expm1(-0.5 / steps)), edge)
@@ -27,7 +44,9 @@ def log_cells_laplace(steps, shift, places):
 def laplace_worst(scale, sensitivity, refinement):
     steps, shift = float(scale) * 2**refinement, sensitivity * 2**refinement
     places = np.arange(-20 * int(steps) - 2 * shift, 20 * int(steps) + 2 * shift + 1)
-    return np.max(np.abs(log_cells_laplace(steps, 0, places) - log_cells_laplace(steps, shift, places)))
+    return np.max(
+        np.abs(log_cells_laplace(steps, 0, places) - log_cells_laplace(steps, shift, places))
+    )
 
 
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, 0.1), (1, 1.0), (3, 0.5), (7, 2.0)])
@@ -37,7 +56,10 @@ def test_rounded_laplace_keeps_epsilon_in_every_cell(sensitivity, epsilon):
     claimed = guarantee_of(mechanism).epsilon
     assert worst <= claimed * (1 + 1e-9)
     assert worst >= 0.999 * claimed
-    assert laplace_worst(mechanism.spread * Fraction(8, 10), sensitivity, mechanism.refinement) > claimed * 1.2
+    assert (
+        laplace_worst(mechanism.spread * Fraction(8, 10), sensitivity, mechanism.refinement)
+        > claimed * 1.2
+    )
 
 
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(1, 0.1), (1, 1.0), (2, 0.5), (5, 3.0)])
@@ -52,10 +74,12 @@ def test_geometric_keeps_epsilon_in_every_cell(sensitivity, epsilon):
 def gaussian_hockey_stick(steps, shift, epsilon):
     """Σ (P(k) − e^ε Q(k))₊ over cells, P = rounded N(shift, steps²), Q = rounded N(0, steps²)."""
     k = np.arange(int(-12 * steps), int(12 * steps + shift) + 1)
+
     def cells(center):
         high, low = (k + 0.5 - center) / steps, (k - 0.5 - center) / steps
         flip = low > 0
         return np.where(flip, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+
     return float(np.maximum(cells(shift) - math.exp(epsilon) * cells(0.0), 0).sum())
 
 
@@ -63,7 +87,10 @@ def gaussian_hockey_stick(steps, shift, epsilon):
 def test_rounded_gaussian_is_mu_gdp(mu, epsilon):
     mechanism = gaussian_noise(L2(Fraction(1)), Fraction(repr(mu)) ** 2)
     steps, shift = float(mechanism.steps), float(2**mechanism.refinement)
-    true_delta, claimed = gaussian_hockey_stick(steps, shift, epsilon), guarantee_of(mechanism).delta_at(epsilon)
+    true_delta, claimed = (
+        gaussian_hockey_stick(steps, shift, epsilon),
+        guarantee_of(mechanism).delta_at(epsilon),
+    )
     assert true_delta <= claimed * (1 + 1e-9)
     assert true_delta >= 0.99 * claimed
     assert gaussian_hockey_stick(0.8 * steps, shift, epsilon) > 1.1 * claimed
@@ -71,9 +98,14 @@ def test_rounded_gaussian_is_mu_gdp(mu, epsilon):
 
 def test_specs_refuse_what_no_proof_covers():
     for bad in (
-        lambda: GaussianNoise(L1(Fraction(1)), Fraction(1), 10), lambda: LaplaceNoise(L2(Fraction(1)), Fraction(1), 10), lambda: GaussianNoise(L2(Fraction(1)), Fraction(1), 9),
-        lambda: GeometricNoise(L1(Fraction(1)), Fraction(1), 1), lambda: GaussianNoise(L2(Fraction(1)), Fraction(1, 3), 20), lambda: GaussianNoise(L2(Fraction(1)), Fraction(-1), 20),
-        lambda: GaussianNoise(L2(Fraction(1)), 1.0, 20), lambda: LaplaceNoise(L1(Fraction(1)), Fraction(2**60), 0),
+        lambda: GaussianNoise(L1(Fraction(1)), Fraction(1), 10),
+        lambda: LaplaceNoise(L2(Fraction(1)), Fraction(1), 10),
+        lambda: GaussianNoise(L2(Fraction(1)), Fraction(1), 9),
+        lambda: GeometricNoise(L1(Fraction(1)), Fraction(1), 1),
+        lambda: GaussianNoise(L2(Fraction(1)), Fraction(1, 3), 20),
+        lambda: GaussianNoise(L2(Fraction(1)), Fraction(-1), 20),
+        lambda: GaussianNoise(L2(Fraction(1)), 1.0, 20),
+        lambda: LaplaceNoise(L1(Fraction(1)), Fraction(2**60), 0),
     ):
         with pytest.raises(dp.InvalidParameter):
             bad()
@@ -87,7 +119,9 @@ def binary_pair(epsilon, top):
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 2.5, 8.0, 20.0])
 def test_bounded_range_curves_lie_above_their_gaussian(epsilon):
-    """The kink (q, 1 − p) of every extreme pair lies on or above G_mu: Φ⁻¹(p) − Φ⁻¹(q) ≤ mu; 1 % less is too little."""
+    """The kink (q, 1 − p) of every extreme pair lies on or above G_mu: Φ⁻¹(p) − Φ⁻¹(q) ≤ mu;
+    1 % less is too little.
+    """
     mu = mu_for_bounded_range(Fraction(repr(epsilon)))
     pairs = [binary_pair(epsilon, top) for top in np.linspace(0, epsilon, 2001)[1:-1]]
     needed = max(-ndtri(1 - p) - ndtri(q) if p > 0.5 else ndtri(p) - ndtri(q) for p, q in pairs)
@@ -97,10 +131,31 @@ def test_bounded_range_curves_lie_above_their_gaussian(epsilon):
 
 
 def test_losses_become_prices_in_every_box():
-    """A mechanism of two pure parts, one of bounded range and a delta: charged part by part, in every kind of box."""
-    loss = Loss(mu_squared=Fraction(1, 4), pure=(Fraction(1, 2), Fraction(1, 3)), bounded_range=(Fraction(1),), delta=Fraction(1, 10**6))
-    in_mu, in_epsilon, in_rho = (_price(loss, box) for box in (Price(mu_squared=Fraction(1)), Price(epsilon=Fraction(1)), Price(rho=Fraction(1))))
-    squares = [Fraction(mu) ** 2 for mu in (mu_for_pure(Fraction(1, 2)), mu_for_pure(Fraction(1, 3)), mu_for_bounded_range(Fraction(1)))]
+    """A mechanism of two pure parts, one of bounded range and a delta:
+    charged part by part, in every kind of box.
+    """
+    loss = Loss(
+        mu_squared=Fraction(1, 4),
+        pure=(Fraction(1, 2), Fraction(1, 3)),
+        bounded_range=(Fraction(1),),
+        delta=Fraction(1, 10**6),
+    )
+    in_mu, in_epsilon, in_rho = (
+        _price(loss, box)
+        for box in (
+            Price(mu_squared=Fraction(1)),
+            Price(epsilon=Fraction(1)),
+            Price(rho=Fraction(1)),
+        )
+    )
+    squares = [
+        Fraction(mu) ** 2
+        for mu in (
+            mu_for_pure(Fraction(1, 2)),
+            mu_for_pure(Fraction(1, 3)),
+            mu_for_bounded_range(Fraction(1)),
+        )
+    ]
     assert in_mu == Price(mu_squared=Fraction(1, 4) + sum(squares), delta=loss.delta)
     assert in_epsilon == Price(Fraction(11, 6), Fraction(1, 4), loss.delta)
     assert in_rho.rho == pytest.approx(1 / 8 + 0.5 * math.tanh(0.25) + math.tanh(1 / 6) / 3 + 1 / 8)
@@ -111,11 +166,16 @@ def test_losses_become_prices_in_every_box():
     assert not loss_fits(loss, Price(mu_squared=in_mu.mu_squared))  # no delta
 
 
-@pytest.mark.parametrize("spend", [dp.GDP(0.3), dp.PureDP(0.7), dp.ZCDP(0.02), dp.ApproxDP(1.0, 1e-6)], ids=repr)
+@pytest.mark.parametrize(
+    "spend", [dp.GDP(0.3), dp.PureDP(0.7), dp.ZCDP(0.02), dp.ApproxDP(1.0, 1e-6)], ids=repr
+)
 @pytest.mark.parametrize("parts", [1, 5])
 def test_the_greatest_epsilon_of_a_spend_fits_and_a_greater_one_does_not(spend, parts):
     delta = Fraction(1, 10**7)
-    for greatest, loss in ((pure_within, lambda e: Loss(pure=(e,) * parts)), (bounded_range_within, lambda e: Loss(bounded_range=(e,) * parts))):
+    for greatest, loss in (
+        (pure_within, lambda e: Loss(pure=(e,) * parts)),
+        (bounded_range_within, lambda e: Loss(bounded_range=(e,) * parts)),
+    ):
         epsilon = greatest(spend, delta, parts=parts)
         assert loss_fits(loss(epsilon), spend_box(spend, delta))
         assert not loss_fits(loss(epsilon * (1 + Fraction(1, 10**6))), spend_box(spend, delta))

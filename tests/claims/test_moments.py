@@ -1,4 +1,6 @@
-"""Joint moments: the reach of every design, on exact grids and on the whole square by interval arithmetic."""
+"""Joint moments: the reach of every design,
+on exact grids and on the whole square by interval arithmetic.
+"""
 
 import itertools
 from fractions import Fraction
@@ -34,7 +36,10 @@ def power(design, vector):
 def test_reach_on_an_exact_grid_is_within_the_claim_and_close_to_it(design):
     grid = [Fraction(code, HEIGHT) for code in range(-HEIGHT, HEIGHT + 1)]
     add = max(power(design, psi(design, c)) for c in grid)
-    same = max(power(design, [x - y for x, y in zip(psi(design, c), psi(design, d), strict=True)]) for c, d in itertools.combinations(grid, 2))
+    same = max(
+        power(design, [x - y for x, y in zip(psi(design, c), psi(design, d), strict=True)])
+        for c, d in itertools.combinations(grid, 2)
+    )
     assert add <= design.add
     assert same <= design.same
     assert add >= Fraction(98, 100) * design.add
@@ -42,8 +47,14 @@ def test_reach_on_an_exact_grid_is_within_the_claim_and_close_to_it(design):
 
 
 def proven(design, claim, both):
-    """Whether sup ≤ claim on [−1, 1] (or its square) follows from ball arithmetic on ever smaller boxes."""
-    todo = [(Fraction(-1), Fraction(1), Fraction(-1), Fraction(1)) if both else (Fraction(-1), Fraction(1), Fraction(0), Fraction(0))]
+    """Whether sup ≤ claim on [−1, 1] (or its square) follows from ball arithmetic on ever smaller
+    boxes.
+    """
+    todo = [
+        (Fraction(-1), Fraction(1), Fraction(-1), Fraction(1))
+        if both
+        else (Fraction(-1), Fraction(1), Fraction(0), Fraction(0))
+    ]
     limit = arb(fmpq(claim.numerator, claim.denominator))
     for _ in range(400_000):
         if not todo:
@@ -67,10 +78,14 @@ def proven(design, claim, both):
 
 def ball(low, high):
     middle, radius = (low + high) / 2, (high - low) / 2
-    return arb(fmpq(middle.numerator, middle.denominator), arb(fmpq(radius.numerator, radius.denominator)))
+    return arb(
+        fmpq(middle.numerator, middle.denominator), arb(fmpq(radius.numerator, radius.denominator))
+    )
 
 
-@pytest.mark.parametrize("name", ["variance-l2", "variance-public-l2", "variance-l1", "variance-public-l1"])
+@pytest.mark.parametrize(
+    "name", ["variance-l2", "variance-public-l2", "variance-l1", "variance-public-l1"]
+)
 def test_variance_designs_are_proven_on_the_whole_square(name):
     """sup ‖ψ(c) − ψ(c′)‖ᵖ ≤ same, for every real pair; and a claim 2 % lower cannot be proven."""
     design = DESIGNS[name]
@@ -87,22 +102,37 @@ def test_variance_designs_in_l1_are_proven_for_one_row(name):
         assert not proven(design, design.add * Fraction(98, 100), both=False)
 
 
-@pytest.mark.parametrize("design", [design for design in DESIGNS.values() if design.norm == 2], ids=lambda design: design.name)
+@pytest.mark.parametrize(
+    "design",
+    [design for design in DESIGNS.values() if design.norm == 2],
+    ids=lambda design: design.name,
+)
 def test_l2_reach_of_one_row_is_attained_at_the_end_or_the_middle(design):
-    """‖ψ‖² ≤ add on a fine grid of reals, with equality at |c| = 1 or c = 0: the closed forms in the docstring."""
+    """‖ψ‖² ≤ add on a fine grid of reals, with equality at |c| = 1 or c = 0:
+    the closed forms in the docstring.
+    """
     c = np.linspace(-1, 1, 200_001)
     values = sum(np.asarray(x) ** 2 for x in psi(design, c))
     assert values.max() == pytest.approx(float(design.add), rel=1e-12)
 
 
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=lambda design: design.name)
-@pytest.mark.parametrize("neighbors", [Replace(), AddRemove(), Replace(unit="u", max_rows=3), AddRemove(unit="u", max_rows=3)], ids=str)
+@pytest.mark.parametrize(
+    "neighbors",
+    [Replace(), AddRemove(), Replace(unit="u", max_rows=3), AddRemove(unit="u", max_rows=3)],
+    ids=str,
+)
 def test_integer_statistic_is_the_real_one_scaled(design, neighbors):
-    """assemble() gives h^degree · Σψ(c) exactly, and the sensitivity scales with it and with the rows of a unit."""
+    """assemble() gives h^degree · Σψ(c) exactly,
+    and the sensitivity scales with it and with the rows of a unit.
+    """
     query = Moments((), Factor("x", Encoding(0.0, 1.0, -7, 7)), design, False)
     codes = np.array([-7, -3, 0, 2, 7, 7])
     sums = np.array([[int((codes**p).sum()) for p in range(design.degree + 1)]], dtype=object)
-    expected = [sum(psi(design, Fraction(int(code), 7))[i] for code in codes) * 7**design.degree for i in range(query.size)]
+    expected = [
+        sum(psi(design, Fraction(int(code), 7))[i] for code in codes) * 7**design.degree
+        for i in range(query.size)
+    ]
     assert query.assemble(sums) == expected
     sensitivity = query.sensitivity(neighbors)
     reach = design.reach(neighbors, cells=1, optional=False)
@@ -112,7 +142,9 @@ def test_integer_statistic_is_the_real_one_scaled(design, neighbors):
 
 
 def test_second_moments_are_free_under_replace():
-    """The ℓ₂ sensitivity of (mean, spread) is that of the mean alone, 2h: nothing is paid for the standard error."""
+    """The ℓ₂ sensitivity of (mean, spread) is that of the mean alone, 2h:
+    nothing is paid for the standard error.
+    """
     factor = Factor("x", Real(0, 1).encoding(16))
     query = Moments((), factor, DESIGNS["mean-public-l2"], False)
     alone = 5 * factor.largest * (2 * factor.largest)  # weight 5, unit h, range 2h

@@ -1,8 +1,10 @@
-"""Machine-checked proof that the stored margins enclose: every piece of both tables, in ball arithmetic.
+"""Machine-checked proof that the stored margins enclose:
+every piece of both tables, in ball arithmetic.
 
-The proof goes another way than the generator. Normal: g(v) = Q(p(v)) − t(v) is expanded about the middle of the piece
-(v ∈ [−1, 1]), its remainder coefficient is taken over the whole piece, and |p − z| ≤ max|g| / min φ. Exponential: the same
-with g(v) = p(v) + ln 2t(v), directly. A polynomial is bounded by the sum of its Chebyshev coefficients.
+The proof goes another way than the generator. Normal: g(v) = Q(p(v)) − t(v) is expanded about the
+middle of the piece (v ∈ [−1, 1]), its remainder coefficient is taken over the whole piece, and
+|p − z| ≤ max|g| / min φ. Exponential: the same with g(v) = p(v) + ln 2t(v), directly. A polynomial
+is bounded by the sum of its Chebyshev coefficients.
 """
 
 from __future__ import annotations
@@ -18,10 +20,21 @@ from flint import arb, arb_series, ctx
 from discreet.errors import InsecureNoise
 from discreet.trusted.noise import tables as module
 from discreet.trusted.noise.kernels import CENTRE, compiled_kernel, in_numpy
-from discreet.trusted.noise.tables import DEGREE, FIRST_EXPONENT, FRACTION_BITS, LAST_EXPONENT, MARGIN, ROWS, Tail, tables
+from discreet.trusted.noise.tables import (
+    DEGREE,
+    FIRST_EXPONENT,
+    FRACTION_BITS,
+    LAST_EXPONENT,
+    MARGIN,
+    ROWS,
+    Tail,
+    tables,
+)
 
 TERMS = 16
-PIECES = [(e, j) for e in range(FIRST_EXPONENT, LAST_EXPONENT + 1) for j in range(1 << FRACTION_BITS)]
+PIECES = [
+    (e, j) for e in range(FIRST_EXPONENT, LAST_EXPONENT + 1) for j in range(1 << FRACTION_BITS)
+]
 UNIT = arb(2) ** -53
 
 
@@ -38,7 +51,10 @@ def power_in_chebyshev(power: int) -> list[tuple[int, int]]:
     """v^n = 2^(1−n) Σ C(n, i) T_{n−2i}, the T_0 term halved: pairs (index, numerator over 2^n)."""
     from math import comb
 
-    return [(power - 2 * i, comb(power, i) * (1 if power == 2 * i else 2)) for i in range(power // 2 + 1)]
+    return [
+        (power - 2 * i, comb(power, i) * (1 if power == 2 * i else 2))
+        for i in range(power // 2 + 1)
+    ]
 
 
 def largest(coefficients: list[arb]) -> arb:
@@ -68,18 +84,28 @@ def approximation_error(tail: Tail, row: np.ndarray, middle: arb, width: arb) ->
     error = largest(centre) + abs(remainder)
     if tail is Tail.EXPONENTIAL:
         return error
-    highest = sum((abs(arb(float(c))) / 64**k for k, c in enumerate(row[: DEGREE + 1])), arb(0)) + arb(2) ** -30
-    assert (highest / arb(2).sqrt()).erfc() / 2 < middle - width  # so z ≤ highest on the piece, and |p| ≤ highest
+    highest = (
+        sum((abs(arb(float(c))) / 64**k for k, c in enumerate(row[: DEGREE + 1])), arb(0))
+        + arb(2) ** -30
+    )
+    # so z ≤ highest on the piece, and |p| ≤ highest
+    assert (highest / arb(2).sqrt()).erfc() / 2 < middle - width
     density = (-(highest**2) / 2).exp() / (2 * arb.pi()).sqrt()
     return error / density
 
 
 def horner_error(row: np.ndarray, half: arb) -> tuple[arb, arb]:
-    """H and max|ẑ|, from |fl(a·b)| ≤ (1+2**-53)|ab| and the same for sums; a fused step errs less."""
+    """H and max|ẑ|, from |fl(a·b)| ≤ (1+2**-53)|ab| and the same for sums;
+    a fused step errs less.
+    """
     error, size = arb(0), abs(arb(float(row[DEGREE])))
     for coefficient in row[DEGREE - 1 :: -1]:
         product = half * (size + error)
-        error = half * error + UNIT * product + UNIT * (product * (1 + UNIT) + abs(arb(float(coefficient))))
+        error = (
+            half * error
+            + UNIT * product
+            + UNIT * (product * (1 + UNIT) + abs(arb(float(coefficient))))
+        )
         size = half * size + abs(arb(float(coefficient)))
     return error, size + error
 
@@ -96,7 +122,9 @@ def needed(tail: Tail, row: np.ndarray, low: arb, high: arb, approximation: arb)
 def piece_needs(tail: Tail, row: np.ndarray, exponent: int, fraction: int) -> arb:
     scale = arb(2) ** (exponent - 64)
     middle, width = scale * (1 + arb(2 * fraction + 1) / 64), scale / 64
-    return needed(tail, row, middle - width, middle + width, approximation_error(tail, row, middle, width))
+    return needed(
+        tail, row, middle - width, middle + width, approximation_error(tail, row, middle, width)
+    )
 
 
 @pytest.mark.parametrize("tail", list(Tail))
@@ -107,7 +135,8 @@ def test_every_piece_is_enclosed(tail):
         proven = piece_needs(tail, row, exponent, fraction)
         assert proven <= float(row[MARGIN]), (exponent, fraction)
     half = arb(0.5)
-    assert needed(tail, table[-1], half, half, arb(0)) <= float(table[-1, MARGIN])  # z(½) = 0 = the last polynomial
+    # z(½) = 0 = the last polynomial
+    assert needed(tail, table[-1], half, half, arb(0)) <= float(table[-1, MARGIN])
     assert not table[-1, : DEGREE + 1].any()
     assert table[0, MARGIN] == np.inf
 
@@ -136,7 +165,15 @@ def test_kernels_read_row_and_coordinate_exactly(kernel):
     powers = np.array([1 << e for e in range(63)], dtype=np.uint64)
     shifts = rng.integers(0, 63, 4000).astype(np.uint64)
     top = np.array([2**63 - 1, 2**63 - 512, 2**63 - 513], dtype=np.uint64)
-    words = np.concatenate([powers, powers - np.uint64(1), powers + np.uint64(1), rng.integers(0, 2**63, 4000, dtype=np.uint64) >> shifts, top])
+    words = np.concatenate(
+        [
+            powers,
+            powers - np.uint64(1),
+            powers + np.uint64(1),
+            rng.integers(0, 2**63, 4000, dtype=np.uint64) >> shifts,
+            top,
+        ]
+    )
     rows, local = np.zeros((ROWS, 8)), np.zeros((ROWS, 8))
     rows[:, 0], local[:, 1] = np.arange(ROWS), 2.0**52
     row, coordinate = np.empty(len(words), np.int64), np.empty(len(words), np.int64)

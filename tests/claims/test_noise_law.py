@@ -10,7 +10,14 @@ import pytest
 from scipy import stats
 
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise, geometric_variance
+from discreet.specs.mechanisms.additive import (
+    AdditiveNoise,
+    GaussianNoise,
+    GeometricNoise,
+    LaplaceNoise,
+    TulapNoise,
+    geometric_variance,
+)
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import SecureSource
 
@@ -24,8 +31,15 @@ MAKERS = {
     "geometric": lambda steps: GeometricNoise(L1(ONE), Fraction(steps), 0),
     "tulap": lambda steps: TulapNoise(L1(ONE), Fraction(steps), 32),
 }
-SPREADS = [("gaussian", 1200.3), ("gaussian", 2.0**33 * 1.3), ("laplace", 1200.3), ("laplace", 2.0**33 * 1.3)]
-SPREADS += [("geometric", s) for s in (0.3, 1.0, 7.5, 12345.6)] + [("tulap", s) for s in (0.5, 1.0, 20.5)]
+SPREADS = [
+    ("gaussian", 1200.3),
+    ("gaussian", 2.0**33 * 1.3),
+    ("laplace", 1200.3),
+    ("laplace", 2.0**33 * 1.3),
+]
+SPREADS += [("geometric", s) for s in (0.3, 1.0, 7.5, 12345.6)] + [
+    ("tulap", s) for s in (0.5, 1.0, 20.5)
+]
 
 
 def tulap_cdf(x: np.ndarray, spread: float) -> np.ndarray:
@@ -45,7 +59,9 @@ def cdf_below(kind: str, spread: float, k: np.ndarray) -> np.ndarray:
     if kind == "tulap":
         return tulap_cdf(k / 2.0**32, spread)
     b = math.exp(-1 / spread)
-    return np.where(k <= 0, b ** (1 - np.minimum(k, 0)) / (1 + b), 1 - b ** np.maximum(k, 1) / (1 + b))
+    return np.where(
+        k <= 0, b ** (1 - np.minimum(k, 0)) / (1 + b), 1 - b ** np.maximum(k, 1) / (1 + b)
+    )
 
 
 def edges(kind: str, spread: float) -> np.ndarray:
@@ -111,14 +127,28 @@ def test_geometric_probability_of_zero(spread):
 
 def test_signs_are_fair_and_neighbouring_draws_are_independent():
     draws = sample(MAKERS["gaussian"](1200.3))
-    assert stats.binomtest(int(np.count_nonzero(draws[draws != 0] > 0)), int(np.count_nonzero(draws))).pvalue > ALPHA
+    assert (
+        stats.binomtest(
+            int(np.count_nonzero(draws[draws != 0] > 0)), int(np.count_nonzero(draws))
+        ).pvalue
+        > ALPHA
+    )
     correlation = np.corrcoef(draws[:-1], draws[1:])[0, 1]
     assert abs(correlation) * math.sqrt(DRAWS) < stats.norm.isf(ALPHA / 2)
 
 
-@pytest.mark.parametrize(("spread", "t", "value"), [(1.0, -2.3, 0.048905414708421836), (1.0, 1.7, 0.9135701314718091), (0.5, 0.5, 0.8807970779778824)])
+@pytest.mark.parametrize(
+    ("spread", "t", "value"),
+    [
+        (1.0, -2.3, 0.048905414708421836),
+        (1.0, 1.7, 0.9135701314718091),
+        (0.5, 0.5, 0.8807970779778824),
+    ],
+)
 def test_tulap_reference_values(spread, t, value):
-    """Stored values: convolution of the two parts in mpmath at 40 digits (tulap_cdf_e1_t-2.3, _e1_t1.7, _e2_t0.5)."""
+    """Stored values: convolution of the two parts in mpmath at 40 digits (tulap_cdf_e1_t-2.3,
+    _e1_t1.7, _e2_t0.5).
+    """
     assert float(tulap_cdf(np.array([t]), spread)[0]) == pytest.approx(value, abs=1e-12)
 
 
@@ -126,5 +156,10 @@ def test_tulap_reference_values(spread, t, value):
 def test_variance_that_the_mechanism_states(kind, spread):
     mechanism = MAKERS[kind](spread)
     values = sample(mechanism) * float(mechanism.step)
-    error = 10 * mechanism.variance / math.sqrt(DRAWS) * math.sqrt(6 if spread >= 1 else 1 / geometric_variance(spread))
+    error = (
+        10
+        * mechanism.variance
+        / math.sqrt(DRAWS)
+        * math.sqrt(6 if spread >= 1 else 1 / geometric_variance(spread))
+    )
     assert abs(values.var() - mechanism.variance) < error

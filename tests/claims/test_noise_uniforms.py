@@ -1,4 +1,7 @@
-"""Adversarial uniforms: words at cell edges, near ½ and near 0, against mpmath at 80 digits. Nothing may be decided wrongly."""
+"""Adversarial uniforms: words at cell edges, near ½ and near 0, against mpmath at 80 digits.
+
+Nothing may be decided wrongly.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,12 @@ import numpy as np
 import pytest
 
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise
+from discreet.specs.mechanisms.additive import (
+    AdditiveNoise,
+    GaussianNoise,
+    GeometricNoise,
+    LaplaceNoise,
+)
 from discreet.testing import SeededSource
 from discreet.trusted.noise.kernels import UNDECIDED, compiled_kernel, in_numpy
 from discreet.trusted.noise.laws import Law, law_of
@@ -31,7 +39,11 @@ def mechanism(kind: str, steps: float) -> AdditiveNoise:
     return (LaplaceNoise if kind == "laplace" else GeometricNoise)(L1(Fraction(1)), spread, 0)
 
 
-LAWS = [("gaussian", s) for s in WIDE] + [("laplace", s) for s in WIDE] + [("geometric", s) for s in NARROW]
+LAWS = (
+    [("gaussian", s) for s in WIDE]
+    + [("laplace", s) for s in WIDE]
+    + [("geometric", s) for s in NARROW]
+)
 
 
 def boundary(kind: str, steps: float, k: int) -> mpmath.mpf:
@@ -78,7 +90,9 @@ def right(kind: str, steps: float, word: int, value: int) -> bool:
     if value and (value < 0) != bool(word >> 63):
         return False
     low, high = mpmath.mpf(T) / 2**64, mpmath.mpf(T + 1) / 2**64
-    return boundary(kind, steps, size + 1) <= low and (size == 0 or high <= boundary(kind, steps, size))
+    return boundary(kind, steps, size + 1) <= low and (
+        size == 0 or high <= boundary(kind, steps, size)
+    )
 
 
 def decisions(law: Law, words: np.ndarray, kernel, table: np.ndarray) -> np.ndarray:
@@ -120,20 +134,39 @@ def test_a_margin_that_is_too_small_is_caught(kind, margin, name):
         table = tables()[law.tail].copy()
         table[1:, MARGIN] = 0 if margin == "none" else 2.0**-52 * np.abs(table[1:, 0])
         out = decisions(law, words, KERNELS[name], table)
-        wrong += sum(not right(kind, steps, int(words[i]), int(out[i])) for i in np.flatnonzero(out != UNDECIDED))
+        wrong += sum(
+            not right(kind, steps, int(words[i]), int(out[i]))
+            for i in np.flatnonzero(out != UNDECIDED)
+        )
     assert wrong > 0
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize(("kind", "steps"), [("gaussian", 2.0**10), ("gaussian", 7.7e11), ("laplace", 1234.56789), ("laplace", 2.0**47), ("geometric", 7.5), ("geometric", 0.3), ("geometric", 2.0**40)])
+@pytest.mark.parametrize(
+    ("kind", "steps"),
+    [
+        ("gaussian", 2.0**10),
+        ("gaussian", 7.7e11),
+        ("laplace", 1234.56789),
+        ("laplace", 2.0**47),
+        ("geometric", 7.5),
+        ("geometric", 0.3),
+        ("geometric", 2.0**40),
+    ],
+)
 def test_the_exact_path_agrees_with_the_fast_path(kind, steps):
     law = law_of(mechanism(kind, steps))
     words = np.concatenate([SeededSource("agree").uint64(2000), words_of(kind, steps)[:300]])
     exact = from_words(law, words, SeededSource("more"), kernel=None)
     for kernel in KERNELS.values():
-        np.testing.assert_array_equal(from_words(law, words, SeededSource("more"), kernel=kernel), exact)
+        np.testing.assert_array_equal(
+            from_words(law, words, SeededSource("more"), kernel=kernel), exact
+        )
     if steps < 2.0**20:
-        assert all(right(kind, steps, int(w), int(v)) for w, v in zip(words[:300], exact[:300], strict=True))
+        assert all(
+            right(kind, steps, int(w), int(v))
+            for w, v in zip(words[:300], exact[:300], strict=True)
+        )
 
 
 class Scripted:
@@ -154,7 +187,9 @@ class Scripted:
 
 @pytest.mark.parametrize(("kind", "steps"), LAWS)
 def test_an_open_cell_is_split_at_the_true_edge(kind, steps):
-    """The next 64 bits decide on which side of the edge t lies; 128 bits more where they hit it too."""
+    """The next 64 bits decide on which side of the edge t lies;
+    128 bits more where they hit it too.
+    """
     law = law_of(mechanism(kind, steps))
     for k in {1, 2, 1 + int(steps / 3), 1 + int(2.7 * steps)}:
         t = boundary(kind, steps, k)
@@ -169,7 +204,10 @@ def test_an_open_cell_is_split_at_the_true_edge(kind, steps):
         assert magnitude(law, edge, Scripted(second, third + 1)) == k - 1
 
 
-@pytest.mark.parametrize(("kind", "steps"), [("gaussian", 1234.5), ("laplace", 1e6), ("geometric", 7.5), ("geometric", 0.05)])
+@pytest.mark.parametrize(
+    ("kind", "steps"),
+    [("gaussian", 1234.5), ("laplace", 1e6), ("geometric", 7.5), ("geometric", 0.05)],
+)
 def test_a_tail_of_zero_bits_is_refined(kind, steps):
     law, source = law_of(mechanism(kind, steps)), Scripted(0, TINY)
     size = magnitude(law, 0, source)

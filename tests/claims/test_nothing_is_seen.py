@@ -106,7 +106,10 @@ def question_for(method, public):
         design_of("y ~ x", public.schema).model(), metric_of(np.eye(2), 2.0), "metric", False
     )
     return Question(
-        Description("metric"), query, symmetric_noise(query.sensitivity(public.neighbors), quarter), spend
+        Description("metric"),
+        query,
+        symmetric_noise(query.sensitivity(public.neighbors), quarter),
+        spend,
     )
 
 
@@ -275,8 +278,8 @@ def same_objects(before, after):
 
 
 def seen_of(work, mode, *, flags="call"):
-    """All that a program sees of work(): what it returns or raises, and everything said meanwhile.
-
+    """All that a program sees of work(): what it returns or raises,
+    and everything said meanwhile.
     """
     seen, listener, factory = [], Listener([]), logging.getLogRecordFactory()
     listener.seen = seen
@@ -742,17 +745,28 @@ def interrupted_at(line):
 
 
 def test_an_interrupt_anywhere_leaves_later_sections_closed():
-    """An interrupt between counting a section and exchanging for it left every later section open."""
+    """An interrupt between counting a section and exchanging for it left every later
+    section open.
+    """
     streams, numbers = (sys.stdout, sys.stderr), 0
     for line in itertools.count(1):
         if not interrupted_at(line):
             break
         numbers = line
-        seclusion._lock = threading.RLock()  # Python runs no handler between a block and the release of its lock; a trace does
-        seclusion._here.depth = 0  # an interrupt in the last line of a section may leave it; the next one must work all the same
+        # Python runs no handler between a block and the release of its lock; a trace does
+        seclusion._lock = threading.RLock()
+        # an interrupt in the last line of a section may leave it;
+        # the next one must work all the same
+        seclusion._here.depth = 0
         heard = io.StringIO()
         with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
-            seclusion.aside(lambda: (print("cell"), print("cell", file=sys.stderr), warnings.warn("cell", stacklevel=1)))
+            seclusion.aside(
+                lambda: (
+                    print("cell"),
+                    print("cell", file=sys.stderr),
+                    warnings.warn("cell", stacklevel=1),
+                )
+            )
             print("outside")
         assert heard.getvalue() == "outside\n", line
         seclusion.aside(lambda: None)
@@ -818,5 +832,7 @@ def test_an_interrupt_that_a_test_raises_is_no_rejection():
     def interrupts(x):
         raise KeyboardInterrupt
 
-    result = dp.subsample_test(session, interrupts, columns="x", parts=4, inner=0.2, spend=dp.PureDP(50))
+    result = dp.subsample_test(
+        session, interrupts, columns="x", parts=4, inner=0.2, spend=dp.PureDP(50)
+    )
     assert result.release.integers == (0,)

@@ -1,6 +1,8 @@
-"""Claim: a statistic leaves only through `Session.release`, with noise of its own sensitivity, after it was paid for, and nothing else leaves.
+"""Claim: a statistic leaves only through `Session.release`, with noise of its own sensitivity,
+       after it was paid for, and nothing else leaves.
 
-Every forged question is refused before the debit and before a cell is read; every failure after the debit says the same.
+Every forged question is refused before the debit and before a cell is read;
+every failure after the debit says the same.
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ from tests.chance import without_chance
 
 import discreet as dp
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise, laplace_noise
-from discreet.errors import DiscreetError, InsecureNoise, InvalidParameter, LedgerRefused, NeighborsMissing
+from discreet.errors import (
+    DiscreetError,
+    InsecureNoise,
+    InvalidParameter,
+    LedgerRefused,
+    NeighborsMissing,
+)
 from discreet.estimators import questions
 from discreet.neighbors import require_neighbors
 from discreet.schema import Encoding, Schema
@@ -40,8 +48,21 @@ from discreet.trusted.release import Question
 from discreet.trusted.session import Dataset, ReleaseFailed, Session
 
 SECRET = 7_315_928.625  # no other number in these tests has these digits
-SCHEMA = Schema({"x": dp.Real(0, 1e7), "g": dp.Category(["a", "b"]), "h": dp.Category(["p", "q"], missing="p"), "b": dp.Boolean()})
-DATA = {"x": [SECRET, 5.0, 9e6], "g": ["a", "b", "zebra-7315"], "h": ["p", "q", "p"], "b": [True, False, True], "id": ["anna-7315", "bob", "cleo"]}
+SCHEMA = Schema(
+    {
+        "x": dp.Real(0, 1e7),
+        "g": dp.Category(["a", "b"]),
+        "h": dp.Category(["p", "q"], missing="p"),
+        "b": dp.Boolean(),
+    }
+)
+DATA = {
+    "x": [SECRET, 5.0, 9e6],
+    "g": ["a", "b", "zebra-7315"],
+    "h": ["p", "q", "p"],
+    "b": [True, False, True],
+    "id": ["anna-7315", "bob", "cleo"],
+}
 
 
 class Watched:
@@ -80,10 +101,16 @@ class Watched:
 
 def watched_session(neighbors, *, budget=None, **options):
     engine = Watched(neighbors, **options)
-    return Session(engine, SCHEMA, neighbors, Ledger.open(budget or dp.ApproxDP(1e6, 0.1), pure=5e5), secure_source()), engine
+    return Session(
+        engine,
+        SCHEMA,
+        neighbors,
+        Ledger.open(budget or dp.ApproxDP(1e6, 0.1), pure=5e5),
+        secure_source(),
+    ), engine
 
 
-# -- forged questions -----------------------------------------------------------------------------------------------
+# -- forged questions ------------------------------------------------------------------------------
 
 X, COARSE = Factor("x", SCHEMA["x"].encoding(16)), Factor("x", SCHEMA["x"].encoding(10))
 HALF, MU = Fraction(1, 2), Fraction(1, 4)
@@ -111,22 +138,58 @@ def forged_questions(public):
     pure = questions.histogram_question(public, "g", spend=dp.PureDP(0.5))
     asked, spend = right.description, dp.GDP(0.5)
     exact = right.mechanism.sensitivity
-    yield "half the sensitivity", dataclasses.replace(right, mechanism=gaussian_noise(L2(exact.squared / 4), MU))
-    yield "half the pure sensitivity", dataclasses.replace(pure, mechanism=geometric_noise(L1(pure.mechanism.sensitivity.value / 2), HALF))
+    yield (
+        "half the sensitivity",
+        dataclasses.replace(right, mechanism=gaussian_noise(L2(exact.squared / 4), MU)),
+    )
+    yield (
+        "half the pure sensitivity",
+        dataclasses.replace(
+            pure, mechanism=geometric_noise(L1(pure.mechanism.sensitivity.value / 2), HALF)
+        ),
+    )
     yield "the noise of another question", dataclasses.replace(mean, mechanism=right.mechanism)
-    yield "a query that lies", Question(asked, SmallSum((), (X,), False), gaussian_noise(L2(Fraction(1, 100)), MU), spend)
-    yield "a mechanism that lies", dataclasses.replace(right, mechanism=QuietGaussian(exact, right.mechanism.spread, right.mechanism.refinement))
-    yield "noise for another kind of statistic", Question(asked, GridCounts((), X, False), right.mechanism, spend)
+    yield (
+        "a query that lies",
+        Question(asked, SmallSum((), (X,), False), gaussian_noise(L2(Fraction(1, 100)), MU), spend),
+    )
+    yield (
+        "a mechanism that lies",
+        dataclasses.replace(
+            right,
+            mechanism=QuietGaussian(exact, right.mechanism.spread, right.mechanism.refinement),
+        ),
+    )
+    yield (
+        "noise for another kind of statistic",
+        Question(asked, GridCounts((), X, False), right.mechanism, spend),
+    )
     yield "more than the spend", dataclasses.replace(right, spend=dp.GDP(0.49))
     yield "more than the pure spend", dataclasses.replace(pure, spend=dp.PureDP(0.49))
-    yield "more than the approximate spend", dataclasses.replace(right, spend=dp.ApproxDP(0.5, 1e-9))
+    yield (
+        "more than the approximate spend",
+        dataclasses.replace(right, spend=dp.ApproxDP(0.5, 1e-9)),
+    )
     yield "a Gaussian for a pure spend", dataclasses.replace(right, spend=dp.PureDP(100.0))
-    for key in (Subset("g", (0,)), Between("x", 0.0, 5.0), Levels("g", 2), Levels("h", 1), Levels("b", 1), Bins("x", (0.0, 5.0)), Bins("x", (1.0, 2e7))):
+    for key in (
+        Subset("g", (0,)),
+        Between("x", 0.0, 5.0),
+        Levels("g", 2),
+        Levels("h", 1),
+        Levels("b", 1),
+        Bins("x", (0.0, 5.0)),
+        Bins("x", (1.0, 2e7)),
+    ):
         query = Moments((key,), COARSE, DESIGNS["variance-l2"], False)
-        yield f"every row counts, with {key.kind}", Question(asked, query, gaussian_noise(query.sensitivity(public.neighbors), MU), spend)
+        yield (
+            f"every row counts, with {key.kind}",
+            Question(asked, query, gaussian_noise(query.sensitivity(public.neighbors), MU), spend),
+        )
 
 
-@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2)], ids=str)
+@pytest.mark.parametrize(
+    "neighbors", [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2)], ids=str
+)
 def test_a_question_whose_parts_do_not_belong_together_is_refused_before_the_debit(neighbors):
     session, engine = watched_session(neighbors)
     head = session.ledger.head
@@ -138,35 +201,73 @@ def test_a_question_whose_parts_do_not_belong_together_is_refused_before_the_deb
 
 
 def test_the_noise_of_the_other_relation_is_refused():
-    """A histogram's ℓ₁ sensitivity is 2 under Replace and 1 under AddRemove, and k times that for units."""
-    relations = [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=3)]
+    """A histogram's ℓ₁ sensitivity is 2 under Replace and 1 under AddRemove,
+    and k times that for units.
+    """
+    relations = [
+        dp.Replace(),
+        dp.AddRemove(),
+        dp.Replace(unit="id", max_rows=2),
+        dp.AddRemove(unit="id", max_rows=3),
+    ]
     sessions = {neighbors: watched_session(neighbors)[0] for neighbors in relations}
     for built_for in relations:
-        question = questions.histogram_question(sessions[built_for].public, "h", spend=dp.PureDP(0.5))
+        question = questions.histogram_question(
+            sessions[built_for].public, "h", spend=dp.PureDP(0.5)
+        )
         for asked_of, session in sessions.items():
-            same = question.mechanism.sensitivity == questions.histogram_question(session.public, "h", spend=dp.PureDP(0.5)).mechanism.sensitivity
+            same = (
+                question.mechanism.sensitivity
+                == questions.histogram_question(
+                    session.public, "h", spend=dp.PureDP(0.5)
+                ).mechanism.sensitivity
+            )
             assert same == (built_for == asked_of)
-            with contextlib.nullcontext() if same else pytest.raises(InvalidParameter, match="not calibrated"):
+            with (
+                contextlib.nullcontext()
+                if same
+                else pytest.raises(InvalidParameter, match="not calibrated")
+            ):
                 session.release(question)
 
 
 def test_right_questions_of_every_kind_are_answered():
-    for neighbors in (dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2)):
+    for neighbors in (
+        dp.Replace(),
+        dp.AddRemove(),
+        dp.Replace(unit="id", max_rows=2),
+        dp.AddRemove(unit="id", max_rows=2),
+    ):
         session, _ = watched_session(neighbors)
         for spend in (dp.GDP(0.3), dp.PureDP(0.7), dp.ApproxDP(0.9, 1e-7)):
-            for result in (dp.mean(session, "x", spend=spend), dp.variance(session, "x", spend=spend), dp.histogram(session, "h", spend=spend), dp.count(session, spend=spend, where={"g": "a"})):
+            for result in (
+                dp.mean(session, "x", spend=spend),
+                dp.variance(session, "x", spend=spend),
+                dp.histogram(session, "h", spend=spend),
+                dp.count(session, spend=spend, where={"g": "a"}),
+            ):
                 assert result.release.spend == spend
     gram = GramMatrix((X,))
     session, _ = watched_session(dp.Replace())
     asked = questions.histogram_question(session.public, "g", spend=dp.GDP(0.5)).description
-    assert session.release(Question(asked, gram, gaussian_noise(gram.sensitivity(dp.Replace()), MU), dp.GDP(0.5))).integers
+    assert session.release(
+        Question(asked, gram, gaussian_noise(gram.sensitivity(dp.Replace()), MU), dp.GDP(0.5))
+    ).integers
     right = questions.mean_question(session.public, "x", spend=dp.PureDP(0.5))
-    in_mu = dataclasses.replace(right, spend=dp.GDP(0.63), mechanism=laplace_noise(right.mechanism.sensitivity, HALF))
+    in_mu = dataclasses.replace(
+        right, spend=dp.GDP(0.63), mechanism=laplace_noise(right.mechanism.sensitivity, HALF)
+    )
     assert session.release(in_mu).guarantee == dp.PureDP(0.5)  # 0.5-DP is 0.624-GDP
 
 
 def test_keys_know_which_rows_they_leave_out():
-    total = [Split("g", (0,)), Levels("h", 2), Levels("b", 2), Bins("x", (0.0, 5.0, 1e7)), Bins("x", (-1.0, 2e7))]
+    total = [
+        Split("g", (0,)),
+        Levels("h", 2),
+        Levels("b", 2),
+        Bins("x", (0.0, 5.0, 1e7)),
+        Bins("x", (-1.0, 2e7)),
+    ]
     assert not any(may_leave_out(key, SCHEMA) for key in total)
     with pytest.raises(dp.UndeclaredColumn):
         may_leave_out(Levels("nobody", 2), SCHEMA)
@@ -175,7 +276,15 @@ def test_keys_know_which_rows_they_leave_out():
 def test_forged_designs_and_grids_cannot_be_made():
     with pytest.raises(InvalidParameter, match="proven"):
         Moments((), X, dataclasses.replace(DESIGNS["mean-add-l2"], add=Fraction(1, 10)), False)
-    for wrong in ({"per_unit": math.inf}, {"per_unit": math.nan}, {"per_unit": -1.0}, {"center": math.nan}, {"low": 5, "high": 5}, {"high": 2**31}, {"low": -(2**31)}):
+    for wrong in (
+        {"per_unit": math.inf},
+        {"per_unit": math.nan},
+        {"per_unit": -1.0},
+        {"center": math.nan},
+        {"low": 5, "high": 5},
+        {"high": 2**31},
+        {"low": -(2**31)},
+    ):
         with pytest.raises(InvalidParameter, match="grid"):
             Encoding(**{"center": 0.0, "per_unit": 1.0, "low": -5, "high": 5} | wrong)
 
@@ -189,10 +298,16 @@ def test_a_relation_that_lies_or_differs_from_the_engines_is_refused():
     with pytest.raises(NeighborsMissing):
         dp.from_arrays(DATA, schema=SCHEMA, neighbors=OneRow(unit="id", max_rows=50))
     data = dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace(unit="id", max_rows=50))
-    for name, other in (("neighbors", dp.Replace(unit="id", max_rows=1)), ("schema", Schema({"x": dp.Real(0, 1)}))):
+    for name, other in (
+        ("neighbors", dp.Replace(unit="id", max_rows=1)),
+        ("schema", Schema({"x": dp.Real(0, 1)})),
+    ):
         with pytest.raises(AttributeError):
             setattr(data, name, other)
-    for schema, neighbors in ((SCHEMA, dp.Replace(unit="id", max_rows=1)), (Schema({"x": dp.Real(0, 1)}), data.neighbors)):
+    for schema, neighbors in (
+        (SCHEMA, dp.Replace(unit="id", max_rows=1)),
+        (Schema({"x": dp.Real(0, 1)}), data.neighbors),
+    ):
         with pytest.raises(InvalidParameter, match="another schema or neighbour relation"):
             Dataset(data._engine, schema, neighbors).open(budget=dp.GDP(1.0))
 
@@ -215,7 +330,8 @@ def test_a_spend_whose_guarantee_cannot_be_stated_is_refused_before_the_debit(sp
     assert engine.reads == 0
 
 
-# -- failures after the debit ---------------------------------------------------------------------------------------
+# -- failures after the debit ----------------------------------------------------------------------
+
 
 def failure(text):
     session, engine = watched_session(dp.Replace(), text=text)
@@ -250,26 +366,54 @@ class Raises:
     __hash__ = None
 
 
-@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2)], ids=str)
+@pytest.mark.parametrize(
+    "neighbors", [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2)], ids=str
+)
 def test_no_python_object_in_a_cell_can_make_a_session_or_a_release_fail(neighbors):
     odd = Raises()
-    columns = {"x": [odd, 1.0], "g": [odd, "a"], "h": [odd, "p"], "b": [odd, True], "id": [odd, "u"]}
+    columns = {
+        "x": [odd, 1.0],
+        "g": [odd, "a"],
+        "h": [odd, "p"],
+        "b": [odd, True],
+        "id": [odd, "u"],
+    }
     session = dp.from_arrays(columns, schema=SCHEMA, neighbors=neighbors).open(budget=dp.GDP(1.0))
-    for result in (dp.mean(session, "x", spend=dp.GDP(0.1)), dp.histogram(session, "g", spend=dp.GDP(0.1)), dp.proportion(session, "b", spend=dp.GDP(0.1))):
+    for result in (
+        dp.mean(session, "x", spend=dp.GDP(0.1)),
+        dp.histogram(session, "g", spend=dp.GDP(0.1)),
+        dp.proportion(session, "b", spend=dp.GDP(0.1)),
+    ):
         assert result.release.integers
 
 
-# -- what can be seen without paying --------------------------------------------------------------------------------
+# -- what can be seen without paying ---------------------------------------------------------------
+
 
 def test_public_counts_are_the_same_for_neighbours():
-    """Row-level Replace: rows. Replace of units: units, each of which has a row before and after. AddRemove: nothing."""
+    """Row-level Replace: rows.
+
+    Replace of units: units, each of which has a row before and after. AddRemove: nothing.
+    """
     longer = {name: [*cells, cells[-1]] for name, cells in DATA.items()}  # cleo has two rows now
     renamed = {**longer, "id": ["anna-7315", "bob", "dora", "dora"]}
-    for neighbors, expected in ((dp.Replace(unit="id", max_rows=2), 3), (dp.AddRemove(unit="id", max_rows=2), None), (dp.AddRemove(), None)):
-        sessions = [dp.from_arrays(columns, schema=SCHEMA, neighbors=neighbors).open(budget=dp.GDP(1.0)) for columns in (DATA, longer, renamed)]
+    for neighbors, expected in (
+        (dp.Replace(unit="id", max_rows=2), 3),
+        (dp.AddRemove(unit="id", max_rows=2), None),
+        (dp.AddRemove(), None),
+    ):
+        sessions = [
+            dp.from_arrays(columns, schema=SCHEMA, neighbors=neighbors).open(budget=dp.GDP(1.0))
+            for columns in (DATA, longer, renamed)
+        ]
         assert [session.public.count for session in sessions] == [expected] * 3
         assert [session.public.rows for session in sessions] == [None] * 3
-    assert dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace()).open(budget=dp.GDP(1.0)).public.rows == 3
+    assert (
+        dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace())
+        .open(budget=dp.GDP(1.0))
+        .public.rows
+        == 3
+    )
 
 
 def private_texts():
@@ -278,17 +422,44 @@ def private_texts():
 
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(unit="id", max_rows=2)], ids=str)
 def test_texts_requests_and_pickles_hold_no_cell(neighbors):
-    data = dp.from_arrays({name: list(cells) for name, cells in DATA.items()}, schema=SCHEMA, neighbors=neighbors)
+    data = dp.from_arrays(
+        {name: list(cells) for name, cells in DATA.items()}, schema=SCHEMA, neighbors=neighbors
+    )
     session = seeded_session(data, dp.GDP(1.0), "texts")  # so that the bytes of noise spell no word
-    results = [dp.mean(session, "x", spend=dp.GDP(0.1), key="m"), dp.table(session, "x", by="g", spend=dp.GDP(0.1))]
+    results = [
+        dp.mean(session, "x", spend=dp.GDP(0.1), key="m"),
+        dp.table(session, "x", by="g", spend=dp.GDP(0.1)),
+    ]
     preview = dp.preview(session, dp.mean, "x", spend=dp.GDP(0.1), assume=dp.Assumptions(rows=100))
-    texts = [repr(data), repr(session), str(session), repr(session.public), repr(session.ledger), str(session.ledger), str(preview), repr(preview), data._engine.data_id(), json.dumps(data._engine.describe())]
+    texts = [
+        repr(data),
+        repr(session),
+        str(session),
+        repr(session.public),
+        repr(session.ledger),
+        str(session.ledger),
+        str(preview),
+        repr(preview),
+        data._engine.data_id(),
+        json.dumps(data._engine.describe()),
+    ]
     texts += [entry.body for entry in session.ledger.entries() if entry.kind != "answer"]
     texts += [str(result.summary()) + repr(result) + repr(result.release) for result in results]
-    texts += [pickle.dumps(thing).decode("latin-1") for thing in (*results, *(result.release for result in results), session.public, preview)]
+    texts += [
+        pickle.dumps(thing).decode("latin-1")
+        for thing in (*results, *(result.release for result in results), session.public, preview)
+    ]
     for text in texts:
-        assert not [word for word in private_texts() if word in without_chance(text, session.ledger)]
-    assert [word for word in private_texts() if word in pickle.dumps(DATA).decode("latin-1")] == ["anna", "zebra", "bob", "cleo"]  # control
+        assert not [
+            word for word in private_texts() if word in without_chance(text, session.ledger)
+        ]
+    # control
+    assert [word for word in private_texts() if word in pickle.dumps(DATA).decode("latin-1")] == [
+        "anna",
+        "zebra",
+        "bob",
+        "cleo",
+    ]
 
 
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(unit="id", max_rows=2)], ids=str)
@@ -296,37 +467,68 @@ def test_sessions_and_data_sets_cannot_be_copied(neighbors):
     data = dp.from_arrays(DATA, schema=SCHEMA, neighbors=neighbors)
     session = data.open(budget=dp.GDP(1.0))
     for thing in (data, session, session.ledger, session._source):
-        for duplicate in (copy.copy, copy.deepcopy, pickle.dumps, lambda one: pickle.dumps(one, protocol=0)):
+        for duplicate in (
+            copy.copy,
+            copy.deepcopy,
+            pickle.dumps,
+            lambda one: pickle.dumps(one, protocol=0),
+        ):
             with pytest.raises(DiscreetError):
                 duplicate(thing)
 
 
-# -- keys, ledgers, reservations ------------------------------------------------------------------------------------
+# -- keys, ledgers, reservations -------------------------------------------------------------------
+
 
 def test_one_key_is_one_question_on_one_data_set():
     ledger = Ledger.open(dp.GDP(1.0))
-    one, two = (dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace()).open(ledger=ledger) for _ in range(2))
+    one, two = (
+        dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace()).open(ledger=ledger)
+        for _ in range(2)
+    )
     first = dp.mean(one, "x", spend=dp.GDP(0.1), key="k")
     assert dp.mean(one, "x", spend=dp.GDP(0.1), key="k").release == first.release
-    for ask in (lambda: dp.mean(two, "x", spend=dp.GDP(0.1), key="k"), lambda: dp.mean(one, "x", spend=dp.GDP(0.2), key="k"), lambda: dp.mean(one, "x", spend=dp.GDP(0.1), key="k", where={"g": "a"})):
+    for ask in (
+        lambda: dp.mean(two, "x", spend=dp.GDP(0.1), key="k"),
+        lambda: dp.mean(one, "x", spend=dp.GDP(0.2), key="k"),
+        lambda: dp.mean(one, "x", spend=dp.GDP(0.1), key="k", where={"g": "a"}),
+    ):
         with pytest.raises(LedgerRefused, match="another request"):
             ask()
     assert ledger.spent().exact().mu_squared == Fraction(1, 100)
     dp.mean(two, "x", spend=dp.GDP(0.1), key="K")  # both data sets are charged to the one ledger
     assert ledger.spent().exact().mu_squared == Fraction(2, 100)
     with pytest.raises(LedgerRefused, match="neighbours"):
-        dp.mean(dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.AddRemove()).open(ledger=ledger), "x", spend=dp.GDP(0.1))
+        dp.mean(
+            dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.AddRemove()).open(ledger=ledger),
+            "x",
+            spend=dp.GDP(0.1),
+        )
 
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_odd_keys_are_refused_or_kept_apart(persistent, tmp_path):
-    session = dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace()).open(budget=dp.GDP(1.0), ledger=tmp_path / "l" if persistent else None)
+    session = dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace()).open(
+        budget=dp.GDP(1.0), ledger=tmp_path / "l" if persistent else None
+    )
     head = session.ledger.head
     for wrong in ("", "x" * 201, "a\0b", "a\nb", "\ud800", 5, b"k", True):
         with pytest.raises(InvalidParameter):
             dp.mean(session, "x", spend=dp.GDP(0.1), key=wrong)
     assert session.ledger.head == head
-    keys = ["k", "K", " k", "k ", "é", "e\u0301", "'; DROP TABLE entries; --", "%", "\"", "\U0001f600", "ｋ"]
+    keys = [
+        "k",
+        "K",
+        " k",
+        "k ",
+        "é",
+        "e\u0301",
+        "'; DROP TABLE entries; --",
+        "%",
+        '"',
+        "\U0001f600",
+        "ｋ",
+    ]
     seen = [dp.mean(session, "x", spend=dp.GDP(0.1), key=key).release for key in keys]
     assert len({release.integers for release in seen}) == len(keys)
     assert [dp.mean(session, "x", spend=dp.GDP(0.1), key=key).release for key in keys] == seen
@@ -352,13 +554,16 @@ def test_a_reservation_pays_for_what_is_released_under_it_and_for_no_more():
     assert not session.ledger.reserved()
 
 
-# -- noise ----------------------------------------------------------------------------------------------------------
+# -- noise -----------------------------------------------------------------------------------------
+
 
 def test_seeded_noise_is_marked_and_refused_by_files(tmp_path):
     engine = memory_engine_from_arrays(DATA, SCHEMA, dp.Replace())
     marked = Session(engine, SCHEMA, dp.Replace(), Ledger.open(dp.GDP(1.0)), SeededSource(1))
     assert not dp.mean(marked, "x", spend=dp.GDP(0.1)).release.secure
-    kept = Session(engine, SCHEMA, dp.Replace(), Ledger.open(dp.GDP(1.0), path=tmp_path / "l"), SeededSource(1))
+    kept = Session(
+        engine, SCHEMA, dp.Replace(), Ledger.open(dp.GDP(1.0), path=tmp_path / "l"), SeededSource(1)
+    )
     head = kept.ledger.head
     with pytest.raises(InsecureNoise):
         dp.mean(kept, "x", spend=dp.GDP(0.1))
@@ -392,7 +597,13 @@ with os.fdopen(read, "rb") as pipe:
 
 
 def test_a_forked_session_draws_other_noise_and_both_are_charged(tmp_path):
-    done = subprocess.run([sys.executable, "-W", "error", "-c", FORK, str(tmp_path / "fork.ledger")], capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FORK, str(tmp_path / "fork.ledger")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
     (refused, child), parent, entries = json.loads(done.stdout)
     assert refused == "refused"  # a ledger in memory does not go on in a child
     assert np.count_nonzero(np.equal(child, parent)) < 20

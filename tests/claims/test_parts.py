@@ -1,4 +1,6 @@
-"""Claim: one unit moves the number of rejecting parts by at most one, whatever the test; failures say nothing."""
+"""Claim: one unit moves the number of rejecting parts by at most one, whatever the test;
+failures say nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,11 @@ HALF = 0.5
 
 
 def engine(rows, neighbors):
-    return memory_engine_from_arrays({name: [row[place] for row in rows] for place, name in enumerate(("id", "x", "g", "f"))}, SCHEMA, neighbors)
+    return memory_engine_from_arrays(
+        {name: [row[place] for row in rows] for place, name in enumerate(("id", "x", "g", "f"))},
+        SCHEMA,
+        neighbors,
+    )
 
 
 def odd(x, g):
@@ -31,7 +37,9 @@ def odd(x, g):
 
 
 def fixed_words(monkeypatch, by_unit):
-    """The same random word for the same unit, and a word for one that is absent: the coupling of the proof."""
+    """The same random word for the same unit, and a word for one that is absent:
+    the coupling of the proof.
+    """
     monkeypatch.setattr(parts, "_words", lambda count: np.array(by_unit[:count], dtype=np.uint64))
 
 
@@ -39,12 +47,19 @@ def plan(test, many=3, keys=()):
     return PartsPlan(keys, ("x", "g"), many, HALF, test)
 
 
-@pytest.mark.parametrize("neighbors", [Replace(), AddRemove(), Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=2)], ids=str)
+@pytest.mark.parametrize(
+    "neighbors",
+    [Replace(), AddRemove(), Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=2)],
+    ids=str,
+)
 def test_one_unit_moves_the_count_by_at_most_one(monkeypatch, neighbors):
     words = [int.from_bytes(secrets.token_bytes(7), "little") for _ in range(8)]
     fixed_words(monkeypatch, words)
     others = [(name, x, "a", True) for name, x in (("u1", 1), ("u1", 4), ("u2", 7), ("u3", 2))]
-    mine = [[("me", x, "b", True)] * k for x, k in itertools.product(range(4), (1, 2) if neighbors.unit else (1,))]
+    mine = [
+        [("me", x, "b", True)] * k
+        for x, k in itertools.product(range(4), (1, 2) if neighbors.unit else (1,))
+    ]
     without = [[]] if isinstance(neighbors, AddRemove) else []
     counts = [engine(others + own, neighbors).parts(plan(odd)) for own in mine + without]
     assert max(counts) - min(counts) <= 1
@@ -54,6 +69,7 @@ def test_one_unit_moves_the_count_by_at_most_one(monkeypatch, neighbors):
 
 def test_an_assignment_that_looks_at_the_data_would_move_it_further():
     """The control: parts of sorted rows are no secret parts, and one row shifts all of them."""
+
     def sorted_parts(values):
         return sum(int(part.min()) % 2 for part in np.array_split(np.sort(values), 4))
 
@@ -66,7 +82,9 @@ def test_parts_are_balanced_where_rows_are_public_and_units_stay_together():
     assert parts.balanced_parts(0, 3).size == 0
     seen = []
     rows = [(f"u{number // 2}", number // 2 % 10, "a", True) for number in range(40)]
-    engine(rows, AddRemove(unit="id", max_rows=2)).parts(plan(lambda x, g: seen.append(np.sort(x)) or 1.0, many=4))
+    engine(rows, AddRemove(unit="id", max_rows=2)).parts(
+        plan(lambda x, g: seen.append(np.sort(x)) or 1.0, many=4)
+    )
     assert len(seen) == 4
     assert sum(len(x) for x in seen) == 40
     assert all(len(x) % 2 == 0 for x in seen)
@@ -82,7 +100,19 @@ def leaves(x, g):
     raise SystemExit(3)
 
 
-@pytest.mark.parametrize("test", [fails, leaves, lambda x, g: float("nan"), lambda x, g: None, lambda x, g: "0.01x", lambda x, g: np.zeros(2), lambda x: 0.0, lambda x, g: -float("inf")])
+@pytest.mark.parametrize(
+    "test",
+    [
+        fails,
+        leaves,
+        lambda x, g: float("nan"),
+        lambda x, g: None,
+        lambda x, g: "0.01x",
+        lambda x, g: np.zeros(2),
+        lambda x: 0.0,
+        lambda x, g: -float("inf"),
+    ],
+)
 def test_a_test_that_gives_no_number_rejects_nowhere(test, capfd):
     assert engine([("u", 1, "a", True)] * 6, Replace()).parts(plan(test)) == 0
     assert capfd.readouterr() == ("", "")
@@ -96,7 +126,11 @@ def test_nothing_is_printed_and_no_part_sees_another(capfd):
 
     data = engine([("u", 5, "a", True)] * 6, Replace())
     assert data.parts(plan(careless)) == 3
-    assert data.parts(plan(lambda x, g: 0.0 if (x == 5).all() and set(g) <= {"a", "b", None} else 1.0)) == 3  # untouched
+    # untouched
+    assert (
+        data.parts(plan(lambda x, g: 0.0 if (x == 5).all() and set(g) <= {"a", "b", None} else 1.0))
+        == 3
+    )
     assert capfd.readouterr() == ("", "")
 
 
@@ -110,4 +144,7 @@ def test_the_query_is_kept_without_its_function():
     assert query.plan().test is odd
     with pytest.raises(InvalidParameter, match="its function is not here"):
         query_from_dict(query.to_dict()).plan()
-    assert [bound.to_dict() for bound in query.sensitivity(Replace(unit="id", max_rows=9))] == [{"norm": "l1", "value": "1"}, {"norm": "l2", "squared": "1"}]
+    assert [bound.to_dict() for bound in query.sensitivity(Replace(unit="id", max_rows=9))] == [
+        {"norm": "l1", "value": "1"},
+        {"norm": "l2", "squared": "1"},
+    ]

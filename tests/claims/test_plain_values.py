@@ -493,17 +493,38 @@ def test_what_never_ends_or_is_far_too_large_is_refused():
         def __hash__(self):
             return 1
 
-    for given in (doubled, Endless(), np.broadcast_to(0.5, (10**13,)), np.array(0.5), {Hashed("sNaN"): 1}):
+    for given in (
+        doubled,
+        Endless(),
+        np.broadcast_to(0.5, (10**13,)),
+        np.array(0.5),
+        {Hashed("sNaN"): 1},
+    ):
         with pytest.raises(InvalidParameter):
             plain.value(given)
 
 
 def test_a_stored_answer_that_is_none_is_refused():
-    session = dp.from_arrays({"x": [1.0]}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove()).open(budget=dp.GDP(9))
+    session = dp.from_arrays(
+        {"x": [1.0]}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove()
+    ).open(budget=dp.GDP(9))
     question = questions.mean_question(session.public, "x", spend=dp.GDP(0.1))
     checked = session._checked(question)
-    for number, text in enumerate(("nonsense", "7", "[]", '{"integers": 3}', '{"integers": ["x"], "found": [], "secure": true}')):
-        session.ledger.debit(key=f"k{number}", request=session._request(checked), price=session.price(question), secure=session._secure)
+    for number, text in enumerate(
+        (
+            "nonsense",
+            "7",
+            "[]",
+            '{"integers": 3}',
+            '{"integers": ["x"], "found": [], "secure": true}',
+        )
+    ):
+        session.ledger.debit(
+            key=f"k{number}",
+            request=session._request(checked),
+            price=session.price(question),
+            secure=session._secure,
+        )
         session.ledger.store(f"k{number}", lambda text=text: text)
         with pytest.raises(LedgerRefused):
             session.release(question, key=f"k{number}")
@@ -518,17 +539,24 @@ def test_a_path_that_no_file_system_has_is_refused(path, tmp_path):
 
 
 def test_no_part_of_a_question_can_change_between_the_check_and_the_ledger():
-    """A class of the package's own that is no specification held a list of the caller's: checked, written and released were three labels."""
+    """A class of the package's own that is no specification held a list of the caller's: checked,
+    written and released were three labels.
+    """
     turns = itertools.count()
 
     class Shifting(list):
         def __iter__(self):
             return iter([f"label-{next(turns)}"])
 
-    session = dp.from_arrays({"x": [1.0]}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove()).open(budget=dp.GDP(9))
+    session = dp.from_arrays(
+        {"x": [1.0]}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove()
+    ).open(budget=dp.GDP(9))
     question = questions.mean_question(session.public, "x", spend=dp.GDP(0.1))
     held = PlainTexts(Shifting())
-    for asked in (lambda: Description("mean", "x", ("g",), (held,)), lambda: Description("mean", "x", (held,))):
+    for asked in (
+        lambda: Description("mean", "x", ("g",), (held,)),
+        lambda: Description("mean", "x", (held,)),
+    ):
         with pytest.raises(InvalidParameter):
             session.release(dataclasses.replace(question, description=asked()), key="k")
 

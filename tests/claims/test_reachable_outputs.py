@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
+from discreet.specs.mechanisms.additive import (
+    AdditiveNoise,
+    GaussianNoise,
+    GeometricNoise,
+    LaplaceNoise,
+    TulapNoise,
+)
 from discreet.testing import epsilon_seen_in_low_bits
 from discreet.testing.reachable import lowest_bit
 from discreet.trusted.noise.sampling import draw
@@ -47,15 +53,17 @@ def naive_gaussian(x: float, count: int) -> np.ndarray:
 def test_low_bits_of_our_releases_tell_nothing(name):
     """ε = 1 is promised, and a proof of more would happen once in 10⁹ runs.
 
-    Low bits may tell what the value itself tells (the event "the output is 0" has a ratio of e, or √e for the normal law, whose
-    multiples of 2**j have no larger one), and nothing else.
+    Low bits may tell what the value itself tells (the event "the output is 0" has a ratio of e,
+    or √e for the normal law, whose multiples of 2**j have no larger one), and nothing else.
     """
     assert epsilon_seen_in_low_bits(ours(MECHANISMS[name]), 0.0, 1.0, COUNT) <= 1.0
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_output_is_attainable_from_the_neighbour(name):
-    """The noise has every whole number of steps as a possible value, so it is enough that outputs lie on the common grid."""
+    """The noise has every whole number of steps as a possible value,
+    so it is enough that outputs lie on the common grid.
+    """
     mechanism = MECHANISMS[name]
     for x in (0.0, 1.0):
         assert lowest_bit(ours(mechanism)(x, COUNT)).min() >= -mechanism.refinement
@@ -69,4 +77,6 @@ def test_the_same_attack_breaks_naive_floats(release):
 
 
 def test_lowest_bit():
-    assert lowest_bit(np.array([1.0, 3.0, 0.75, -0.75, 0.0, 6.0, 2.0**-1074, 1 + 2.0**-52])).tolist() == [0, 0, -2, -2, 2000, 1, -1074, -52]
+    assert lowest_bit(
+        np.array([1.0, 3.0, 0.75, -0.75, 0.0, 6.0, 2.0**-1074, 1 + 2.0**-52])
+    ).tolist() == [0, 0, -2, -2, 2000, 1, -1074, -52]

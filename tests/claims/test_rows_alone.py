@@ -368,7 +368,9 @@ def test_neighbouring_tables_move_the_number_of_right_predictions_by_at_most_one
 
 @pytest.mark.parametrize("backend", ["pandas", "nullable", "arrow", "polars", "pyarrow"])
 def test_one_text_that_is_not_utf8_is_one_missing_cell(backend, tmp_path):
-    """Such a cell in a column of text made predict, score and the fit of labels raise, with its bytes in the error."""
+    """Such a cell in a column of text made predict, score and the fit of labels raise,
+    with its bytes in the error.
+    """
     X, _, y = rows_and_targets()
     for spoiled in ("1.5", b"\xff"):
         texts = [str(row[0]).encode() for row in X]
@@ -379,7 +381,9 @@ def test_one_text_that_is_not_utf8_is_one_missing_cell(backend, tmp_path):
         try:
             frame = {
                 "pandas": lambda table=table: table.to_pandas(),
-                "nullable": lambda table=table: table.to_pandas(types_mapper={pyarrow.string(): pandas.StringDtype("pyarrow")}.get),
+                "nullable": lambda table=table: table.to_pandas(
+                    types_mapper={pyarrow.string(): pandas.StringDtype("pyarrow")}.get
+                ),
                 "arrow": lambda table=table: table.to_pandas(types_mapper=pandas.ArrowDtype),
                 "polars": lambda table=table: polars.from_arrow(table),
                 "pyarrow": lambda table=table: table,
@@ -391,7 +395,9 @@ def test_one_text_that_is_not_utf8_is_one_missing_cell(backend, tmp_path):
         assert np.isfinite(np.delete(fitted.decision_function(frame), 3)).all()
         assert np.isfinite(fitted.score(frame, y))
         labels = table.column("a") if backend == "pyarrow" else frame["a"]
-        assert np.isfinite(coefficients(logistic(classes=("1.5", "2")), [row[1:] for row in X], labels)).all()
+        assert np.isfinite(
+            coefficients(logistic(classes=("1.5", "2")), [row[1:] for row in X], labels)
+        ).all()
 
 
 @pytest.mark.parametrize("empty", [0, 29, 30, 31, ROWS])

@@ -35,7 +35,9 @@ ONE = Rows(1, "replaced")
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Erratic:
-    """An adversary: places and shares jump about with the answers; it also asks for more than there is and for places off the grid."""
+    """An adversary: places and shares jump about with the answers; it also asks for more than there
+    is and for places off the grid.
+    """
 
     seed: int
     kind: ClassVar[str] = "erratic"
@@ -45,7 +47,9 @@ class Erratic:
         word = hash((self.seed, len(history.counts), round(last * 1000)))
         if word % 11 == 0:
             return None
-        return word % (history.cells + 9) - 4, (word >> 8) % (history.left + (2 if word % 7 == 0 else 1))
+        return word % (history.cells + 9) - 4, (word >> 8) % (
+            history.left + (2 if word % 7 == 0 else 1)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "seed": self.seed}
@@ -64,7 +68,9 @@ def erratic(monkeypatch: pytest.MonkeyPatch) -> type[Erratic]:
 
 
 def loss_of_transcript(mechanism: CountSearch, transcript: tuple[int, ...], shift: int) -> Fraction:
-    """What a transcript can lose at most when every statistic moves by `shift`: Σ(shift/σ)² or Σ shift/b, from the noise that was drawn."""
+    """What a transcript can lose at most when every statistic moves by `shift`: Σ(shift/σ)² or Σ
+    shift/b, from the noise that was drawn.
+    """
     total = Fraction(0)
     for share in transcript[1::3]:
         ratio = shift / mechanism.noise(share).spread
@@ -74,6 +80,7 @@ def loss_of_transcript(mechanism: CountSearch, transcript: tuple[int, ...], shif
 
 def neighbours(cells: int, rows: int, change: str) -> list[tuple[Histogram, Histogram]]:
     """All pairs of neighbouring histograms of up to `rows` values on a tiny grid."""
+
     def histogram(values: tuple[int, ...]) -> Histogram:
         return histogram_of_cells(cells, np.array(values, dtype=np.int64))
 
@@ -91,8 +98,12 @@ def neighbours(cells: int, rows: int, change: str) -> list[tuple[Histogram, Hist
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize("change", ["replaced", "added or removed"])
 @pytest.mark.parametrize(("below", "above"), [(1, 1), (3, 1), (1, 0)])
-def test_transcripts_lose_no_more_than_the_budget(erratic: type[Erratic], law: str, change: str, below: int, above: int) -> None:
-    """For all neighbours on a tiny grid: the statistics along a transcript differ by so little that Σμ_i² ≤ μ², or Σε_i ≤ ε."""
+def test_transcripts_lose_no_more_than_the_budget(
+    erratic: type[Erratic], law: str, change: str, below: int, above: int
+) -> None:
+    """For all neighbours on a tiny grid: the statistics along a transcript differ by so little that
+    Σμ_i² ≤ μ², or Σε_i ≤ ε.
+    """
     for seed in range(4):
         for policy in (erratic(seed), Bisection(3, 2)):
             mechanism = CountSearch(Rows(1, change), below, above, law, Fraction(7, 10), 37, policy)
@@ -100,7 +111,11 @@ def test_transcripts_lose_no_more_than_the_budget(erratic: type[Erratic], law: s
                 transcript = search(mechanism, one, SeededSource(f"{seed} {below}"))
                 lost = Fraction(0)
                 for place, share in zip(transcript[::3], transcript[1::3], strict=True):
-                    moved = [below * histogram.below(place) - above * (histogram.rows - histogram.below(place)) for histogram in (one, other)]
+                    moved = [
+                        below * histogram.below(place)
+                        - above * (histogram.rows - histogram.below(place))
+                        for histogram in (one, other)
+                    ]
                     ratio = abs(moved[0] - moved[1]) / mechanism.noise(share).spread
                     lost += ratio**2 if law == "gaussian" else ratio
                 assert lost <= mechanism.budget
@@ -109,16 +124,24 @@ def test_transcripts_lose_no_more_than_the_budget(erratic: type[Erratic], law: s
 
 
 def test_the_loss_check_catches_an_interpreter_that_forgets_to_charge() -> None:
-    """Positive control: asking twice and charging once exceeds the budget, and the check above sees it."""
+    """Positive control: asking twice and charging once exceeds the budget,
+    and the check above sees it.
+    """
     mechanism = CountSearch(ONE, 1, 1, "gaussian", Fraction(1), 64, Bisection(6))
     histogram = histogram_of_cells(100, np.arange(100))
     honest = search(mechanism, histogram, SeededSource(1))
     forgetful = (*honest, *honest[-3:])
-    assert loss_of_transcript(mechanism, honest, 2) <= mechanism.budget < loss_of_transcript(mechanism, forgetful, 2)
+    assert (
+        loss_of_transcript(mechanism, honest, 2)
+        <= mechanism.budget
+        < loss_of_transcript(mechanism, forgetful, 2)
+    )
 
 
 def test_every_answer_pays_for_its_noise() -> None:
-    for law, units, share in itertools.product(("gaussian", "laplace"), (1, 7, 1 << 16), (1, 3, 7, 1000)):
+    for law, units, share in itertools.product(
+        ("gaussian", "laplace"), (1, 7, 1 << 16), (1, 3, 7, 1000)
+    ):
         if share > units:
             continue
         mechanism = CountSearch(Rows(2, "changed"), 2, 3, law, Fraction(1, 3), units, Bisection(2))
@@ -128,7 +151,9 @@ def test_every_answer_pays_for_its_noise() -> None:
         assert moved == 10
         lost = (moved / noise.spread) ** 2 if law == "gaussian" else moved / noise.spread
         assert lost <= part < lost * (1 + Fraction(1, 10**9))
-        assert noise.sensitivity == (L2(Fraction(moved**2)) if law == "gaussian" else L1(Fraction(moved)))
+        assert noise.sensitivity == (
+            L2(Fraction(moved**2)) if law == "gaussian" else L1(Fraction(moved))
+        )
         assert mechanism.deviation(share) == pytest.approx(math.sqrt(noise.variance))
 
 
@@ -136,7 +161,11 @@ def test_units_are_never_overspent(erratic: type[Erratic]) -> None:
     histogram = histogram_of_cells(50, np.arange(50).repeat(3))
     lengths = set()
     for seed in range(300):
-        transcript = search(CountSearch(ONE, 1, 2, "laplace", Fraction(1), 100, erratic(seed)), histogram, SeededSource(seed))
+        transcript = search(
+            CountSearch(ONE, 1, 2, "laplace", Fraction(1), 100, erratic(seed)),
+            histogram,
+            SeededSource(seed),
+        )
         assert sum(transcript[1::3]) <= 100
         assert all(share >= 1 for share in transcript[1::3])
         assert all(0 <= place <= 50 for place in transcript[::3])
@@ -145,7 +174,9 @@ def test_units_are_never_overspent(erratic: type[Erratic]) -> None:
 
 
 def test_answers_have_the_law_of_their_noise() -> None:
-    """Standardised answers at a fixed place are normal; noise off by 30 % would be seen (α = 1e-9)."""
+    """Standardised answers at a fixed place are normal;
+    noise off by 30 % would be seen (α = 1e-9).
+    """
     mechanism = CountSearch(ONE, 1, 1, "gaussian", Fraction(1), 9, Bisection(1))
     histogram = histogram_of_cells(10, np.array([1, 2, 3, 8]))
     source = SeededSource("law")
@@ -156,23 +187,33 @@ def test_answers_have_the_law_of_their_noise() -> None:
     squares = float((standard**2).sum())
     assert stats.chi2.ppf(5e-10, 2000) < squares < stats.chi2.ppf(1 - 5e-10, 2000)
     for factor in (0.7, 1.3):
-        assert not stats.chi2.ppf(5e-10, 2000) < squares * factor**2 < stats.chi2.ppf(1 - 5e-10, 2000)
+        assert (
+            not stats.chi2.ppf(5e-10, 2000) < squares * factor**2 < stats.chi2.ppf(1 - 5e-10, 2000)
+        )
 
 
 def test_mechanisms_in_turn_cost_the_sum() -> None:
     choice = QuantileChoice(ONE, 1, 2, Fraction(1, 8), "exponential")
     counts = CountSearch(ONE, 1, 1, "gaussian", Fraction(1, 5), 64, Bisection(4))
     pure = CountSearch(ONE, 1, 1, "laplace", Fraction(1, 3), 64, Bisection(4))
-    assert loss_of(InTurn((choice, counts, pure))) == Loss(mu_squared=Fraction(1, 5), pure=(Fraction(1, 3),), bounded_range=loss_of(choice).bounded_range)
+    assert loss_of(InTurn((choice, counts, pure))) == Loss(
+        mu_squared=Fraction(1, 5),
+        pure=(Fraction(1, 3),),
+        bounded_range=loss_of(choice).bounded_range,
+    )
     assert loss_of(counts) == Loss(mu_squared=Fraction(1, 5))
     assert loss_of(pure) == Loss(pure=(Fraction(1, 3),))
 
 
 def test_a_search_sees_what_was_released_before_it() -> None:
     choice = QuantileChoice(ONE, 1, 2, Fraction(5), "exponential")
-    counts = CountSearch(ONE, 1, 1, "gaussian", Fraction(1, 5), 1 << 12, QuantileEnds(1, 1, Fraction(95, 100), 400))
+    counts = CountSearch(
+        ONE, 1, 1, "gaussian", Fraction(1, 5), 1 << 12, QuantileEnds(1, 1, Fraction(95, 100), 400)
+    )
     mechanism = InTurn((choice, counts))
-    answer = apply(mechanism, histogram_of_cells(1000, np.arange(300, 700)), SeededSource(3)).integers
+    answer = apply(
+        mechanism, histogram_of_cells(1000, np.arange(300, 700)), SeededSource(3)
+    ).integers
     chosen, transcript = mechanism.split(answer)
     assert len(chosen) == 1
     assert abs(chosen[0] - 500) < 20
@@ -183,14 +224,46 @@ def test_a_search_sees_what_was_released_before_it() -> None:
 
 def test_specs_round_trip_and_refuse_nonsense() -> None:
     specs = [
-        CountSearch(Rows(3, "changed"), 1, 3, "laplace", Fraction(1, 7), 1000, QuantileEnds(1, 3, Fraction(9, 10), None, 3)),
-        InTurn((QuantileChoice(ONE, 1, 4, Fraction(1, 8), "exponential"), CountSearch(ONE, 3, 1, "gaussian", Fraction(1, 5), 64, Bisection(4)))),
+        CountSearch(
+            Rows(3, "changed"),
+            1,
+            3,
+            "laplace",
+            Fraction(1, 7),
+            1000,
+            QuantileEnds(1, 3, Fraction(9, 10), None, 3),
+        ),
+        InTurn(
+            (
+                QuantileChoice(ONE, 1, 4, Fraction(1, 8), "exponential"),
+                CountSearch(ONE, 3, 1, "gaussian", Fraction(1, 5), 64, Bisection(4)),
+            )
+        ),
     ]
     for spec in specs:
         assert mechanism_from_dict(spec.to_dict()) == spec
     assert policy_from_dict(Bisection(3, 2).to_dict()) == Bisection(3, 2)
-    good = {"sensitivity": ONE, "below": 1, "above": 1, "law": "gaussian", "budget": Fraction(1), "units": 8, "policy": Bisection(2)}
-    for bad in ({"below": -1}, {"below": 0, "above": 0}, {"law": "cauchy"}, {"budget": Fraction(0)}, {"budget": 1.0}, {"units": 0}, {"units": True}, {"policy": None}, {"sensitivity": L1(Fraction(1))}, {"budget": Fraction(1, 10**60)}):
+    good = {
+        "sensitivity": ONE,
+        "below": 1,
+        "above": 1,
+        "law": "gaussian",
+        "budget": Fraction(1),
+        "units": 8,
+        "policy": Bisection(2),
+    }
+    for bad in (
+        {"below": -1},
+        {"below": 0, "above": 0},
+        {"law": "cauchy"},
+        {"budget": Fraction(0)},
+        {"budget": 1.0},
+        {"units": 0},
+        {"units": True},
+        {"policy": None},
+        {"sensitivity": L1(Fraction(1))},
+        {"budget": Fraction(1, 10**60)},
+    ):
         with pytest.raises(InvalidParameter):
             CountSearch(**(good | bad))
     with pytest.raises(InvalidParameter):
@@ -202,24 +275,63 @@ def test_specs_round_trip_and_refuse_nonsense() -> None:
 
 
 def test_the_loop_takes_any_statistic() -> None:
-    """`converse` with a statistic that is no histogram: the bisection finds where it changes sign, with little noise."""
+    """`converse` with a statistic that is no histogram:
+    the bisection finds where it changes sign, with little noise.
+    """
     mechanism = CountSearch(ONE, 1, 1, "gaussian", Fraction(10**6), 1 << 10, Bisection(20))
     transcript = converse(mechanism, 1 << 16, lambda place: 10 * (place - 12_345), SeededSource(5))
     assert abs(transcript[-3] - 12_345) <= 1
 
 
 def test_the_search_for_ends_never_fails_whatever_the_answers() -> None:
-    """Statistics that no data could give (not monotone, huge, constant): the policy stays within the grid and the units, and the ends are in order."""
+    """Statistics that no data could give (not monotone, huge, constant): the policy stays within
+    the grid and the units, and the ends are in order.
+    """
     rng = np.random.default_rng(11)
     for trial in range(300):
         cells, rows = int(rng.integers(1, 3000)), (None, 0, 1, 50, 10**6)[trial % 5]
         law = ("gaussian", "laplace")[trial % 2]
-        policy = QuantileEnds(int(rng.integers(1, 4)), int(rng.integers(1, 4)), Fraction(95, 100), rows, 1 + trial % 3, law)
-        mechanism = CountSearch(ONE, policy.below, policy.above, law, Fraction(1, 10 ** int(rng.integers(0, 5))), 1 << int(rng.integers(0, 17)), policy)
-        table = (rng.standard_cauchy(cells + 1) * 10.0 ** int(rng.integers(0, 7))).clip(-1e12, 1e12).astype(np.int64)
-        transcript = converse(mechanism, cells, lambda place, table=table: int(table[place]), SeededSource(trial), known=(int(rng.integers(0, cells)),))  # type: ignore[misc]
+        policy = QuantileEnds(
+            int(rng.integers(1, 4)),
+            int(rng.integers(1, 4)),
+            Fraction(95, 100),
+            rows,
+            1 + trial % 3,
+            law,
+        )
+        mechanism = CountSearch(
+            ONE,
+            policy.below,
+            policy.above,
+            law,
+            Fraction(1, 10 ** int(rng.integers(0, 5))),
+            1 << int(rng.integers(0, 17)),
+            policy,
+        )
+        table = (
+            (rng.standard_cauchy(cells + 1) * 10.0 ** int(rng.integers(0, 7)))
+            .clip(-1e12, 1e12)
+            .astype(np.int64)
+        )
+        transcript = converse(
+            mechanism,
+            cells,
+            lambda place, table=table: int(table[place]),  # type: ignore[misc]
+            SeededSource(trial),
+            known=(int(rng.integers(0, cells)),),
+        )
         assert sum(transcript[1::3]) <= mechanism.units
-        counts = [Count(place, share, steps / (1 << mechanism.noise(share).refinement), mechanism.deviation(share)) for place, share, steps in zip(transcript[::3], transcript[1::3], transcript[2::3], strict=True)]
+        counts = [
+            Count(
+                place,
+                share,
+                steps / (1 << mechanism.noise(share).refinement),
+                mechanism.deviation(share),
+            )
+            for place, share, steps in zip(
+                transcript[::3], transcript[1::3], transcript[2::3], strict=True
+            )
+        ]
         for level in (0.5, 0.95, 0.999999):
             low, high = policy.ends(counts, cells, 100.0, level)
             assert 0 <= low <= cells

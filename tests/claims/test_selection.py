@@ -1,4 +1,6 @@
-"""Selection and thresholding: exact output laws for all neighbours, read from the code that runs, against what is charged; with controls that must be caught."""
+"""Selection and thresholding: exact output laws for all neighbours, read from the code that runs,
+against what is charged; with controls that must be caught.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,13 @@ from scipy import stats
 import discreet as dp
 import discreet.trusted.noise.selection as samplers
 from discreet.sensitivity import LInf
-from discreet.specs.mechanisms.selection import AboveThreshold, ExponentialChoice, NoisyMax, PermuteAndFlip, TopChoices
+from discreet.specs.mechanisms.selection import (
+    AboveThreshold,
+    ExponentialChoice,
+    NoisyMax,
+    PermuteAndFlip,
+    TopChoices,
+)
 from discreet.specs.queries.keys import Between, Levels, Subset
 from discreet.specs.queries.scores import CandidateScores, Scored
 from discreet.specs.queries.sums import number_factor
@@ -27,7 +35,9 @@ from discreet.trusted.noise.source import take_bits
 
 TOP = 1 << 64
 ONE_WAY, BOTH_WAYS = LInf(Fraction(1), True), LInf(Fraction(1), False)
-SENSITIVITIES = pytest.mark.parametrize("sensitivity", [ONE_WAY, BOTH_WAYS], ids=["one way", "both ways"])
+SENSITIVITIES = pytest.mark.parametrize(
+    "sensitivity", [ONE_WAY, BOTH_WAYS], ids=["one way", "both ways"]
+)
 VECTORS = list(itertools.product(range(4), repeat=3))
 
 
@@ -49,10 +59,16 @@ class Script:
 
 def neighbors(scores, sensitivity):
     """All score vectors that one unit can turn `scores` into, both directions."""
-    steps = [itertools.product((0, 1), repeat=len(scores)), itertools.product((0, -1), repeat=len(scores))]
+    steps = [
+        itertools.product((0, 1), repeat=len(scores)),
+        itertools.product((0, -1), repeat=len(scores)),
+    ]
     if not sensitivity.one_way:
         steps = [itertools.product((-1, 0, 1), repeat=len(scores))]
-    return {tuple(score + move for score, move in zip(scores, moves, strict=True)) for moves in itertools.chain(*steps)}
+    return {
+        tuple(score + move for score, move in zip(scores, moves, strict=True))
+        for moves in itertools.chain(*steps)
+    }
 
 
 def worst(law, sensitivity, vectors=VECTORS):
@@ -70,11 +86,14 @@ def worst(law, sensitivity, vectors=VECTORS):
             first, second = of(scores), of(other)
             assert first.keys() == second.keys()
             ratios = [math.log(first[outcome] / second[outcome]) for outcome in first]
-            largest, spread = max(largest, *map(abs, ratios)), max(spread, max(ratios) - min(ratios))
+            largest, spread = (
+                max(largest, *map(abs, ratios)),
+                max(spread, max(ratios) - min(ratios)),
+            )
     return largest, spread
 
 
-# -- laws, read from the samplers ------------------------------------------------------------------------------------
+# -- laws, read from the samplers ------------------------------------------------------------------
 
 
 def edge(falls):
@@ -87,21 +106,40 @@ def edge(falls):
 
 
 def exponential_law(mechanism, scores):
-    return _exponential_law(mechanism, tuple(score - max(scores) for score in scores))  # a common shift changes no gap
+    # a common shift changes no gap
+    return _exponential_law(mechanism, tuple(score - max(scores) for score in scores))
 
 
 @cache
 def _exponential_law(mechanism, scores):
     """Probabilities from the words at which the sampler's answer changes; exact to 2**-64."""
     rest = [0] * 20
-    edges = [edge(lambda word, place=place: samplers.exponential_choice(mechanism, list(scores), Script(word, *rest))[0] <= place) for place in range(len(scores))]
-    return {place: Fraction(high - low, TOP) for place, (low, high) in enumerate(itertools.pairwise([0, *edges]))}
+    edges = [
+        edge(
+            lambda word, place=place: (
+                samplers.exponential_choice(mechanism, list(scores), Script(word, *rest))[0]
+                <= place
+            )
+        )
+        for place in range(len(scores))
+    ]
+    return {
+        place: Fraction(high - low, TOP)
+        for place, (low, high) in enumerate(itertools.pairwise([0, *edges]))
+    }
 
 
 @cache
 def heads_of(gap, rate):
     """The probability of a coin, from the word at which it turns."""
-    return Fraction(edge(lambda word: bool(samplers.bernoulli_exp(np.array([gap]), rate, Script(word, *[TOP - 1] * 9))[0])), TOP)
+    return Fraction(
+        edge(
+            lambda word: bool(
+                samplers.bernoulli_exp(np.array([gap]), rate, Script(word, *[TOP - 1] * 9))[0]
+            )
+        ),
+        TOP,
+    )
 
 
 def flip_law(mechanism, scores):
@@ -110,16 +148,28 @@ def flip_law(mechanism, scores):
 
 @cache
 def _flip_law(mechanism, scores):
-    """Every pattern of coins, with its probability from the words at which each coin turns, and every way to pick one of the heads."""
+    """Every pattern of coins, with its probability from the words at which each coin turns, and
+    every way to pick one of the heads.
+    """
     heads = [heads_of(gap, mechanism.rate) for gap in samplers._gaps(list(scores)).tolist()]
     law = dict.fromkeys(range(len(scores)), Fraction(0))
     for pattern in itertools.product((True, False), repeat=len(scores)):
-        chance = math.prod((p if head else 1 - p for p, head in zip(heads, pattern, strict=True)), start=Fraction(1))
+        chance = math.prod(
+            (p if head else 1 - p for p, head in zip(heads, pattern, strict=True)),
+            start=Fraction(1),
+        )
         if not chance:
             continue
         words = [0 if head else TOP - 1 for head in pattern]
         count = sum(pattern)
-        picks = [samplers.permute_and_flip(mechanism, list(scores), Script(*words, pick << (64 - max((count - 1).bit_length(), 1))))[0] for pick in range(count)]
+        picks = [
+            samplers.permute_and_flip(
+                mechanism,
+                list(scores),
+                Script(*words, pick << (64 - max((count - 1).bit_length(), 1))),
+            )[0]
+            for pick in range(count)
+        ]
         for pick in picks:
             law[pick] += chance / count
     return law
@@ -145,14 +195,18 @@ def noisy_max_law(mechanism, scores):
         for k, chance in geometric(mechanism.spread, 60).items():
             for other, rival in enumerate(scores):
                 if other != place:
-                    chance *= 1 - survival(mechanism.spread, score + k - rival + (0 if other < place else 1))
+                    chance *= 1 - survival(
+                        mechanism.spread, score + k - rival + (0 if other < place else 1)
+                    )
             total += chance
         law[place] = total
     return law
 
 
 def threshold_law(mechanism, scores, *, query_spread=None):
-    """The probability of every sequence of answers: sums over the threshold's noise, run by run where it is renewed."""
+    """The probability of every sequence of answers:
+    sums over the threshold's noise, run by run where it is renewed.
+    """
     spread = mechanism.query_spread if query_spread is None else query_spread
     noise = geometric(mechanism.threshold_spread, 60)
     states = {((), mechanism.positives): dict(noise)}
@@ -160,18 +214,23 @@ def threshold_law(mechanism, scores, *, query_spread=None):
     for score in scores:
         following = {}
         for (answers, left), weights in states.items():
-            yes = {r: weight * survival(spread, mechanism.threshold + r - score) for r, weight in weights.items()}
+            yes = {
+                r: weight * survival(spread, mechanism.threshold + r - score)
+                for r, weight in weights.items()
+            }
             following[(*answers, 0), left] = {r: weight - yes[r] for r, weight in weights.items()}
             total = sum(yes.values())
             if left == 1:
                 law[(*answers, 1)] = total
             else:
-                following[(*answers, 1), left - 1] = {r: total * chance for r, chance in noise.items()} if mechanism.renewed else yes
+                following[(*answers, 1), left - 1] = (
+                    {r: total * chance for r, chance in noise.items()} if mechanism.renewed else yes
+                )
         states = following
     return law | {answers: sum(weights.values()) for (answers, _), weights in states.items()}
 
 
-# -- the theorems ----------------------------------------------------------------------------------------------------
+# -- the theorems ----------------------------------------------------------------------------------
 
 
 @SENSITIVITIES
@@ -182,7 +241,9 @@ def test_exponential_choice_keeps_its_bounded_range(sensitivity):
     assert spread <= claimed * (1 + 1e-12)
     assert spread >= claimed * (1 - 1e-12)  # attained
     assert largest <= guarantee_of(mechanism).epsilon
-    assert exponential_law(mechanism, (0, 3, 1))[1] == pytest.approx(math.exp(1.8) / (1 + math.exp(1.8) + math.exp(0.6)), abs=1e-15)
+    assert exponential_law(mechanism, (0, 3, 1))[1] == pytest.approx(
+        math.exp(1.8) / (1 + math.exp(1.8) + math.exp(0.6)), abs=1e-15
+    )
 
 
 def test_an_exponential_choice_without_the_factor_two_is_caught():
@@ -204,11 +265,16 @@ def test_permute_and_flip_keeps_epsilon(sensitivity):
 
 def test_permute_and_flip_without_the_factor_two_is_caught():
     mechanism = PermuteAndFlip(ONE_WAY, Fraction(3, 5))
-    assert worst(lambda scores: flip_law(mechanism, scores), BOTH_WAYS)[0] > 1.5 * guarantee_of(mechanism).epsilon
+    assert (
+        worst(lambda scores: flip_law(mechanism, scores), BOTH_WAYS)[0]
+        > 1.5 * guarantee_of(mechanism).epsilon
+    )
 
 
 def test_flipping_all_coins_is_permuting_and_flipping():
-    """The law of the sampler against that of a random order in which the first head is taken, with all permutations."""
+    """The law of the sampler against that of a random order in which the first head is taken,
+    with all permutations.
+    """
     mechanism, scores = PermuteAndFlip(ONE_WAY, Fraction(2, 5)), (5, 3, 4, 1)
     heads = [math.exp(-0.4 * (5 - score)) for score in scores]
     law = dict.fromkeys(range(4), 0.0)
@@ -217,7 +283,9 @@ def test_flipping_all_coins_is_permuting_and_flipping():
         for place in order:
             law[place] += left * heads[place]
             left *= 1 - heads[place]
-    assert [float(value) for value in flip_law(mechanism, scores).values()] == pytest.approx(list(law.values()), abs=1e-15)
+    assert [float(value) for value in flip_law(mechanism, scores).values()] == pytest.approx(
+        list(law.values()), abs=1e-15
+    )
 
 
 @SENSITIVITIES
@@ -227,26 +295,37 @@ def test_noisy_max_keeps_epsilon_with_ties(sensitivity):
     largest, _ = worst(lambda scores: noisy_max_law(mechanism, scores), sensitivity)
     assert 0.85 * epsilon < largest <= epsilon * (1 + 1e-9)
     if sensitivity.one_way:
-        assert worst(lambda scores: noisy_max_law(mechanism, scores), BOTH_WAYS)[0] > 1.5 * epsilon  # the control
+        # the control
+        assert worst(lambda scores: noisy_max_law(mechanism, scores), BOTH_WAYS)[0] > 1.5 * epsilon
 
 
 def test_noisy_max_takes_the_first_of_equal_sums(monkeypatch):
     mechanism = NoisyMax(ONE_WAY, Fraction(1))
     for noise in itertools.product(range(-2, 3), repeat=3):
-        monkeypatch.setattr(samplers, "draw", lambda law, size, source, noise=noise: np.array(noise))
+        monkeypatch.setattr(
+            samplers, "draw", lambda law, size, source, noise=noise: np.array(noise)
+        )
         for scores in itertools.product(range(2), repeat=3):
             sums = [score + step for score, step in zip(scores, noise, strict=True)]
-            assert samplers.noisy_max(mechanism, list(scores), SeededSource(0)) == (min(place for place in range(3) if sums[place] == max(sums)),)
+            assert samplers.noisy_max(mechanism, list(scores), SeededSource(0)) == (
+                min(place for place in range(3) if sums[place] == max(sums)),
+            )
 
 
 @SENSITIVITIES
 @pytest.mark.parametrize("step", ["exponential", "permute and flip"])
 def test_top_choices_keep_their_parts(sensitivity, step):
-    """Two of three in order: each step, given the first choice, keeps its own part; so the pairs keep the sum of both."""
+    """Two of three in order: each step, given the first choice, keeps its own part;
+    so the pairs keep the sum of both.
+    """
     mechanism = TopChoices(sensitivity, Fraction(3, 5), 2, step)
     loss = loss_of(mechanism)
     parts = loss.bounded_range or loss.pure
-    one, law_of_one = (ExponentialChoice, exponential_law) if step == "exponential" else (PermuteAndFlip, flip_law)
+    one, law_of_one = (
+        (ExponentialChoice, exponential_law)
+        if step == "exponential"
+        else (PermuteAndFlip, flip_law)
+    )
     single = one(sensitivity, mechanism.rate)
 
     def law(scores):
@@ -261,12 +340,18 @@ def test_top_choices_keep_their_parts(sensitivity, step):
     vectors = [scores for scores in itertools.product(range(3), repeat=3) if min(scores) == 0]
     largest, _ = worst(law, sensitivity, vectors)
     assert parts == (mechanism.rate * sensitivity.span,) * 2
-    assert float(parts[0]) < largest <= float(sum(parts)) * (1 + 1e-12)  # one part would not be enough
-    assert all(len(set(samplers.top_choices(mechanism, [4, 4, 4], SeededSource(seed)))) == 2 for seed in range(20))
+    # one part would not be enough
+    assert float(parts[0]) < largest <= float(sum(parts)) * (1 + 1e-12)
+    assert all(
+        len(set(samplers.top_choices(mechanism, [4, 4, 4], SeededSource(seed)))) == 2
+        for seed in range(20)
+    )
 
 
 THRESHOLDS = {
-    "one positive": (1, False, Fraction(2), Fraction(2)), "two, renewed": (2, True, Fraction(2), Fraction(3)), "two from one threshold": (2, False, Fraction(2), Fraction(4)),
+    "one positive": (1, False, Fraction(2), Fraction(2)),
+    "two, renewed": (2, True, Fraction(2), Fraction(3)),
+    "two from one threshold": (2, False, Fraction(2), Fraction(4)),
 }
 
 
@@ -276,9 +361,16 @@ def test_above_threshold_keeps_epsilon_for_all_answers(sensitivity, design):
     positives, renewed, first, second = THRESHOLDS[design]
     mechanism = AboveThreshold(sensitivity, 2, positives, first, second, renewed)
     epsilon = float(sum(loss_of(mechanism).pure))
-    laws = {scores: threshold_law(mechanism, scores) for scores in itertools.product(range(-1, 6), repeat=3)}
+    laws = {
+        scores: threshold_law(mechanism, scores)
+        for scores in itertools.product(range(-1, 6), repeat=3)
+    }
     assert all(abs(sum(law.values()) - 1) < 1e-9 for law in laws.values())
-    largest, _ = worst(laws.__getitem__, sensitivity, [scores for scores in laws if all(0 <= score <= 4 for score in scores)])
+    largest, _ = worst(
+        laws.__getitem__,
+        sensitivity,
+        [scores for scores in laws if all(0 <= score <= 4 for score in scores)],
+    )
     assert 0.3 * epsilon < largest <= epsilon * (1 + 1e-9)
     assert largest <= guarantee_of(mechanism).epsilon * (1 + 1e-9)
 
@@ -297,35 +389,74 @@ def log_chance(mechanism, scores, answers, reach=2000):
 
 
 def long_run_ratio(mechanism, *, zeros, hits, both_ways):
-    """|log-ratio| of many zeros and then ones, where a neighbour raises what was below, and lowers the rest or leaves it."""
+    """|log-ratio| of many zeros and then ones, where a neighbour raises what was below,
+    and lowers the rest or leaves it.
+    """
     answers = (0,) * zeros + (1,) * hits
-    scores, other = (40,) * zeros + (-40,) * hits, (41,) * zeros + (-41 if both_ways else -40,) * hits
-    return abs(log_chance(mechanism, scores, answers, 300) - log_chance(mechanism, other, answers, 300))
+    scores, other = (
+        (40,) * zeros + (-40,) * hits,
+        (41,) * zeros + (-41 if both_ways else -40,) * hits,
+    )
+    return abs(
+        log_chance(mechanism, scores, answers, 300) - log_chance(mechanism, other, answers, 300)
+    )
 
 
 @pytest.mark.parametrize("positives", [1, 2])
 def test_the_loss_of_above_threshold_is_needed(positives):
-    """After many zeros, which show that the threshold is high, the ratios come close to what is charged; and beyond any smaller price."""
+    """After many zeros, which show that the threshold is high, the ratios come close to what is
+    charged; and beyond any smaller price.
+    """
     both = AboveThreshold(BOTH_WAYS, 0, positives, Fraction(4), Fraction(4), False)
     one = AboveThreshold(ONE_WAY, 0, positives, Fraction(4), Fraction(4), False)
     charged = {mechanism: float(loss_of(mechanism).pure[0]) for mechanism in (one, both)}
-    assert 0.97 * charged[both] < long_run_ratio(both, zeros=30, hits=positives, both_ways=True) <= charged[both] * (1 + 1e-9)
-    assert 0.97 * charged[one] < long_run_ratio(one, zeros=30, hits=positives, both_ways=False) <= charged[one] * (1 + 1e-9)
-    assert long_run_ratio(one, zeros=30, hits=positives, both_ways=True) > 1.2 * charged[one]  # the control: half the noise where scores move both ways
+    assert (
+        0.97 * charged[both]
+        < long_run_ratio(both, zeros=30, hits=positives, both_ways=True)
+        <= charged[both] * (1 + 1e-9)
+    )
+    assert (
+        0.97 * charged[one]
+        < long_run_ratio(one, zeros=30, hits=positives, both_ways=False)
+        <= charged[one] * (1 + 1e-9)
+    )
+    # the control: half the noise where scores move both ways
+    assert long_run_ratio(one, zeros=30, hits=positives, both_ways=True) > 1.2 * charged[one]
 
 
 def test_above_threshold_without_noise_on_the_scores_is_caught():
     mechanism = AboveThreshold(ONE_WAY, 2, 1, Fraction(2), Fraction(2), False)
-    law = {scores: threshold_law(mechanism, scores, query_spread=Fraction(1, 100)) for scores in itertools.product(range(-1, 6), repeat=2)}
-    pairs = [(law[scores], law[other]) for scores in law if all(0 <= s <= 4 for s in scores) for other in neighbors(scores, ONE_WAY)]
-    assert max(first[outcome] / max(second[outcome], 1e-300) for first, second in pairs for outcome in first) > 1e6
+    law = {
+        scores: threshold_law(mechanism, scores, query_spread=Fraction(1, 100))
+        for scores in itertools.product(range(-1, 6), repeat=2)
+    }
+    pairs = [
+        (law[scores], law[other])
+        for scores in law
+        if all(0 <= s <= 4 for s in scores)
+        for other in neighbors(scores, ONE_WAY)
+    ]
+    assert (
+        max(
+            first[outcome] / max(second[outcome], 1e-300)
+            for first, second in pairs
+            for outcome in first
+        )
+        > 1e6
+    )
 
 
 def test_above_threshold_that_pays_for_one_positive_and_gives_two_is_caught():
-    """The noisy threshold is kept after the first one and a second one is given, as if the price were that of a single one."""
+    """The noisy threshold is kept after the first one and a second one is given,
+    as if the price were that of a single one.
+    """
     paid = AboveThreshold(ONE_WAY, 0, 1, Fraction(4), Fraction(4), False)
-    assert long_run_ratio(paid, zeros=30, hits=1, both_ways=False) <= float(loss_of(paid).pure[0]) * (1 + 1e-9)
-    assert long_run_ratio(paid, zeros=30, hits=2, both_ways=False) > 1.2 * float(loss_of(paid).pure[0])
+    assert long_run_ratio(paid, zeros=30, hits=1, both_ways=False) <= float(
+        loss_of(paid).pure[0]
+    ) * (1 + 1e-9)
+    assert long_run_ratio(paid, zeros=30, hits=2, both_ways=False) > 1.2 * float(
+        loss_of(paid).pure[0]
+    )
 
 
 @pytest.mark.parametrize("design", THRESHOLDS)
@@ -334,7 +465,9 @@ def test_the_sampler_compares_stops_and_renews_as_its_law_says(monkeypatch, desi
     mechanism = AboveThreshold(BOTH_WAYS, 1, positives, first, second, renewed)
     for noise in itertools.product((-1, 0, 1), repeat=6):
         queue = list(noise)
-        monkeypatch.setattr(samplers, "draw", lambda law, size, source, queue=queue: np.array([queue.pop(0)]))
+        monkeypatch.setattr(
+            samplers, "draw", lambda law, size, source, queue=queue: np.array([queue.pop(0)])
+        )
         found = samplers.above_threshold(mechanism, [0, 2, 1], SeededSource(0))
         left, bound, answers, words = positives, 1 + noise[0], [], list(noise[1:])
         for score in (0, 2, 1):
@@ -348,20 +481,31 @@ def test_the_sampler_compares_stops_and_renews_as_its_law_says(monkeypatch, desi
         assert found == tuple(answers)
 
 
-# -- the samplers follow the laws ------------------------------------------------------------------------------------
+# -- the samplers follow the laws ------------------------------------------------------------------
 
 SAMPLED = {
     "exponential": (ExponentialChoice(ONE_WAY, Fraction(1, 2)), (3, 5, 4, 0), exponential_law),
     "permute and flip": (PermuteAndFlip(ONE_WAY, Fraction(1, 2)), (3, 5, 4, 0), flip_law),
     "noisy max": (NoisyMax(ONE_WAY, Fraction(2)), (3, 5, 4, 4), noisy_max_law),
-    "above threshold": (AboveThreshold(ONE_WAY, 3, 2, Fraction(1), Fraction(2), True), (3, 1, 4), threshold_law),
-    "above one threshold": (AboveThreshold(ONE_WAY, 3, 2, Fraction(1), Fraction(2), False), (3, 1, 4), threshold_law),
+    "above threshold": (
+        AboveThreshold(ONE_WAY, 3, 2, Fraction(1), Fraction(2), True),
+        (3, 1, 4),
+        threshold_law,
+    ),
+    "above one threshold": (
+        AboveThreshold(ONE_WAY, 3, 2, Fraction(1), Fraction(2), False),
+        (3, 1, 4),
+        threshold_law,
+    ),
 }
 
 
 def too_far(seen, law, draws):
     """Whether counts differ from a law by more than a chi-square limit at 1e-9."""
-    statistic = sum((seen.get(outcome, 0) - draws * float(p)) ** 2 / (draws * float(p)) for outcome, p in law.items())
+    statistic = sum(
+        (seen.get(outcome, 0) - draws * float(p)) ** 2 / (draws * float(p))
+        for outcome, p in law.items()
+    )
     return statistic > stats.chi2.isf(1e-9, len(law) - 1)
 
 
@@ -379,8 +523,14 @@ def test_samplers_follow_their_laws(name):
 
 
 def test_a_watch_has_the_law_of_its_mechanism():
-    """Many watches on one data set, each asked the same three filters, against the exact law of the answers."""
-    data = dp.from_arrays({"g": ["a"] * 3 + ["b"] + ["c"] * 4}, schema={"g": dp.Category(["a", "b", "c"])}, neighbors=dp.AddRemove())
+    """Many watches on one data set, each asked the same three filters,
+    against the exact law of the answers.
+    """
+    data = dp.from_arrays(
+        {"g": ["a"] * 3 + ["b"] + ["c"] * 4},
+        schema={"g": dp.Category(["a", "b", "c"])},
+        neighbors=dp.AddRemove(),
+    )
     session = seeded_session(data, dp.PureDP(10**6), "watch")
     seen, draws = {}, 500
     for _ in range(draws):
@@ -394,7 +544,7 @@ def test_a_watch_has_the_law_of_its_mechanism():
     assert too_far(seen, threshold_law(mechanism, (3, 4, 4)), draws)
 
 
-# -- how far scores move -----------------------------------------------------------------------------------------------
+# -- how far scores move ---------------------------------------------------------------------------
 
 SCHEMA = {"x": dp.Integer(-1, 2), "y": dp.Integer(1, 3), "g": dp.Category(["a", "b"])}
 ROWS = [(x, y, g) for x, y in ((-1, 1), (2, 3), (0, 2)) for g in ("a", "b", "?")]
@@ -403,7 +553,11 @@ ROWS = [(x, y, g) for x, y in ((-1, 1), (2, 3), (0, 2)) for g in ("a", "b", "?")
 def queries():
     schema = dp.Schema(SCHEMA)
     x, y = number_factor(schema, "x", "a sum"), number_factor(schema, "y", "a sum")
-    filters = ((Subset("g", (0,)),), (Between("x", 0.0, 2.0),), (Subset("g", (1,)), Between("y", 1.0, 2.0)))
+    filters = (
+        (Subset("g", (0,)),),
+        (Between("x", 0.0, 2.0),),
+        (Subset("g", (1,)), Between("y", 1.0, 2.0)),
+    )
     yield "counts of overlapping filters", CandidateScores(tuple(Scored(keys) for keys in filters))
     yield "counts of levels", CandidateScores((Scored((Levels("g", 2),)),))
     yield "sums over levels", CandidateScores((Scored((Levels("g", 2),), x),))
@@ -413,7 +567,9 @@ def queries():
 
 def scores_of(query, rows, relation):
     """The scores of a table, by the engine that runs."""
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(("x", "y", "g"))} | {"id": [row[3] for row in rows]}
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(("x", "y", "g"))} | {
+        "id": [row[3] for row in rows]
+    }
     data = dp.from_arrays(columns, schema=SCHEMA, neighbors=relation)
     return query.assemble(execute(data._engine, query.plan()))
 
@@ -430,8 +586,20 @@ def naive(query, rows):
     found = []
     for part in query.parts:
         for cell in range(part.size):
-            kept = [row for row in rows if (levels.get(row[2], -1) == cell if part.keys and isinstance(part.keys[0], Levels) else all(counts(key, row) for key in part.keys))]
-            found.append(len(kept) if part.factor is None else sum(row[("x", "y").index(part.factor.column)] for row in kept))
+            kept = [
+                row
+                for row in rows
+                if (
+                    levels.get(row[2], -1) == cell
+                    if part.keys and isinstance(part.keys[0], Levels)
+                    else all(counts(key, row) for key in part.keys)
+                )
+            ]
+            found.append(
+                len(kept)
+                if part.factor is None
+                else sum(row[("x", "y").index(part.factor.column)] for row in kept)
+            )
     return found
 
 
@@ -439,18 +607,35 @@ def pairs_of(relation):
     """All pairs of neighbouring small tables."""
     some = [(-1, 1, "a"), (2, 3, "b"), (2, 3, "a"), (0, 2, "?")] if relation.unit else ROWS
     base, one = (-1, 1, "b", 0), [(*row, 1) for row in some]
-    units = [[row] for row in one] + ([list(pair) for pair in itertools.combinations_with_replacement(one, 2)] if relation.unit else [])
+    units = [[row] for row in one] + (
+        [list(pair) for pair in itertools.combinations_with_replacement(one, 2)]
+        if relation.unit
+        else []
+    )
     if isinstance(relation, dp.Replace):
-        return [([base, *first], [base, *second]) for first, second in itertools.combinations(units, 2)]
+        return [
+            ([base, *first], [base, *second]) for first, second in itertools.combinations(units, 2)
+        ]
     return [([base], [base, *unit]) for unit in units]
 
 
-@pytest.mark.parametrize("relation", [dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2)], ids=str)
+@pytest.mark.parametrize(
+    "relation",
+    [
+        dp.Replace(),
+        dp.AddRemove(),
+        dp.Replace(unit="id", max_rows=2),
+        dp.AddRemove(unit="id", max_rows=2),
+    ],
+    ids=str,
+)
 def test_score_sensitivity_is_never_exceeded(relation):
     for name, query in queries():
         claimed, largest, known = query.sensitivity(relation), 0, {}
         for tables in pairs_of(relation):
-            first, second = (known.setdefault(tuple(rows), scores_of(query, rows, relation)) for rows in tables)
+            first, second = (
+                known.setdefault(tuple(rows), scores_of(query, rows, relation)) for rows in tables
+            )
             moves = [two - one for one, two in zip(first, second, strict=True)]
             largest = max(largest, *map(abs, moves))
             assert largest <= claimed.value, name

@@ -14,7 +14,11 @@ from discreet.sensitivity import gram_sensitivity, sum_sensitivity
 
 def one_row(low, high, cells, optional):
     """Every contribution of one row: a value in one cell, or nothing."""
-    rows = [tuple(value if cell == place else 0 for place in range(cells)) for cell in range(cells) for value in range(low, high + 1)]
+    rows = [
+        tuple(value if cell == place else 0 for place in range(cells))
+        for cell in range(cells)
+        for value in range(low, high + 1)
+    ]
     return rows + ([(0,) * cells] if optional else [])
 
 
@@ -22,7 +26,10 @@ def unit_sums(rows, most, cells):
     """Every sum of 0 … most rows of one unit."""
     sums = {(0,) * cells}
     for count in range(1, most + 1):
-        sums |= {tuple(map(sum, zip(*chosen, strict=True))) for chosen in itertools.combinations_with_replacement(rows, count)}
+        sums |= {
+            tuple(map(sum, zip(*chosen, strict=True)))
+            for chosen in itertools.combinations_with_replacement(rows, count)
+        }
     return sums
 
 
@@ -30,15 +37,32 @@ def brute_force(neighbors, low, high, cells, optional):
     rows = one_row(low, high, cells, optional)
     if neighbors.unit is None:
         before = set(rows)
-        pairs = itertools.product(before, before) if isinstance(neighbors, Replace) else ((row, (0,) * cells) for row in before)
+        pairs = (
+            itertools.product(before, before)
+            if isinstance(neighbors, Replace)
+            else ((row, (0,) * cells) for row in before)
+        )
     else:
         sums = unit_sums(rows, neighbors.max_rows, cells)
-        pairs = itertools.product(sums, sums) if isinstance(neighbors, Replace) else ((one, (0,) * cells) for one in sums)
+        pairs = (
+            itertools.product(sums, sums)
+            if isinstance(neighbors, Replace)
+            else ((one, (0,) * cells) for one in sums)
+        )
     changes = [np.subtract(a, b) for a, b in pairs]
-    return max(int(np.abs(change).sum()) for change in changes), max(int((change**2).sum()) for change in changes)
+    return max(int(np.abs(change).sum()) for change in changes), max(
+        int((change**2).sum()) for change in changes
+    )
 
 
-RELATIONS = [Replace(), AddRemove(), Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=2), Replace(unit="id", max_rows=1), AddRemove(unit="id", max_rows=3)]
+RELATIONS = [
+    Replace(),
+    AddRemove(),
+    Replace(unit="id", max_rows=2),
+    AddRemove(unit="id", max_rows=2),
+    Replace(unit="id", max_rows=1),
+    AddRemove(unit="id", max_rows=3),
+]
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
@@ -72,8 +96,14 @@ def test_design_formulas_for_units():
 @given(st.integers(1, 4), st.data(), st.sampled_from(RELATIONS))
 def test_gram_sensitivity_is_never_exceeded(columns, data, neighbors):
     vectors = st.lists(st.integers(-9, 9), min_size=columns, max_size=columns)
-    rows = data.draw(st.lists(vectors, min_size=0, max_size=neighbors.rows)), data.draw(st.lists(vectors, min_size=0, max_size=neighbors.rows))
-    before, after = (sum((np.outer(row, row) for row in group), np.zeros((columns, columns), dtype=int)) for group in rows)
+    rows = (
+        data.draw(st.lists(vectors, min_size=0, max_size=neighbors.rows)),
+        data.draw(st.lists(vectors, min_size=0, max_size=neighbors.rows)),
+    )
+    before, after = (
+        sum((np.outer(row, row) for row in group), np.zeros((columns, columns), dtype=int))
+        for group in rows
+    )
     if not isinstance(neighbors, Replace):
         after = np.zeros_like(before)
     change = (before - after)[np.triu_indices(columns)]
@@ -82,5 +112,6 @@ def test_gram_sensitivity_is_never_exceeded(columns, data, neighbors):
 
 
 def test_gram_sensitivity_under_replace_is_attained_by_orthogonal_rows():
-    change = np.array([9, 0, -9])  # upper triangle of diag(9, 0) − diag(0, 9) for rows (3, 0) and (0, 3)
+    # upper triangle of diag(9, 0) − diag(0, 9) for rows (3, 0) and (0, 3)
+    change = np.array([9, 0, -9])
     assert Fraction(int((change**2).sum())) == gram_sensitivity(Replace(), 9).squared

@@ -1,4 +1,6 @@
-"""Claim: noisy SGD draws secret batches of exactly the stated law, its sums never move further than stated, and its price covers its loss distribution."""
+"""Claim: noisy SGD draws secret batches of exactly the stated law, its sums never move further than
+stated, and its price covers its loss distribution.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,13 @@ from discreet.testing.sessions import seeded_session
 from discreet.trusted.extensions.estimating.kernels import ModelData, gradient_sums, row_weights
 from discreet.trusted.extensions.sgd.batches import RowGradients
 from discreet.trusted.extensions.sgd.draw import PoissonBatches, descend, subset
-from discreet.trusted.extensions.sgd.loss import descent_mu, descent_pld, poisson_rate, sgd_multiplier, sgd_parts
+from discreet.trusted.extensions.sgd.loss import (
+    descent_mu,
+    descent_pld,
+    poisson_rate,
+    sgd_multiplier,
+    sgd_parts,
+)
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.release import Description, Question
 
@@ -47,40 +55,72 @@ def point_of(family, beta, sigma=0.1):
 
 
 def query_of(family, *, rows, columns=3, radius=1.3, optional=False):
-    response = Response(level=("b", 1)) if isinstance(family, Logistic) else Response(Factor("y", Encoding(0.0, 2**23 / 10, -(2**23), 2**23)))
+    response = (
+        Response(level=("b", 1))
+        if isinstance(family, Logistic)
+        else Response(Factor("y", Encoding(0.0, 2**23 / 10, -(2**23), 2**23)))
+    )
     names = tuple(ModelColumn(f"x{place}", ()) for place in range(columns))
-    return SampledGradients(Model(names, response), plain_metric(columns, radius), family, point_of(family, (0.0,) * columns), optional, rows)
+    return SampledGradients(
+        Model(names, response),
+        plain_metric(columns, radius),
+        family,
+        point_of(family, (0.0,) * columns),
+        optional,
+        rows,
+    )
 
 
 def reader_of(family, matrix, response, query):
-    return RowGradients(ModelData(matrix, response), row_weights(matrix, query.metric), family, query.point)
+    return RowGradients(
+        ModelData(matrix, response), row_weights(matrix, query.metric), family, query.point
+    )
 
 
 def responses(rng, family, n):
     if family.residual:
         return rng.integers(-(2**23), 2**23 + 1, n).astype(np.int32)
-    return rng.integers(0, 2, n).astype(np.int32) * PSI if isinstance(family, Logistic) else rng.integers(0, 20 << 10, n).astype(np.int32)
+    return (
+        rng.integers(0, 2, n).astype(np.int32) * PSI
+        if isinstance(family, Logistic)
+        else rng.integers(0, 20 << 10, n).astype(np.int32)
+    )
 
 
 def extreme(rng, n, columns=3):
     corners = rng.choice([-UNIT, UNIT], (n, columns))
-    return np.where(rng.random((n, 1)) < 0.6, corners, rng.integers(-UNIT, UNIT + 1, (n, columns))).astype(np.int16)
+    return np.where(
+        rng.random((n, 1)) < 0.6, corners, rng.integers(-UNIT, UNIT + 1, (n, columns))
+    ).astype(np.int16)
 
 
 def descent_of(sensitivity, **changes):
-    fields = {"spread": Fraction(2.0**40), "gap": None if sensitivity.rows else Fraction(10.0), "size": 3 if sensitivity.rows else None, "steps": 12, "rate": 2.0**-20, "start": (0, 0, 0),
-              "limit": LARGEST_BETA, "every": 5, "averaged": 4, "delta": DELTA}
+    fields = {
+        "spread": Fraction(2.0**40),
+        "gap": None if sensitivity.rows else Fraction(10.0),
+        "size": 3 if sensitivity.rows else None,
+        "steps": 12,
+        "rate": 2.0**-20,
+        "start": (0, 0, 0),
+        "limit": LARGEST_BETA,
+        "every": 5,
+        "averaged": 4,
+        "delta": DELTA,
+    }
     return NoisySGD(sensitivity, **(fields | changes))
 
 
-# ── sums ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── sums ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda one: one.kind)
 def test_a_batch_gradient_never_moves_further_than_stated(family):
     rng = np.random.default_rng(5)
     n = 400
-    added, replaced = (query_of(family, rows=None).sensitivity(dp.AddRemove()), query_of(family, rows=n).sensitivity(dp.Replace()))
+    added, replaced = (
+        query_of(family, rows=None).sensitivity(dp.AddRemove()),
+        query_of(family, rows=n).sensitivity(dp.Replace()),
+    )
     reader = reader_of(family, extreme(rng, n), responses(rng, family, n), query_of(family, rows=n))
     largest = 0
     for scale in (0.0, 0.3, 5.0, 1000.0):
@@ -88,7 +128,8 @@ def test_a_batch_gradient_never_moves_further_than_stated(family):
         singles = [reader.gradient(np.array([row]), beta) for row in range(n)]
         norms = [sum(int(value) ** 2 for value in one) for one in singles]
         assert max(norms) <= added.squared == added.moved_squared  # a row comes or goes
-        assert 4 * max(norms) <= replaced.moved_squared  # a row is replaced, at worst by its opposite
+        # a row is replaced, at worst by its opposite
+        assert 4 * max(norms) <= replaced.moved_squared
         batch = rng.choice(n, 60, replace=False)
         without = reader.gradient(batch[1:], beta)
         assert (reader.gradient(batch, beta) - without == singles[batch[0]]).all()
@@ -106,37 +147,51 @@ def test_batch_sums_are_those_of_full_gradients_on_the_same_rows(family):
     reader, beta = reader_of(family, matrix, response, query), np.rint(rng.normal(size=3) * 2**22)
     chosen = np.sort(rng.choice(n, 777, replace=False))
     point = Point(tuple(int(value) for value in beta), query.point.eta_bits, query.point.per_scale)
-    wanted = gradient_sums(ModelData(matrix[chosen], response[chosen]), weights[chosen], family, point)[0]
+    wanted = gradient_sums(
+        ModelData(matrix[chosen], response[chosen]), weights[chosen], family, point
+    )[0]
     assert reader.gradient(chosen, beta).tolist() == [int(value) for value in wanted]
-    assert reader.gradient(rng.permutation(chosen), beta).tolist() == [int(value) for value in wanted]
+    assert reader.gradient(rng.permutation(chosen), beta).tolist() == [
+        int(value) for value in wanted
+    ]
     assert reader._in_numpy(chosen, beta).tolist() == [int(value) for value in wanted]
     assert not reader.gradient(chosen[:0], beta).any()
 
 
 def test_relations_without_a_theorem_are_refused_from_public_facts():
     family = Logistic()
-    for query, relation in [(query_of(family, rows=None), dp.AddRemove(unit="id", max_rows=2)), (query_of(family, rows=9), dp.Replace(unit="id", max_rows=1)),
-                            (query_of(family, rows=9, optional=True), dp.Replace()), (query_of(family, rows=None), dp.Replace()), (query_of(family, rows=9), dp.AddRemove())]:
+    for query, relation in [
+        (query_of(family, rows=None), dp.AddRemove(unit="id", max_rows=2)),
+        (query_of(family, rows=9), dp.Replace(unit="id", max_rows=1)),
+        (query_of(family, rows=9, optional=True), dp.Replace()),
+        (query_of(family, rows=None), dp.Replace()),
+        (query_of(family, rows=9), dp.AddRemove()),
+    ]:
         with pytest.raises(dp.NoTheorem):
             query.sensitivity(relation)
 
 
-# ── batches ────────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── batches ───────────────────────────────────────────────────────────────────────────────────────
 
 
 def poisson_p_values(gap, count, rate, batches=4000):
-    """p-values of: batch sizes are binomial, rows are equally often in, successive batches are independent."""
+    """p-values of: batch sizes are binomial, rows are equally often in,
+    successive batches are independent.
+    """
     draw = PoissonBatches(gap, count, SeededSource("batches"))
     members = np.zeros((batches, count), dtype=bool)
     for row in members:
         batch = draw()
         assert (np.diff(batch) > 0).all()
-        assert (batch.size == 0 or (batch[0] >= 0 and batch[-1] < count))
+        assert batch.size == 0 or (batch[0] >= 0 and batch[-1] < count)
         row[batch] = True
     sizes = np.bincount(members.sum(axis=1), minlength=count + 1)
     expected = batches * binom.pmf(np.arange(count + 1), count, rate)
     kept = expected > 5
-    observed, expected = np.append(sizes[kept], sizes[~kept].sum()), np.append(expected[kept], expected[~kept].sum())
+    observed, expected = (
+        np.append(sizes[kept], sizes[~kept].sum()),
+        np.append(expected[kept], expected[~kept].sum()),
+    )
     by_row = members.sum(axis=0)
     both = (members[1:] & members[:-1]).sum()
     pairs = (batches - 1) * count
@@ -158,7 +213,9 @@ def test_poisson_batches_have_their_law_and_a_wrong_law_is_noticed(gap):
 @pytest.mark.parametrize(("count", "size"), [(6, 2), (7, 3), (5, 1)])
 def test_fixed_batches_are_uniform_subsets(count, size):
     source, draws = SeededSource("subsets"), 6000
-    places = {chosen: place for place, chosen in enumerate(itertools.combinations(range(count), size))}
+    places = {
+        chosen: place for place, chosen in enumerate(itertools.combinations(range(count), size))
+    }
     counts = np.zeros(len(places))
     for _ in range(draws):
         counts[places[tuple(subset(count, size, source).tolist())]] += 1
@@ -173,14 +230,16 @@ def test_large_and_whole_batches_are_subsets_too():
     from discreet.trusted.extensions.sgd.draw import batches
 
     for size in (1, 4, 7, 8, 9):
-        draw = batches(descent_of(OneRow(Fraction(4), "replaced", 9), size=size), 9, SeededSource(size))
+        draw = batches(
+            descent_of(OneRow(Fraction(4), "replaced", 9), size=size), 9, SeededSource(size)
+        )
         for _ in range(20):
             batch = draw()
             assert len(set(batch.tolist())) == size == len(batch)
             assert set(batch.tolist()) <= set(range(9))
 
 
-# ── the descent ────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the descent ───────────────────────────────────────────────────────────────────────────────────
 
 
 class Recorder:
@@ -196,7 +255,12 @@ class Recorder:
 
 
 def test_a_descent_is_the_function_of_its_noisy_sums_that_the_spec_states():
-    spec = descent_of(OneRow(Fraction(2**80), "added or removed", None), spread=Fraction(1024.0), gap=Fraction(2.0), rate=0.05)
+    spec = descent_of(
+        OneRow(Fraction(2**80), "added or removed", None),
+        spread=Fraction(1024.0),
+        gap=Fraction(2.0),
+        rate=0.05,
+    )
     rows = Recorder(20)
     shown = np.array(descend(spec, rows, SeededSource(3)), dtype=float).reshape(-1, 3)
     assert shown.shape == (spec.shown, 3) == (4, 3)
@@ -207,11 +271,15 @@ def test_a_descent_is_the_function_of_its_noisy_sums_that_the_spec_states():
     for before, after, batch in zip(rows.points, iterates, rows.batches, strict=True):
         noise = (before - after) / 0.05 - len(batch) * (before - 2.0**20)
         assert np.abs(noise).max() < 1024 * 8
-    assert len({tuple(batch.tolist()) for batch in rows.batches}) > 8, "every step has its own batch"
+    assert len({tuple(batch.tolist()) for batch in rows.batches}) > 8, (
+        "every step has its own batch"
+    )
 
 
 def test_no_rows_and_empty_batches_are_answered_like_any_other():
-    spec = descent_of(OneRow(Fraction(4), "added or removed", None), spread=Fraction(2.0**12), rate=1.0)
+    spec = descent_of(
+        OneRow(Fraction(4), "added or removed", None), spread=Fraction(2.0**12), rate=1.0
+    )
     for count in (0, 1, 2):
         answer = descend(spec, Recorder(count), SeededSource(count))
         assert len(answer) == spec.shown * 3
@@ -219,10 +287,24 @@ def test_no_rows_and_empty_batches_are_answered_like_any_other():
     assert all(abs(value) <= 1000 for value in descend(wild, Recorder(0), SeededSource(1)))
 
 
-@pytest.mark.parametrize("changes", [
-    {"gap": None, "size": 3}, {"gap": Fraction(10.0), "size": 3}, {"gap": Fraction(1, 3)}, {"steps": 0}, {"every": 13}, {"averaged": 0}, {"rate": 0.0}, {"rate": math.nan}, {"delta": Fraction(0)},
-    {"spread": Fraction(10)}, {"start": ()}, {"start": (2, 2, 2), "limit": 5}, {"steps": True},
-])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"gap": None, "size": 3},
+        {"gap": Fraction(10.0), "size": 3},
+        {"gap": Fraction(1, 3)},
+        {"steps": 0},
+        {"every": 13},
+        {"averaged": 0},
+        {"rate": 0.0},
+        {"rate": math.nan},
+        {"delta": Fraction(0)},
+        {"spread": Fraction(10)},
+        {"start": ()},
+        {"start": (2, 2, 2), "limit": 5},
+        {"steps": True},
+    ],
+)
 def test_bad_specs_are_refused(changes):
     with pytest.raises(dp.InvalidParameter):
         descent_of(OneRow(Fraction(4), "added or removed", None), **changes)
@@ -237,14 +319,23 @@ def test_schemes_and_relations_that_do_not_match_are_refused():
             OneRow(Fraction(1), *bad)
 
 
-# ── the price ──────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the price ─────────────────────────────────────────────────────────────────────────────────────
 
-SETTINGS = [("poisson", Fraction(20.0), None, 300, 1.5), ("fixed", None, 50, 300, 1.5), ("poisson", Fraction(2.0), None, 20, 4.0), ("fixed", None, 900, 10, 3.0)]
+SETTINGS = [
+    ("poisson", Fraction(20.0), None, 300, 1.5),
+    ("fixed", None, 50, 300, 1.5),
+    ("poisson", Fraction(2.0), None, 20, 4.0),
+    ("fixed", None, 900, 10, 3.0),
+]
 
 
 @pytest.mark.parametrize(("scheme", "gap", "size", "steps", "multiplier"), SETTINGS)
 def test_the_price_is_never_below_the_loss_distribution(scheme, gap, size, steps, multiplier):
-    one = OneRow(Fraction(2**60), "replaced", 1000) if gap is None else OneRow(Fraction(2**60), "added or removed", None)
+    one = (
+        OneRow(Fraction(2**60), "replaced", 1000)
+        if gap is None
+        else OneRow(Fraction(2**60), "added or removed", None)
+    )
     spread = Fraction(multiplier * math.sqrt(one.moved_squared))
     spec = descent_of(one, spread=spread, gap=gap, size=size, steps=steps)
     loss = loss_of(spec)
@@ -253,7 +344,10 @@ def test_the_price_is_never_below_the_loss_distribution(scheme, gap, size, steps
     assert not (loss.bounded_range)
     assert not (loss.rho)
     mu, rate = math.sqrt(loss.mu_squared), -math.expm1(-1 / float(gap)) if gap else size / 1000
-    pld, optimistic = descent_pld(1 / multiplier, rate, scheme, steps), descent_pld(2 / multiplier, rate, scheme, steps)
+    pld, optimistic = (
+        descent_pld(1 / multiplier, rate, scheme, steps),
+        descent_pld(2 / multiplier, rate, scheme, steps),
+    )
     caught = 0
     for epsilon in (0.0, 0.1, 0.5, 1.0, 2.0, 4.0):
         allowed = float(DELTA) + (1 - float(DELTA)) * gdp_delta(mu, epsilon)
@@ -264,12 +358,20 @@ def test_the_price_is_never_below_the_loss_distribution(scheme, gap, size, steps
 
 def test_one_step_agrees_with_the_closed_form_of_the_sampled_gaussian():
     rate_gap, multiplier = Fraction(5.0), 0.8
-    spec = descent_of(OneRow(Fraction(2**60), "added or removed", None), spread=Fraction(multiplier * 2.0**30), gap=rate_gap, steps=1, every=1, averaged=1)
+    spec = descent_of(
+        OneRow(Fraction(2**60), "added or removed", None),
+        spread=Fraction(multiplier * 2.0**30),
+        gap=rate_gap,
+        steps=1,
+        every=1,
+        averaged=1,
+    )
     parts, q, mu0 = sgd_parts(spec), -math.expm1(-0.2), 1 / multiplier
     mu = math.sqrt(parts["mu_squared"])
     assert mu < mu0
     for epsilon in np.linspace(0.01, 3, 40):
-        inner = 1 + (math.exp(epsilon) - 1) / q  # remove: q·P₀ + (1−q)Q₀ against Q₀ is q times the base at ln(1 + (e^ε − 1)/q)
+        # remove: q·P₀ + (1−q)Q₀ against Q₀ is q times the base at ln(1 + (e^ε − 1)/q)
+        inner = 1 + (math.exp(epsilon) - 1) / q
         base = math.log(inner)
         removed = q * (norm.cdf(mu0 / 2 - base / mu0) - inner * norm.cdf(-mu0 / 2 - base / mu0))
         assert removed <= float(DELTA) + gdp_delta(mu, epsilon) + 1e-12
@@ -292,18 +394,25 @@ def test_no_price_is_above_that_of_all_rows_in_every_batch():
 
 
 def test_a_loss_distribution_that_cannot_be_bounded_has_no_price():
-    """Batches of nearly all rows: the lattice of a fixed-size pair bounds δ(0) by 1 only. That is safe, and it must end in a refusal, not in a search without end."""
+    """Batches of nearly all rows: the lattice of a fixed-size pair bounds δ(0) by 1 only.
+
+    That is safe, and it must end in a refusal, not in a search without end.
+    """
     with pytest.raises(dp.NoTheorem, match="bounded"):
         least_mu(descent_pld(1 / 18, 256 / 300, "fixed", 400), 1e-7)
 
 
-# ── in a session ───────────────────────────────────────────────────────────────────────────────────────────────────
+# ── in a session ──────────────────────────────────────────────────────────────────────────────────
 
 
 def small_data(neighbors, n=300, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, n)
-    return dp.from_arrays({"x": x, "b": rng.random(n) < 0.5 + 0.3 * x}, schema={"x": dp.Real(-1, 1), "b": dp.Boolean()}, neighbors=neighbors)
+    return dp.from_arrays(
+        {"x": x, "b": rng.random(n) < 0.5 + 0.3 * x},
+        schema={"x": dp.Real(-1, 1), "b": dp.Boolean()},
+        neighbors=neighbors,
+    )
 
 
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
@@ -312,13 +421,28 @@ def test_a_whole_descent_is_one_debit_at_its_price(neighbors):
     fit = dp.logistic(session, "b ~ x", spend=dp.ApproxDP(3, 1e-6), solver="sgd")
     releases = [release for release in fit.releases if release.mechanism.kind == "noisy sgd"]
     assert len(releases) == 1
-    debits = [entry for entry in session.ledger.entries() if entry.kind == "debit" and entry.key == releases[0].key]
+    debits = [
+        entry
+        for entry in session.ledger.entries()
+        if entry.kind == "debit" and entry.key == releases[0].key
+    ]
     assert len(debits) == 1
     spec = releases[0].mechanism
     assert mechanism_from_dict(spec.to_dict()) == spec
     assert query_from_dict(releases[0].query.to_dict()) == releases[0].query
     assert sensitivity_from_dict(spec.sensitivity.to_dict()) == spec.sensitivity
-    assert session.price(Question(releases[0].description, releases[0].query, spec, releases[0].spend, releases[0].delta)).mu_squared == loss_of(spec).mu_squared
+    assert (
+        session.price(
+            Question(
+                releases[0].description,
+                releases[0].query,
+                spec,
+                releases[0].spend,
+                releases[0].delta,
+            )
+        ).mu_squared
+        == loss_of(spec).mu_squared
+    )
     assert spec.size in (None, 75)  # what was asked for; realised sizes are nowhere
 
 
@@ -328,10 +452,18 @@ def test_a_mechanism_of_the_other_scheme_is_refused_before_the_debit():
     release = next(one for one in fit.releases if one.mechanism.kind == "noisy sgd")
     one = release.mechanism.sensitivity
     entries = len(list(session.ledger.entries()))
-    for wrong in (OneRow(one.squared, "added or removed", None), OneRow(one.squared / 2, "replaced", 300), OneRow(one.squared, "replaced", 3000)):
-        spec = descent_of(wrong, spread=Fraction(2.0**45), start=(0, 0), size=3 if wrong.rows else None)
+    for wrong in (
+        OneRow(one.squared, "added or removed", None),
+        OneRow(one.squared / 2, "replaced", 300),
+        OneRow(one.squared, "replaced", 3000),
+    ):
+        spec = descent_of(
+            wrong, spread=Fraction(2.0**45), start=(0, 0), size=3 if wrong.rows else None
+        )
         with pytest.raises(dp.InvalidParameter):
-            session.release(Question(Description("logistic"), release.query, spec, dp.GDP(1), spec.delta))
+            session.release(
+                Question(Description("logistic"), release.query, spec, dp.GDP(1), spec.delta)
+            )
     assert len(list(session.ledger.entries())) == entries
 
 
@@ -346,7 +478,12 @@ def test_a_descent_without_delta_or_theorem_is_refused_before_the_debit():
 
 
 def test_the_reader_of_rows_is_never_copied():
-    reader = reader_of(Logistic(), np.zeros((4, 3), dtype=np.int16), np.zeros(4, dtype=np.int32), query_of(Logistic(), rows=4))
+    reader = reader_of(
+        Logistic(),
+        np.zeros((4, 3), dtype=np.int16),
+        np.zeros(4, dtype=np.int32),
+        query_of(Logistic(), rows=4),
+    )
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError):
             attempt(reader)

@@ -1,4 +1,6 @@
-"""Symmetric matrix noise: the law that runs against the guarantee that is charged, with an off-diagonal spread that must be caught."""
+"""Symmetric matrix noise: the law that runs against the guarantee that is charged, with an
+off-diagonal spread that must be caught.
+"""
 
 import math
 from dataclasses import replace
@@ -37,7 +39,9 @@ def halved(mechanism):
 
 
 def hockey_stick(spread, shift, refinement, epsilon):
-    """Σ (P(k) − e^ε Q(k))₊ over the grid cells of rounded normal laws of the given spread, one of them moved by `shift`."""
+    """Σ (P(k) − e^ε Q(k))₊ over the grid cells of rounded normal laws of the given spread,
+    one of them moved by `shift`.
+    """
     steps, moved = float(spread) * 2**refinement, shift * 2**refinement
     cells = np.arange(int(-10 * steps), int(10 * steps + moved) + 1)
 
@@ -49,9 +53,15 @@ def hockey_stick(spread, shift, refinement, epsilon):
 
 
 def worst_excess(mechanism, claimed):
-    """The largest true δ over claimed δ, for a move of one entry on and one off the diagonal within the sensitivity."""
+    """The largest true δ over claimed δ, for a move of one entry on and one off the diagonal within
+    the sensitivity.
+    """
     moves = ((mechanism.spread, math.isqrt(2 * SHIFT**2)), (mechanism.off_spread, SHIFT))
-    return max(hockey_stick(spread, shift, mechanism.refinement, epsilon) / claimed.delta_at(epsilon) for spread, shift in moves for epsilon in EPSILONS)
+    return max(
+        hockey_stick(spread, shift, mechanism.refinement, epsilon) / claimed.delta_at(epsilon)
+        for spread, shift in moves
+        for epsilon in EPSILONS
+    )
 
 
 @pytest.mark.parametrize("mu", [Fraction(1, 2), Fraction(1), Fraction(2)])
@@ -69,14 +79,18 @@ def test_half_the_spread_off_the_diagonal_is_caught_by_the_same_check():
 
 
 def test_mu_is_exact_for_every_direction_of_the_change():
-    """Σ D²/variance ≤ μ² for moves in any direction with the given Frobenius norm, and nearly equal for all of them: the noise is isotropic."""
+    """Σ D²/variance ≤ μ² for moves in any direction with the given Frobenius norm, and nearly equal
+    for all of them: the noise is isotropic.
+    """
     mechanism, rng = noise(), np.random.default_rng(4)
     off = np.array([*off_diagonal(3), False, False])
     mu_squared = float(guarantee_of(mechanism).mu) ** 2
     for _ in range(200):
         move = rng.standard_normal(len(off))
         move *= math.sqrt(2) * SHIFT / math.sqrt(np.sum(move**2 * np.where(off, 2, 1)))
-        loss = np.sum(move**2 / np.where(off, float(mechanism.off_spread), float(mechanism.spread)) ** 2)
+        loss = np.sum(
+            move**2 / np.where(off, float(mechanism.off_spread), float(mechanism.spread)) ** 2
+        )
         assert 1 - 1e-12 < loss / mu_squared <= 1 + 1e-12
 
 
@@ -88,10 +102,15 @@ def p_value(draws, spread):
 
 
 def test_draws_follow_the_two_laws():
-    """Diagonal, off-diagonal and further numbers, each at its place; a spread that is 10 % off, and the other law, are rejected."""
+    """Diagonal, off-diagonal and further numbers, each at its place;
+    a spread that is 10 % off, and the other law, are rejected.
+    """
     mechanism, source = noise(), SeededSource("symmetric")
     draws = np.array([draw_symmetric(mechanism, 8, source) for _ in range(10_000)])
-    steps = {True: float(mechanism.off_spread) * 2**mechanism.refinement, False: float(mechanism.spread) * 2**mechanism.refinement}
+    steps = {
+        True: float(mechanism.off_spread) * 2**mechanism.refinement,
+        False: float(mechanism.spread) * 2**mechanism.refinement,
+    }
     for place, off in enumerate((*off_diagonal(3), False, False)):
         assert p_value(draws[:, place], steps[off]) > ALPHA, place
         for wrong in (0.9 * steps[off], 1.1 * steps[off], steps[not off]):
@@ -105,7 +124,10 @@ def test_the_answer_is_the_statistic_plus_the_noise():
     statistic = [10**6 * place for place in range(9)]
     answer = apply(mechanism, statistic, SeededSource("answer")).integers
     drawn = draw_symmetric(mechanism, 9, SeededSource("answer"))
-    assert [value - 2**mechanism.refinement * exact for value, exact in zip(answer, statistic, strict=True)] == drawn.tolist()
+    assert [
+        value - 2**mechanism.refinement * exact
+        for value, exact in zip(answer, statistic, strict=True)
+    ] == drawn.tolist()
 
 
 def test_rounding_is_upward_and_json_round_trips():
@@ -118,7 +140,14 @@ def test_rounding_is_upward_and_json_round_trips():
 
 def test_specs_refuse_what_no_proof_covers():
     honest = noise()
-    for change in ({"sensitivity": L2(Fraction(1))}, {"spread": Fraction(1, 3)}, {"off_spread": Fraction(-1)}, {"refinement": 61}, {"spread": Fraction(2**60)}, {"refinement": True}):
+    for change in (
+        {"sensitivity": L2(Fraction(1))},
+        {"spread": Fraction(1, 3)},
+        {"off_spread": Fraction(-1)},
+        {"refinement": 61},
+        {"spread": Fraction(2**60)},
+        {"refinement": True},
+    ):
         with pytest.raises(dp.InvalidParameter):
             replace(honest, **change)
     for order in (0, True, 1.5):
@@ -127,14 +156,21 @@ def test_specs_refuse_what_no_proof_covers():
 
 
 def test_a_session_refuses_noise_of_another_layout_before_the_debit():
-    """Plain noise on a matrix, symmetric noise of another order, and a spread off the diagonal that costs more than the spend."""
-    data = dp.from_arrays({"x": [0.1, 0.9], "y": [0.3, 0.2]}, schema={"x": dp.Real(0, 1), "y": dp.Real(0, 1)}, neighbors=dp.Replace())
+    """Plain noise on a matrix, symmetric noise of another order,
+    and a spread off the diagonal that costs more than the spend.
+    """
+    data = dp.from_arrays(
+        {"x": [0.1, 0.9], "y": [0.3, 0.2]},
+        schema={"x": dp.Real(0, 1), "y": dp.Real(0, 1)},
+        neighbors=dp.Replace(),
+    )
     session = seeded_session(data, dp.GDP(5), 1)
     question = covariance_question(session.public, ["x", "y"], spend=dp.GDP(1))
     mechanism = question.mechanism
     assert isinstance(mechanism, SymmetricGaussianNoise)
     wrong = [
-        gaussian_noise(L2(mechanism.sensitivity.squared), Fraction(1)), replace(mechanism, sensitivity=Frobenius(4, mechanism.sensitivity.squared)),
+        gaussian_noise(L2(mechanism.sensitivity.squared), Fraction(1)),
+        replace(mechanism, sensitivity=Frobenius(4, mechanism.sensitivity.squared)),
         replace(mechanism, off_spread=mechanism.spread / 2),
     ]
     for other in wrong:

@@ -1,4 +1,6 @@
-"""Ranges that were found privately: the grids built on them, and the policies that search for them."""
+"""Ranges that were found privately: the grids built on them,
+and the policies that search for them.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,12 @@ finite = st.floats(-1e60, 1e60, allow_nan=False, allow_infinity=False)
 
 
 @settings(max_examples=200, deadline=None)
-@given(finite, finite, st.lists(finite, min_size=2, max_size=8), st.sampled_from([CODES, MEAN_CODES]))
-def test_codes_on_any_range_are_monotone_and_bounded(one: float, other: float, values: list[float], codes: int) -> None:
+@given(
+    finite, finite, st.lists(finite, min_size=2, max_size=8), st.sampled_from([CODES, MEAN_CODES])
+)
+def test_codes_on_any_range_are_monotone_and_bounded(
+    one: float, other: float, values: list[float], codes: int
+) -> None:
     low, high = min(one, other), max(one, other)
     if low == high:
         high = math.nextafter(low, math.inf)
@@ -41,24 +47,41 @@ def test_codes_on_any_range_are_monotone_and_bounded(one: float, other: float, v
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.floats(-50, 50), st.floats(1e-6, 100), st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=2))
-def test_one_row_moves_the_moments_on_a_found_range_no_further_than_their_sensitivity(center: float, width: float, pair: list[float]) -> None:
+@given(
+    st.floats(-50, 50), st.floats(1e-6, 100), st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=2)
+)
+def test_one_row_moves_the_moments_on_a_found_range_no_further_than_their_sensitivity(
+    center: float, width: float, pair: list[float]
+) -> None:
     factor = Factor("x", grid_on(center - width, center + width, MEAN_CODES))
     for neighbors in (Replace(), AddRemove()):
         query = Moments((), factor, mean_design(neighbors, cells=1, optional=False, norm=2), False)
         codes = encode(np.array(pair), factor.encoding).astype(object)
-        rows = [query.assemble(np.array([[1, int(code), int(code) ** 2]], dtype=object)) for code in codes]
-        moved = [a - b for a, b in zip(*rows, strict=True)] if isinstance(neighbors, Replace) else rows[0]
+        rows = [
+            query.assemble(np.array([[1, int(code), int(code) ** 2]], dtype=object))
+            for code in codes
+        ]
+        moved = (
+            [a - b for a, b in zip(*rows, strict=True)]
+            if isinstance(neighbors, Replace)
+            else rows[0]
+        )
         sensitivity = query.sensitivity(neighbors)
         assert isinstance(sensitivity, L2)
         assert sum(step**2 for step in moved) <= sensitivity.squared
 
 
-def converse(policy: BulkSearch | EndsSearch, cells: int, units: int, deviation: float, answer: object) -> list[Count]:
+def converse(
+    policy: BulkSearch | EndsSearch, cells: int, units: int, deviation: float, answer: object
+) -> list[Count]:
     """A search with a given answerer, as trusted/noise/search.py runs it."""
     counts: list[Count] = []
     left = units
-    while left > 0 and (question := policy.next(History(cells, left, deviation, "gaussian", tuple(counts)))) is not None:
+    while (
+        left > 0
+        and (question := policy.next(History(cells, left, deviation, "gaussian", tuple(counts))))
+        is not None
+    ):
         place, share = question
         assert 0 <= place <= cells
         assert 1 <= share <= left
@@ -68,10 +91,23 @@ def converse(policy: BulkSearch | EndsSearch, cells: int, units: int, deviation:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 3, 65535, 2**32 - 1]), st.sampled_from([0, 1, 1000, None]), st.sampled_from([1.0, 50.0, 1e6, 1e12]))
-def test_searches_end_within_their_units_whatever_is_answered(seed: int, cells: int, rows: int | None, deviation: float) -> None:
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([1, 2, 3, 65535, 2**32 - 1]),
+    st.sampled_from([0, 1, 1000, None]),
+    st.sampled_from([1.0, 50.0, 1e6, 1e12]),
+)
+def test_searches_end_within_their_units_whatever_is_answered(
+    seed: int, cells: int, rows: int | None, deviation: float
+) -> None:
     rng = np.random.default_rng(seed)
-    wild = [lambda place: 0.0, lambda place: 1000.0 * (place > cells / 3), lambda place: 1e30 * rng.standard_normal(), lambda place: -1e300, lambda place: rng.normal(500, deviation)]
+    wild = [
+        lambda place: 0.0,
+        lambda place: 1000.0 * (place > cells / 3),
+        lambda place: 1e30 * rng.standard_normal(),
+        lambda place: -1e300,
+        lambda place: rng.normal(500, deviation),
+    ]
     answer = wild[seed % len(wild)]
     bulk = BulkSearch(rows)
     counts = converse(bulk, cells, 1 << 16, deviation, answer)
@@ -83,10 +119,14 @@ def test_searches_end_within_their_units_whatever_is_answered(seed: int, cells: 
 
 
 def test_a_policy_is_a_function_of_its_history() -> None:
-    """The remembered conversation changes nothing: histories in any order get the answers of a fresh replay."""
+    """The remembered conversation changes nothing:
+    histories in any order get the answers of a fresh replay.
+    """
     values = np.sort(np.random.default_rng(4).normal(3e8, 1e6, 1000))
     policy = BulkSearch(1000)
-    counts = converse(policy, 2**32 - 1, 1 << 16, 400.0, lambda place: np.searchsorted(values, place))
+    counts = converse(
+        policy, 2**32 - 1, 1 << 16, 400.0, lambda place: np.searchsorted(values, place)
+    )
     for length in (0, 5, 3, 3, len(counts) - 1, 1):
         part = tuple(counts[:length])
         left = (1 << 16) - sum(count.share for count in part)
@@ -100,7 +140,9 @@ def test_a_policy_is_a_function_of_its_history() -> None:
 
 def test_specs_of_searches_come_back_from_json_and_replay_to_what_they_found() -> None:
     values = np.sort(np.random.default_rng(5).normal(3e8, 1e6, 1000))
-    counts = converse(BulkSearch(1000), 2**32 - 1, 1 << 16, 400.0, lambda place: np.searchsorted(values, place))
+    counts = converse(
+        BulkSearch(1000), 2**32 - 1, 1 << 16, 400.0, lambda place: np.searchsorted(values, place)
+    )
     bulk = replayed(BulkSearch(1000).talk(Purse(2**32 - 1, 1 << 16, 400.0, "gaussian")), counts)
     assert bulk is not None
     assert abs(bulk.left.place - 3e8) < 1.5e6

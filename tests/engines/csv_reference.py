@@ -40,5 +40,11 @@ def reference_records(content):
 
 def reference_table(content):
     """(header, rows) as text; a cell is None where the record is short or the field empty."""
-    header, *rows = [[field.decode("utf-8", "replace") for field in record] for record in reference_records(content)] or [[]]
-    return header, [[(row[place] or None) if place < len(row) else None for place in range(len(header))] for row in rows]
+    header, *rows = [
+        [field.decode("utf-8", "replace") for field in record]
+        for record in reference_records(content)
+    ] or [[]]
+    return header, [
+        [(row[place] or None) if place < len(row) else None for place in range(len(header))]
+        for row in rows
+    ]

@@ -14,11 +14,20 @@ from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 
 KINDS = ("arrays", "objects", "lists", "pandas", "polars", "pyarrow", "parquet", "csv")
-TYPED = {"float": pa.float64(), "integer": pa.int64(), "text": pa.string(), "boolean": pa.bool_(), "unsigned": pa.uint64(), "decimal": pa.decimal128(38, 4)}
+TYPED = {
+    "float": pa.float64(),
+    "integer": pa.int64(),
+    "text": pa.string(),
+    "boolean": pa.bool_(),
+    "unsigned": pa.uint64(),
+    "decimal": pa.decimal128(38, 4),
+}
 
 
 def arrow_table(columns, types):
-    return pa.table({name: pa.array(cells, type=TYPED[types[name]]) for name, cells in columns.items()})
+    return pa.table(
+        {name: pa.array(cells, type=TYPED[types[name]]) for name, cells in columns.items()}
+    )
 
 
 def write_cell(cell):
@@ -32,26 +41,49 @@ def make_engine(kind, columns, types, schema, neighbors, folder):
     if kind == "lists":
         return memory_engine_from_arrays(columns, schema, neighbors)
     if kind == "objects":
-        return memory_engine_from_arrays({name: np.array(cells, dtype=object) for name, cells in columns.items()}, schema, neighbors)
+        return memory_engine_from_arrays(
+            {name: np.array(cells, dtype=object) for name, cells in columns.items()},
+            schema,
+            neighbors,
+        )
     if kind == "arrays":
-        return memory_engine_from_arrays({name: numpy_column(cells, types[name]) for name, cells in columns.items()}, schema, neighbors)
+        return memory_engine_from_arrays(
+            {name: numpy_column(cells, types[name]) for name, cells in columns.items()},
+            schema,
+            neighbors,
+        )
     if kind == "csv":
         path = folder / "data.csv"
         with open(path, "w", newline="", encoding="utf-8") as target:
             writer = csv.writer(target)
             writer.writerow(columns)
-            writer.writerows(zip(*([write_cell(cell) for cell in cells] for cells in columns.values()), strict=True))
+            writer.writerows(
+                zip(
+                    *([write_cell(cell) for cell in cells] for cells in columns.values()),
+                    strict=True,
+                )
+            )
         return FileEngine(path, "csv", schema, neighbors)
     table = arrow_table(columns, types)
     if kind == "parquet":
         pq.write_table(table, folder / "data.parquet")
         return FileEngine(folder / "data.parquet", "parquet", schema, neighbors)
-    frames = {"pyarrow": lambda: table, "polars": lambda: pl.from_arrow(table), "pandas": lambda: pandas_frame(table)}
+    frames = {
+        "pyarrow": lambda: table,
+        "polars": lambda: pl.from_arrow(table),
+        "pandas": lambda: pandas_frame(table),
+    }
     return memory_engine_from_frame(frames[kind](), schema, neighbors)
 
 
 def pandas_frame(table):
-    frame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype(), pa.bool_(): pd.BooleanDtype()}.get)
+    frame = table.to_pandas(
+        types_mapper={
+            pa.int64(): pd.Int64Dtype(),
+            pa.uint64(): pd.UInt64Dtype(),
+            pa.bool_(): pd.BooleanDtype(),
+        }.get
+    )
     assert isinstance(frame, pd.DataFrame)
     return frame
 
@@ -61,4 +93,10 @@ def numpy_column(cells, kind):
     if kind in ("text", "decimal"):
         return np.array(cells, dtype=object)
     dtype = {"float": np.float64, "integer": np.int64, "boolean": bool, "unsigned": np.uint64}[kind]
-    return np.ma.array(np.array([dtype() if gone else cell for cell, gone in zip(cells, missing, strict=True)], dtype=dtype), mask=missing)
+    return np.ma.array(
+        np.array(
+            [dtype() if gone else cell for cell, gone in zip(cells, missing, strict=True)],
+            dtype=dtype,
+        ),
+        mask=missing,
+    )

@@ -20,7 +20,13 @@ def read_number(cell):
     if isinstance(cell, str):
         text = cell.strip(" ")
         digits = text.lstrip("+-")
-        if len(text) - len(digits) > 1 or not digits or not (digits[0].isdigit() or digits[0] == ".") or "_" in text or not text.isascii():
+        if (
+            len(text) - len(digits) > 1
+            or not digits
+            or not (digits[0].isdigit() or digits[0] == ".")
+            or "_" in text
+            or not text.isascii()
+        ):
             return None
         try:
             return float(text) if text[-1].isdigit() or text[-1] == "." else None
@@ -55,7 +61,9 @@ def code(value, encoding):
 def level_code(cell, column):
     if isinstance(column, Boolean):
         if isinstance(cell, str):
-            return {"true": 1, "1": 1, "false": 0, "0": 0}.get(cell.strip(" ").lower(), int(column.missing))
+            return {"true": 1, "1": 1, "false": 0, "0": 0}.get(
+                cell.strip(" ").lower(), int(column.missing)
+            )
         number = read_number(cell)
         return int(number) if number in (0.0, 1.0) else int(column.missing)
     for position, level in enumerate(column.levels):
@@ -66,7 +74,11 @@ def level_code(cell, column):
             same = text == ("true" if cell else "false")
         else:
             cell_number, level_number = read_number(cell), read_number(level)
-            same = cell_number is not None and cell_number == level_number and abs(level_number) < 2**53
+            same = (
+                cell_number is not None
+                and cell_number == level_number
+                and abs(level_number) < 2**53
+            )
         if same:
             return position
     return -1 if column.missing is None else column.index(column.missing)
@@ -104,7 +116,10 @@ def reference_sums(rows, plan, schema, neighbors):
         cell = cell_of(row, plan.keys, schema)
         if cell >= 0:
             for place, term in enumerate(plan.terms):
-                result[cell][place] += math.prod(code(clamped(row[factor.column], schema[factor.column]), factor.encoding) for factor in term)
+                result[cell][place] += math.prod(
+                    code(clamped(row[factor.column], schema[factor.column]), factor.encoding)
+                    for factor in term
+                )
     return result
 
 
@@ -114,7 +129,9 @@ def reference_histogram(rows, plan, schema, neighbors):
     for row in bounded(rows, schema, neighbors):
         if cell_of(row, plan.keys, schema) == 0:
             grid = plan.factor.encoding
-            steps = code(clamped(row[plan.factor.column], schema[plan.factor.column]), grid) - grid.low
+            steps = (
+                code(clamped(row[plan.factor.column], schema[plan.factor.column]), grid) - grid.low
+            )
             found[steps // plan.stride] = found.get(steps // plan.stride, 0) + 1
     return dict(sorted(found.items()))
 
@@ -123,7 +140,10 @@ def reference_gram(rows, plan, schema, neighbors):
     width = len(plan.factors)
     result = [[0] * width for _ in range(width)]
     for row in bounded(rows, schema, neighbors):
-        codes = [code(clamped(row[factor.column], schema[factor.column]), factor.encoding) for factor in plan.factors]
+        codes = [
+            code(clamped(row[factor.column], schema[factor.column]), factor.encoding)
+            for factor in plan.factors
+        ]
         for i in range(width):
             for j in range(width):
                 result[i][j] += codes[i] * codes[j]
@@ -135,7 +155,12 @@ def open_key(cell):
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, str):
-        return cell if 0 < len(cell) <= 200 and not any(0xD800 <= ord(character) < 0xE000 for character in cell) else None
+        return (
+            cell
+            if 0 < len(cell) <= 200
+            and not any(0xD800 <= ord(character) < 0xE000 for character in cell)
+            else None
+        )
     if isinstance(cell, uuid.UUID):
         return str(cell)
     if not isinstance(cell, (int, float, Decimal)) or cell != cell or cell in (math.inf, -math.inf):
@@ -198,7 +223,13 @@ def bounded(rows, schema, neighbors):
             units.setdefault(unit, []).append(row)
     kept = []
     for unit, own in units.items():
-        text = unit if isinstance(unit, str) else ("true" if unit else "false") if isinstance(unit, bool) else whole_text(unit)
+        text = (
+            unit
+            if isinstance(unit, str)
+            else ("true" if unit else "false")
+            if isinstance(unit, bool)
+            else whole_text(unit)
+        )
         seed = text_hash(text)
         copies, order = {}, []
         for row in own:

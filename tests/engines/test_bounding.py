@@ -21,8 +21,14 @@ TOTALS = SumsPlan((), ((), (number_factor(SCHEMA, "x", "a sum"),)))
 
 
 def engine_of(kind, columns, folder, schema=SCHEMA, max_rows=2):
-    types = {"x": "float", "flag": "boolean", "id": "text" if isinstance(columns["id"][0], str) else "integer"}
-    return make_engine(kind, columns, types, schema, AddRemove(unit="id", max_rows=max_rows), folder)
+    types = {
+        "x": "float",
+        "flag": "boolean",
+        "id": "text" if isinstance(columns["id"][0], str) else "integer",
+    }
+    return make_engine(
+        kind, columns, types, schema, AddRemove(unit="id", max_rows=max_rows), folder
+    )
 
 
 @pytest.mark.parametrize("kind", ["arrays", "parquet"])
@@ -33,21 +39,35 @@ def test_one_unit_with_many_rows_counts_max_rows_times(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["arrays", "parquet"])
 def test_kept_rows_are_a_fair_sample(kind, tmp_path):
-    """20 000 units with rows {no, no, yes}, one kept: a third of the kept ones are 'yes' (five standard errors)."""
+    """20 000 units with rows {no, no, yes}, one kept:
+    a third of the kept ones are 'yes' (five standard errors).
+    """
     units = 20_000
     schema = Schema({"flag": Boolean(), "x": Real(0, 1)})
-    columns = {"id": [unit for unit in range(units) for _ in range(3)], "flag": [False, False, True] * units, "x": [0.25] * (3 * units)}
+    columns = {
+        "id": [unit for unit in range(units) for _ in range(3)],
+        "flag": [False, False, True] * units,
+        "x": [0.25] * (3 * units),
+    }
     plan = SumsPlan((Bins("flag", (0.0, 0.5, 1.0)),), ((),))
     _no, yes = engine_of(kind, columns, tmp_path, schema, max_rows=1).sums(plan)[:, 0]
     assert abs(yes - units / 3) < 5 * math.sqrt(units * 2 / 9)
-    assert abs(yes - units / 2) > 5 * math.sqrt(units / 4)  # counting distinct contents alone would give a half
+    # counting distinct contents alone would give a half
+    assert abs(yes - units / 2) > 5 * math.sqrt(units / 4)
 
 
 def test_the_kept_mean_is_not_biased():
-    """Values 0 … 99 over 99 in every unit, three kept: their mean is that of the values (five standard errors)."""
+    """Values 0 … 99 over 99 in every unit, three kept:
+    their mean is that of the values (five standard errors).
+    """
     units, per_unit, kept = 3000, 100, 3
-    columns = {"id": np.repeat(np.arange(units), per_unit), "x": np.tile(np.arange(per_unit) / (per_unit - 1), units)}
-    engine = engine_of("arrays", {name: cells.tolist() for name, cells in columns.items()}, None, max_rows=kept)
+    columns = {
+        "id": np.repeat(np.arange(units), per_unit),
+        "x": np.tile(np.arange(per_unit) / (per_unit - 1), units),
+    }
+    engine = engine_of(
+        "arrays", {name: cells.tolist() for name, cells in columns.items()}, None, max_rows=kept
+    )
     count, total = engine.sums(TOTALS)[0]
     encoding = SCHEMA["x"].encoding()
     mean = float(encoding.value(0) + total * encoding.step / count)
@@ -65,7 +85,13 @@ def test_rows_with_equal_codes_and_different_values_do_not_depend_on_order(kind,
     answers = set()
     for seed in range(5):
         shuffled = random.Random(seed).sample(values, len(values))
-        answers.add(str(engine_of(kind, {"id": ["a"] * len(values), "x": shuffled}, tmp_path, max_rows=7).sums(plan).tolist()))
+        answers.add(
+            str(
+                engine_of(kind, {"id": ["a"] * len(values), "x": shuffled}, tmp_path, max_rows=7)
+                .sums(plan)
+                .tolist()
+            )
+        )
     assert len(answers) == 1
 
 
@@ -79,4 +105,14 @@ def test_rows_without_an_id_count_nowhere_and_numbers_compare_by_value(tmp_path)
 def test_ids_of_any_python_kind_are_total():
     cells = [10**5000, -(10**5000), math.inf, object(), [1], b"x", 1e300, -0.0, 2.5]
     keys = [unit_key(cell) for cell in cells]
-    assert [None if key is None else seed_text(key) for key in keys] == ["large", "large", "large", None, None, None, "large", "0", "2"]
+    assert [None if key is None else seed_text(key) for key in keys] == [
+        "large",
+        "large",
+        "large",
+        None,
+        None,
+        None,
+        "large",
+        "0",
+        "2",
+    ]

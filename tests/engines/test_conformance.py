@@ -1,4 +1,6 @@
-"""One suite for every input kind: the same data, nasty cells included, give identical integers everywhere."""
+"""One suite for every input kind: the same data, nasty cells included,
+give identical integers everywhere.
+"""
 
 from __future__ import annotations
 
@@ -20,36 +22,194 @@ from discreet.specs.queries.sums import number_factor
 from discreet.trusted.engines.engine import Engine
 
 LARGEST = 1.7976931348623157e308
-FLOATS = [0.0, -0.0, 1.5, -3.25, 99.99999, 100.0, 100.00001, 1e300, -1e300, LARGEST, math.inf, -math.inf, math.nan, None, 5e-324, 50.0, 33.3, 1e-9, 0.1 + 0.2]
+FLOATS = [
+    0.0,
+    -0.0,
+    1.5,
+    -3.25,
+    99.99999,
+    100.0,
+    100.00001,
+    1e300,
+    -1e300,
+    LARGEST,
+    math.inf,
+    -math.inf,
+    math.nan,
+    None,
+    5e-324,
+    50.0,
+    33.3,
+    1e-9,
+    0.1 + 0.2,
+]
 WHOLE = [0, 1, -1, 17, 90, 91, -(2**63), 2**63 - 1, 2**53 + 1, 2**31, -(2**31) - 1, None, 45, 46]
 UNSIGNED = [0, 1, 5, 2**64 - 1, 2**63, 2**53 + 1, None, 7, 3]
-TEXTS = ["N", "S", "é", "é", "n", " N", "N ", None, "", "O'Brien", 'a"b; drop', "日本", "true", "1", "unseen", "😀", "\t"]
-NUMBER_TEXTS = ["1", " 2.5 ", "1e3", "1E400", "-1e400", "1e-400", "nan", "inf", "Infinity", "1_000", "0x10", "abc", "", None, "5.", ".5", "+7", "--3", "٣", "1,5", "9" * 400, "1e", "."]
+TEXTS = [
+    "N",
+    "S",
+    "é",
+    "é",
+    "n",
+    " N",
+    "N ",
+    None,
+    "",
+    "O'Brien",
+    'a"b; drop',
+    "日本",
+    "true",
+    "1",
+    "unseen",
+    "😀",
+    "\t",
+]
+NUMBER_TEXTS = [
+    "1",
+    " 2.5 ",
+    "1e3",
+    "1E400",
+    "-1e400",
+    "1e-400",
+    "nan",
+    "inf",
+    "Infinity",
+    "1_000",
+    "0x10",
+    "abc",
+    "",
+    None,
+    "5.",
+    ".5",
+    "+7",
+    "--3",
+    "٣",
+    "1,5",
+    "9" * 400,
+    "1e",
+    ".",
+]
 BOOLEAN_TEXTS = ["true", "FALSE", " True ", "1", "0", "yes", "", None, "2", "t", "false", "1.0"]
-KEY_TEXTS = [*TEXTS, "é", "e\u0301", "x" * 200, "x" * 201, "é" * 200, "😀" * 200, "😀" * 201, "a\nb", "3", "3.0", '["x", 1]', "ß", "SS", "\u200b", "\ufffd"]
+KEY_TEXTS = [
+    *TEXTS,
+    "é",
+    "e\u0301",
+    "x" * 200,
+    "x" * 201,
+    "é" * 200,
+    "😀" * 200,
+    "😀" * 201,
+    "a\nb",
+    "3",
+    "3.0",
+    '["x", 1]',
+    "ß",
+    "SS",
+    "\u200b",
+    "\ufffd",
+]
 WHOLE_FLOATS = [*FLOATS, 3.0, -7.0, 2.0**53, 2.0**53 - 1, -(2.0**53) + 1, 2.0**63, 3.5]
-WHOLE_DECIMALS = [Decimal("3.0000"), Decimal("-3"), Decimal("0.0000"), Decimal("-0.0001"), Decimal("9" * 34), Decimal("-" + "9" * 34), None, Decimal("12.5000")]
-DECIMALS = [Decimal("0.1000"), Decimal("-99999999999999999999999999.1234"), None, Decimal("12.3456"), Decimal("33.3333")]
+WHOLE_DECIMALS = [
+    Decimal("3.0000"),
+    Decimal("-3"),
+    Decimal("0.0000"),
+    Decimal("-0.0001"),
+    Decimal("9" * 34),
+    Decimal("-" + "9" * 34),
+    None,
+    Decimal("12.5000"),
+]
+DECIMALS = [
+    Decimal("0.1000"),
+    Decimal("-99999999999999999999999999.1234"),
+    None,
+    Decimal("12.3456"),
+    Decimal("33.3333"),
+]
 
-SCHEMA = Schema({
-    "real": Real(-5, 100), "fine": Real(-1e6, 1e6, bits=32, missing=-0.25), "age": Integer(18, 90), "huge": Integer(-(2**30), 2**30 - 1),
-    "unsigned": Integer(0, 100), "typed": Real(0, 10), "flag": Boolean(), "yes": Boolean(missing=True), "worded": Boolean(missing=True), "decimal": Real(-50, 50),
-    "region": Category(["N", "S", "é", "O'Brien", 'a"b; drop', "日本", "😀", "true"]), "kept": Category(["N", "other", "é"], missing="other"),
-    "number": Category([45, "46", 1, True, "90"]), "consecutive": Category(list(range(-1, 60))), "truth": Category([True, False]),
-    "word": Open(), "whole": Open(), "point": Open(), "truthful": Open(), "exact": Open(), "natural": Open(),
-    'odd "name"; --': Real(-5, 100), "floaty": Category([0, "1.5", "1e300", "50", "33.3", "5e-324"]), "signed": Category(["100", -1, 0], missing=-1),
-})
+SCHEMA = Schema(
+    {
+        "real": Real(-5, 100),
+        "fine": Real(-1e6, 1e6, bits=32, missing=-0.25),
+        "age": Integer(18, 90),
+        "huge": Integer(-(2**30), 2**30 - 1),
+        "unsigned": Integer(0, 100),
+        "typed": Real(0, 10),
+        "flag": Boolean(),
+        "yes": Boolean(missing=True),
+        "worded": Boolean(missing=True),
+        "decimal": Real(-50, 50),
+        "region": Category(["N", "S", "é", "O'Brien", 'a"b; drop', "日本", "😀", "true"]),
+        "kept": Category(["N", "other", "é"], missing="other"),
+        "number": Category([45, "46", 1, True, "90"]),
+        "consecutive": Category(list(range(-1, 60))),
+        "truth": Category([True, False]),
+        "word": Open(),
+        "whole": Open(),
+        "point": Open(),
+        "truthful": Open(),
+        "exact": Open(),
+        "natural": Open(),
+        'odd "name"; --': Real(-5, 100),
+        "floaty": Category([0, "1.5", "1e300", "50", "33.3", "5e-324"]),
+        "signed": Category(["100", -1, 0], missing=-1),
+    }
+)
 TYPES = {
-    "real": "float", "fine": "float", "age": "integer", "huge": "integer", "unsigned": "unsigned", "typed": "text", "flag": "boolean", "yes": "float", "worded": "text",
-    "decimal": "decimal", "region": "text", "kept": "text", "number": "integer", "consecutive": "integer", "truth": "boolean", 'odd "name"; --': "float", "floaty": "float", "signed": "float",
-    "person": "text", "number_id": "integer",
-    "word": "text", "whole": "integer", "point": "float", "truthful": "boolean", "exact": "decimal", "natural": "unsigned",
+    "real": "float",
+    "fine": "float",
+    "age": "integer",
+    "huge": "integer",
+    "unsigned": "unsigned",
+    "typed": "text",
+    "flag": "boolean",
+    "yes": "float",
+    "worded": "text",
+    "decimal": "decimal",
+    "region": "text",
+    "kept": "text",
+    "number": "integer",
+    "consecutive": "integer",
+    "truth": "boolean",
+    'odd "name"; --': "float",
+    "floaty": "float",
+    "signed": "float",
+    "person": "text",
+    "number_id": "integer",
+    "word": "text",
+    "whole": "integer",
+    "point": "float",
+    "truthful": "boolean",
+    "exact": "decimal",
+    "natural": "unsigned",
 }
 POOLS = {
-    "real": FLOATS, "fine": FLOATS, "age": WHOLE, "huge": WHOLE, "unsigned": UNSIGNED, "typed": NUMBER_TEXTS, "flag": [True, False, None], "yes": [0.0, 1.0, -0.0, 2.0, math.nan, None, math.inf],
-    "worded": BOOLEAN_TEXTS, "decimal": DECIMALS, "region": TEXTS, "kept": TEXTS, "number": WHOLE, "consecutive": WHOLE, "truth": [True, False, None], 'odd "name"; --': FLOATS, "floaty": FLOATS, "signed": FLOATS,
-    "word": KEY_TEXTS, "whole": WHOLE, "point": WHOLE_FLOATS, "truthful": [True, False, None], "exact": WHOLE_DECIMALS, "natural": UNSIGNED,
-    "person": ["ann", "bob", "é", None, "17"], "number_id": [17, 2**63 - 1, -4, None, 0],
+    "real": FLOATS,
+    "fine": FLOATS,
+    "age": WHOLE,
+    "huge": WHOLE,
+    "unsigned": UNSIGNED,
+    "typed": NUMBER_TEXTS,
+    "flag": [True, False, None],
+    "yes": [0.0, 1.0, -0.0, 2.0, math.nan, None, math.inf],
+    "worded": BOOLEAN_TEXTS,
+    "decimal": DECIMALS,
+    "region": TEXTS,
+    "kept": TEXTS,
+    "number": WHOLE,
+    "consecutive": WHOLE,
+    "truth": [True, False, None],
+    'odd "name"; --': FLOATS,
+    "floaty": FLOATS,
+    "signed": FLOATS,
+    "word": KEY_TEXTS,
+    "whole": WHOLE,
+    "point": WHOLE_FLOATS,
+    "truthful": [True, False, None],
+    "exact": WHOLE_DECIMALS,
+    "natural": UNSIGNED,
+    "person": ["ann", "bob", "é", None, "17"],
+    "number_id": [17, 2**63 - 1, -4, None, 0],
 }
 BY_PERSON = (Replace(unit="person", max_rows=3), AddRemove(unit="number_id", max_rows=2))
 
@@ -66,13 +226,30 @@ def factor(name, bits=None):
 def plans():
     numbers = [name for name, column in SCHEMA.items() if not isinstance(column, (Category, Open))]
     yield SumsPlan((), ((), *((factor(name),) for name in numbers)))
-    yield SumsPlan((), ((factor("real"), factor("real")), (factor("fine", 16), factor("real")), (factor("huge"), factor("age")), (factor("huge"), factor("flag"))))
+    yield SumsPlan(
+        (),
+        (
+            (factor("real"), factor("real")),
+            (factor("fine", 16), factor("real")),
+            (factor("huge"), factor("age")),
+            (factor("huge"), factor("flag")),
+        ),
+    )
     for name, column in SCHEMA.items():
         if isinstance(column, Category):
             yield SumsPlan((Levels(name, len(column.levels)),), ((), (factor("real"),)))
-    yield SumsPlan((Levels("flag", 2), Levels("region", 3), Bins("age", (18.0, 40.0, 45.5, 90.0))), ((), (factor("fine"),), (factor("real"), factor("age"))))
-    yield SumsPlan((Bins("real", (-5.0, 0.0, 1.5, 33.3, 100.0)), Subset("kept", (1, 2))), ((), (factor("huge"),)))
-    yield SumsPlan((Between("fine", 0.0, 0.30000000000000004), Subset("worded", (1,))), ((), (factor('odd "name"; --'),)))
+    yield SumsPlan(
+        (Levels("flag", 2), Levels("region", 3), Bins("age", (18.0, 40.0, 45.5, 90.0))),
+        ((), (factor("fine"),), (factor("real"), factor("age"))),
+    )
+    yield SumsPlan(
+        (Bins("real", (-5.0, 0.0, 1.5, 33.3, 100.0)), Subset("kept", (1, 2))),
+        ((), (factor("huge"),)),
+    )
+    yield SumsPlan(
+        (Between("fine", 0.0, 0.30000000000000004), Subset("worded", (1,))),
+        ((), (factor('odd "name"; --'),)),
+    )
     yield SumsPlan((Between("flag", 0.5, 1.0),), ((), (factor("age"),)))
     yield SumsPlan((Subset("region", ()),), ((),))
     yield SumsPlan((Split("region", (1,)), Split("flag", (1,))), ((), (factor("age"),)))
@@ -84,7 +261,9 @@ def histogram_plans():
     yield from (HistogramPlan((), factor(name)) for name in numbers)
     yield HistogramPlan((), factor("fine", 16))
     yield HistogramPlan((), factor("huge", 16))
-    yield HistogramPlan((Between("fine", -1.0, 0.30000000000000004), Subset("worded", (1,))), factor("age"))
+    yield HistogramPlan(
+        (Between("fine", -1.0, 0.30000000000000004), Subset("worded", (1,))), factor("age")
+    )
     yield HistogramPlan((Subset("region", ()),), factor("real"))
 
 
@@ -94,12 +273,17 @@ def open_plans():
             yield OpenPlan((name,), ())
     yield OpenPlan(("word",), (Subset("flag", (1,)), Between("real", -1.0, 60.0)))
     yield OpenPlan(("word",), (Subset("region", ()),))
-    yield OpenPlan(("truthful",), (Levels("flag", 2), Bins("age", (18.0, 40.0, 90.0)), Between("real", -5.0, 60.0)))
+    yield OpenPlan(
+        ("truthful",),
+        (Levels("flag", 2), Bins("age", (18.0, 40.0, 90.0)), Between("real", -5.0, 60.0)),
+    )
     yield OpenPlan(("word", "whole", "point"), ())
     yield OpenPlan(("truthful", "word"), (Levels("region", 3),))
 
 
-GRAM = GramPlan((factor("real"), factor("age"), factor("flag"), factor("typed"), factor("fine", 16)))
+GRAM = GramPlan(
+    (factor("real"), factor("age"), factor("flag"), factor("typed"), factor("fine", 16))
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,7 +291,12 @@ GRAM = GramPlan((factor("real"), factor("age"), factor("flag"), factor("typed"),
 @pytest.mark.parametrize("rows", [0, 1, 90])
 def test_every_engine_gives_the_reference_integers(kind, neighbors, rows, tmp_path):
     columns = random_columns(rows, seed=rows + 1)
-    read = {name: [write_cell(cell) or None for cell in cells] for name, cells in columns.items()} if kind == "csv" else columns  # in CSV all cells are text
+    # in CSV all cells are text
+    read = (
+        {name: [write_cell(cell) or None for cell in cells] for name, cells in columns.items()}
+        if kind == "csv"
+        else columns
+    )
     listed = [dict(zip(read, row, strict=True)) for row in zip(*read.values(), strict=True)]
     engine = make_engine(kind, columns, TYPES, SCHEMA, neighbors, tmp_path)
     assert isinstance(engine, Engine)
@@ -119,14 +308,23 @@ def test_every_engine_gives_the_reference_integers(kind, neighbors, rows, tmp_pa
     for plan in histogram_plans():
         histogram = engine.histogram(plan)
         assert histogram.cells == plan.cells
-        assert dict(zip(histogram.places.tolist(), histogram.counts.tolist(), strict=True)) == reference_histogram(listed, plan, SCHEMA, neighbors), plan
+        assert dict(
+            zip(histogram.places.tolist(), histogram.counts.tolist(), strict=True)
+        ) == reference_histogram(listed, plan, SCHEMA, neighbors), plan
         assert histogram.places.tolist() == sorted(histogram.places.tolist())
     assert engine.gram(GRAM).tolist() == reference_gram(listed, GRAM, SCHEMA, neighbors)
     for plan in open_plans():
         counts, expected = engine.keys(plan), reference_keys(listed, plan, SCHEMA, neighbors)
-        assert (list(counts.names), counts.counts.tolist()) == (list(expected), list(expected.values())), plan
-    units = len({cell for cell in read.get(neighbors.unit or "", []) if cell is not None and cell == cell})
-    assert engine.public_count() == (rows if neighbors == Replace() else units if isinstance(neighbors, Replace) else None)
+        assert (list(counts.names), counts.counts.tolist()) == (
+            list(expected),
+            list(expected.values()),
+        ), plan
+    units = len(
+        {cell for cell in read.get(neighbors.unit or "", []) if cell is not None and cell == cell}
+    )
+    assert engine.public_count() == (
+        rows if neighbors == Replace() else units if isinstance(neighbors, Replace) else None
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -138,10 +336,14 @@ def test_rows_in_another_order_give_the_same_integers(kind, tmp_path):
     for neighbors in BY_PERSON:
         first = make_engine(kind, columns, TYPES, SCHEMA, neighbors, tmp_path)
         answers = [first.sums(plan).tolist() for plan in plans()]
-        found = [(list(counts.names), counts.counts.tolist()) for counts in map(first.keys, crossed)]
+        found = [
+            (list(counts.names), counts.counts.tolist()) for counts in map(first.keys, crossed)
+        ]
         second = make_engine(kind, shuffled, TYPES, SCHEMA, neighbors, tmp_path)
         assert answers == [second.sums(plan).tolist() for plan in plans()]
-        assert found == [(list(counts.names), counts.counts.tolist()) for counts in map(second.keys, crossed)]
+        assert found == [
+            (list(counts.names), counts.counts.tolist()) for counts in map(second.keys, crossed)
+        ]
 
 
 def test_describe_and_data_id_are_public_and_stable(tmp_path):

@@ -1,4 +1,6 @@
-"""Files: no record changes how others are read, nothing raises because of a cell, and errors quote no data."""
+"""Files: no record changes how others are read, nothing raises because of a cell,
+and errors quote no data.
+"""
 
 from __future__ import annotations
 
@@ -33,30 +35,44 @@ def csv_engine(folder, content, schema=SCHEMA, neighbors=None):
 def values(engine):
     """(rows, sum of the values of a) and the counts by level."""
     count, total = engine.sums(PLAN)[0]
-    return count, int(count * 5 + total * FACTOR.encoding.step), engine.sums(BY_LEVEL)[:, 0].tolist()
+    return (
+        count,
+        int(count * 5 + total * FACTOR.encoding.step),
+        engine.sums(BY_LEVEL)[:, 0].tolist(),
+    )
 
 
-@pytest.mark.parametrize(("content", "expected"), [
-    (b"a,b\n1,x\n2,y\n", (2, 3, [1, 1, 0, 0])),
-    (b"a,b\n1,x,extra,more\n2,y\n", (2, 3, [1, 1, 0, 0])),  # too many fields: the rest is ignored
-    (b"a,b\n1\n2,y\n", (2, 3, [0, 1, 0, 0])),  # too few: missing
-    (b"a,b\n,x\n2,\n", (2, 7, [1, 0, 0, 0])),  # empty: missing
-    (b"a,b\n1,\xff\n2,y\n", (2, 3, [0, 1, 0, 1])),  # not UTF-8: U+FFFD, which is a level here
-    (b"a,b\n1,\xc3\xa9\n2,\xc3\n", (2, 3, [0, 0, 1, 1])),
-    (b'a,b\n1,x\n2,"y\n3,x\n', (2, 3, [1, 0, 0, 0])),  # a quote never closed: the rest is one field
-    (b'a,b\n1,"x"\n2,"y\ny"\n3,x\n', (3, 6, [2, 0, 0, 0])),  # a line break inside quotes
-    (b'a,b\n1,x"\n2,y\n', (2, 3, [0, 1, 0, 0])),
-    (b"a,b\n1,x\x00\n2,y\n", (2, 3, [0, 1, 0, 0])),
-    (b"a,b\r\n1,x\r\n2,y\r\n", (2, 3, [1, 1, 0, 0])),
-    (b"\xef\xbb\xbfa,b\n1,x\n", (1, 1, [1, 0, 0, 0])),
-    (b"a,b\n1,x\n\n2,y", (2, 3, [1, 1, 0, 0])),  # a blank line is no row
-    (b"a,b\n", (0, 0, [0, 0, 0, 0])),
-    (b"a,b", (0, 0, [0, 0, 0, 0])),
-    (b"a,b\n1," + b"z" * 5_000_000 + b"\n2,y\n", (2, 3, [0, 1, 0, 0])),  # longer than the reader's usual limit
-    (b"a,b\nabc,x\n99999999999999999999999,y\n", (2, 15, [1, 1, 0, 0])),
-    (b'b,"a"\nx,1\n', (1, 1, [1, 0, 0, 0])),
-    (b"# note,a,b\n0,1,x\n", (1, 1, [1, 0, 0, 0])),
-])
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"a,b\n1,x\n2,y\n", (2, 3, [1, 1, 0, 0])),
+        (
+            b"a,b\n1,x,extra,more\n2,y\n",
+            (2, 3, [1, 1, 0, 0]),
+        ),  # too many fields: the rest is ignored
+        (b"a,b\n1\n2,y\n", (2, 3, [0, 1, 0, 0])),  # too few: missing
+        (b"a,b\n,x\n2,\n", (2, 7, [1, 0, 0, 0])),  # empty: missing
+        (b"a,b\n1,\xff\n2,y\n", (2, 3, [0, 1, 0, 1])),  # not UTF-8: U+FFFD, which is a level here
+        (b"a,b\n1,\xc3\xa9\n2,\xc3\n", (2, 3, [0, 0, 1, 1])),
+        (
+            b'a,b\n1,x\n2,"y\n3,x\n',
+            (2, 3, [1, 0, 0, 0]),
+        ),  # a quote never closed: the rest is one field
+        (b'a,b\n1,"x"\n2,"y\ny"\n3,x\n', (3, 6, [2, 0, 0, 0])),  # a line break inside quotes
+        (b'a,b\n1,x"\n2,y\n', (2, 3, [0, 1, 0, 0])),
+        (b"a,b\n1,x\x00\n2,y\n", (2, 3, [0, 1, 0, 0])),
+        (b"a,b\r\n1,x\r\n2,y\r\n", (2, 3, [1, 1, 0, 0])),
+        (b"\xef\xbb\xbfa,b\n1,x\n", (1, 1, [1, 0, 0, 0])),
+        (b"a,b\n1,x\n\n2,y", (2, 3, [1, 1, 0, 0])),  # a blank line is no row
+        (b"a,b\n", (0, 0, [0, 0, 0, 0])),
+        (b"a,b", (0, 0, [0, 0, 0, 0])),
+        # longer than the reader's usual limit
+        (b"a,b\n1," + b"z" * 5_000_000 + b"\n2,y\n", (2, 3, [0, 1, 0, 0])),
+        (b"a,b\nabc,x\n99999999999999999999999,y\n", (2, 15, [1, 1, 0, 0])),
+        (b'b,"a"\nx,1\n', (1, 1, [1, 0, 0, 0])),
+        (b"# note,a,b\n0,1,x\n", (1, 1, [1, 0, 0, 0])),
+    ],
+)
 def test_csv_is_read_by_a_total_rule(content, expected, tmp_path):
     engine = csv_engine(tmp_path, content)
     assert values(engine) == expected
@@ -69,7 +85,8 @@ def test_an_unclosed_quote_in_a_large_file_does_not_raise(tmp_path):
 
 
 def test_refusals_name_columns_and_never_cells(tmp_path):
-    for content in (b"a,c\nsecret,1\n", b"secret,1\n1,2\n"):  # without a header the first line is somebody's row
+    # without a header the first line is somebody's row
+    for content in (b"a,c\nsecret,1\n", b"secret,1\n1,2\n"):
         with pytest.raises(DataShapeRefused, match=r"it is not in the data") as refusal:
             csv_engine(tmp_path, content)
         assert "secret" not in str(refusal.value)
@@ -98,7 +115,9 @@ def test_a_broken_file_gives_one_error_without_contents(tmp_path):
 
 
 def test_a_unit_column_of_dates_is_refused_from_its_type(tmp_path):
-    pq.write_table(pa.table({"a": [1], "b": ["x"], "day": pa.array([3], pa.date32())}), tmp_path / "d.parquet")
+    pq.write_table(
+        pa.table({"a": [1], "b": ["x"], "day": pa.array([3], pa.date32())}), tmp_path / "d.parquet"
+    )
     with pytest.raises(DataShapeRefused, match="date32"):
         FileEngine(tmp_path / "d.parquet", "parquet", SCHEMA, AddRemove(unit="day", max_rows=1))
 
@@ -107,7 +126,11 @@ def test_columns_of_other_types_are_missing(tmp_path):
     days = pa.array([3, None], pa.date32())
     lists = pa.array([[1], [2, 3]])
     pq.write_table(pa.table({"a": days, "b": lists}), tmp_path / "d.parquet")
-    assert values(FileEngine(tmp_path / "d.parquet", "parquet", SCHEMA, Replace())) == (2, 10, [0, 0, 0, 0])
+    assert values(FileEngine(tmp_path / "d.parquet", "parquet", SCHEMA, Replace())) == (
+        2,
+        10,
+        [0, 0, 0, 0],
+    )
 
 
 def test_several_files_are_one_data_set_whatever_the_order_of_columns(tmp_path):
@@ -123,9 +146,12 @@ def test_several_files_are_one_data_set_whatever_the_order_of_columns(tmp_path):
 
 
 def test_names_and_levels_are_quoted(tmp_path):
-    nasty = 'a"b\'; drop table x; --'
+    nasty = "a\"b'; drop table x; --"
     schema = Schema({nasty: Category([nasty, "nul\0inside", "%s", "$1", "?", "\\"])})
-    pq.write_table(pa.table({nasty: [nasty, "nul\0inside", "%s", "$1", "?", "\\", "nul"]}), tmp_path / f"it's {nasty[:3]}.parquet".replace("/", ""))
+    pq.write_table(
+        pa.table({nasty: [nasty, "nul\0inside", "%s", "$1", "?", "\\", "nul"]}),
+        tmp_path / f"it's {nasty[:3]}.parquet".replace("/", ""),
+    )
     engine = FileEngine(tmp_path / f"it's {nasty[:3]}.parquet", "parquet", schema, Replace())
     assert engine.sums(SumsPlan((Levels(nasty, 6),), ((),)))[:, 0].tolist() == [1] * 6
 
@@ -152,22 +178,48 @@ def test_without_arrow_the_error_says_what_to_install(monkeypatch, tmp_path):
 
 def test_names_that_differ_in_case_or_look_like_ours_do_not_clash(tmp_path):
     names = ["h", "unit", "n0", "v0", "s0", "cell", "f0", "occurrence", "place", "A", "a"]
-    schema = Schema({name: Integer(0, 100) for name in names} | {"L": Category(["x", "y"]), "l": Category(["y", "x"])})
-    (tmp_path / "data.csv").write_text(",".join([*names, "L", "l", "id"]) + "\n" + "".join(",".join([*(str(row + place) for place in range(len(names))), "x", "x", f"u{row % 3}"]) + "\n" for row in range(9)))
+    schema = Schema(
+        {name: Integer(0, 100) for name in names}
+        | {"L": Category(["x", "y"]), "l": Category(["y", "x"])}
+    )
+    (tmp_path / "data.csv").write_text(
+        ",".join([*names, "L", "l", "id"])
+        + "\n"
+        + "".join(
+            ",".join([*(str(row + place) for place in range(len(names))), "x", "x", f"u{row % 3}"])
+            + "\n"
+            for row in range(9)
+        )
+    )
     plan = SumsPlan((), tuple((number_factor(schema, name, "a sum"),) for name in names))
-    for neighbors, per_unit in ((Replace(), 3), (Replace(unit="id", max_rows=3), 3), (Replace(unit="id", max_rows=2), 2)):
+    for neighbors, per_unit in (
+        (Replace(), 3),
+        (Replace(unit="id", max_rows=3), 3),
+        (Replace(unit="id", max_rows=2), 2),
+    ):
         engine = FileEngine(tmp_path / "data.csv", "csv", schema, neighbors)
         answer = engine.sums(plan)[0]
         rows = 3 * per_unit
-        assert [int(after - before) for before, after in itertools.pairwise(answer)] == [2 * rows] * (len(names) - 1)
-        assert engine.sums(SumsPlan((Levels("L", 2), Levels("l", 2)), ((),)))[:, 0].tolist() == [0, rows, 0, 0]
+        assert [int(after - before) for before, after in itertools.pairwise(answer)] == [
+            2 * rows
+        ] * (len(names) - 1)
+        assert engine.sums(SumsPlan((Levels("L", 2), Levels("l", 2)), ((),)))[:, 0].tolist() == [
+            0,
+            rows,
+            0,
+            0,
+        ]
 
 
 def test_parquet_text_that_is_not_utf8_is_a_missing_cell(tmp_path):
     broken = pa.Array.from_buffers(pa.string(), 3, pa.array([b"x", b"\xff", b"y"]).buffers())
-    pq.write_table(pa.table({"a": [1, 2, 3], "b": broken, "id": ["u", "u", "v"]}), tmp_path / "data.parquet")
+    pq.write_table(
+        pa.table({"a": [1, 2, 3], "b": broken, "id": ["u", "u", "v"]}), tmp_path / "data.parquet"
+    )
     engine = FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, Replace())
     assert values(engine) == (3, 6, [1, 1, 0, 0])
     assert engine.public_count() == 3
-    by_unit = FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, Replace(unit="id", max_rows=1))
+    by_unit = FileEngine(
+        tmp_path / "data.parquet", "parquet", SCHEMA, Replace(unit="id", max_rows=1)
+    )
     assert by_unit.sums(PLAN)[0, 0] == by_unit.public_count() == 2

@@ -1,4 +1,6 @@
-"""Units dealt out to parts on disk: the same rows are kept as when all are bounded together in memory."""
+"""Units dealt out to parts on disk: the same rows are kept as when all are bounded together in
+memory.
+"""
 
 from __future__ import annotations
 
@@ -23,31 +25,58 @@ from discreet.trusted.engines.memory import memory_engine_from_frame
 
 SCHEMA = Schema({"x": Real(-1, 1), "n": Integer(0, 9), "c": Category(["a", "b"]), "k": Open()})
 IDS = {
-    "text": [None, "a", "b", "é", "17", "x" * 50], "whole": [None, 1, 2, -5, 2**62],
-    "real": [None, 0.0, -0.0, 0.25, 0.75, float("nan"), float("inf"), 1e300], "flag": [None, True, False],
+    "text": [None, "a", "b", "é", "17", "x" * 50],
+    "whole": [None, 1, 2, -5, 2**62],
+    "real": [None, 0.0, -0.0, 0.25, 0.75, float("nan"), float("inf"), 1e300],
+    "flag": [None, True, False],
 }
 TYPES = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64(), "flag": pa.bool_()}
 
 
 def table(kind, rows):
     choose = random.Random(rows)
-    ids = [choose.choice(IDS[kind]) if choose.random() < 0.5 or kind != "text" else f"person {choose.randrange(60)}" for _ in range(rows)]
-    return pa.table({
-        "id": pa.array(ids, TYPES[kind]), "x": pa.array([choose.choice([None, 0.5, float("nan"), 9.0, -0.25]) for _ in range(rows)], pa.float64()),
-        "n": pa.array([choose.choice([None, 1, 5, 77]) for _ in range(rows)], pa.int32()), "c": pa.array([choose.choice([None, "a", "b", "z"]) for _ in range(rows)]).dictionary_encode(),
-        "k": pa.array([choose.choice([None, "p", "q", ""]) for _ in range(rows)], pa.large_string()),
-    })
+    ids = [
+        choose.choice(IDS[kind])
+        if choose.random() < 0.5 or kind != "text"
+        else f"person {choose.randrange(60)}"
+        for _ in range(rows)
+    ]
+    return pa.table(
+        {
+            "id": pa.array(ids, TYPES[kind]),
+            "x": pa.array(
+                [choose.choice([None, 0.5, float("nan"), 9.0, -0.25]) for _ in range(rows)],
+                pa.float64(),
+            ),
+            "n": pa.array([choose.choice([None, 1, 5, 77]) for _ in range(rows)], pa.int32()),
+            "c": pa.array(
+                [choose.choice([None, "a", "b", "z"]) for _ in range(rows)]
+            ).dictionary_encode(),
+            "k": pa.array(
+                [choose.choice([None, "p", "q", ""]) for _ in range(rows)], pa.large_string()
+            ),
+        }
+    )
 
 
 def answers(engine):
     counts = engine.keys(OpenPlan(("k",), ()))
     histogram = engine.histogram(HistogramPlan((), number_factor(SCHEMA, "n", "a sum")))
     sums = engine.sums(SumsPlan((Levels("c", 2),), ((), (number_factor(SCHEMA, "x", "a sum"),))))
-    return sums.tolist(), list(counts.names), counts.counts.tolist(), histogram.places.tolist(), histogram.counts.tolist(), engine.public_count()
+    return (
+        sums.tolist(),
+        list(counts.names),
+        counts.counts.tolist(),
+        histogram.places.tolist(),
+        histogram.counts.tolist(),
+        engine.public_count(),
+    )
 
 
 @pytest.mark.parametrize("kind", IDS)
-@pytest.mark.parametrize("neighbors", [Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=3)], ids=str)
+@pytest.mark.parametrize(
+    "neighbors", [Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=3)], ids=str
+)
 def test_parts_on_disk_and_rows_in_memory_agree(kind, neighbors, tmp_path, monkeypatch):
     frame = table(kind, 500)
     pq.write_table(frame, tmp_path / "data.parquet", row_group_size=37)
@@ -55,7 +84,14 @@ def test_parts_on_disk_and_rows_in_memory_agree(kind, neighbors, tmp_path, monke
     assert answers(FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, neighbors)) == expected
     monkeypatch.setattr(unit_parts, "HELD_BYTES", 2000)
     dealt = []
-    monkeypatch.setattr(unit_parts.Parts, "deal", lambda parts, rows, deal=unit_parts.Parts.deal: (dealt.append(len(rows)), deal(parts, rows)))
+    monkeypatch.setattr(
+        unit_parts.Parts,
+        "deal",
+        lambda parts, rows, deal=unit_parts.Parts.deal: (
+            dealt.append(len(rows)),
+            deal(parts, rows),
+        ),
+    )
     assert answers(FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, neighbors)) == expected
     assert dealt
 
@@ -67,8 +103,17 @@ def test_what_was_on_disk_is_gone_and_was_private(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     pq.write_table(table("text", 300), tmp_path / "data.parquet")
     modes = []
-    monkeypatch.setattr(unit_parts.Parts, "tables", lambda parts, tables=unit_parts.Parts.tables: (modes.append(os.stat(os.path.dirname(parts._paths[0])).st_mode & 0o777), tables(parts))[1])
-    answers(FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, AddRemove(unit="id", max_rows=1)))
+    monkeypatch.setattr(
+        unit_parts.Parts,
+        "tables",
+        lambda parts, tables=unit_parts.Parts.tables: (
+            modes.append(os.stat(os.path.dirname(parts._paths[0])).st_mode & 0o777),
+            tables(parts),
+        )[1],
+    )
+    answers(
+        FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, AddRemove(unit="id", max_rows=1))
+    )
     assert set(modes) == {0o700}
     assert not list(folder.iterdir())
 

@@ -36,8 +36,8 @@ def ramp(value: float) -> float:
 def sums(first: Any, second: Any) -> float:
     """A test of parts whose p-value depends on all rows alike, not on their order.
 
-    Rows are dealt to parts by the engine's own random numbers, which no seed repeats: what is recorded is a
-    test on one part, or one that has the same outcome on all parts.
+    Rows are dealt to parts by the engine's own random numbers, which no seed repeats: what is
+    recorded is a test on one part, or one that has the same outcome on all parts.
     """
     return round(abs(math.fsum(first) - 0.7 * math.fsum(second)), 3) % 1
 

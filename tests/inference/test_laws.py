@@ -1,4 +1,6 @@
-"""Half-widths against numerical integration that shares nothing with them, and the coverage that laws.py claims."""
+"""Half-widths against numerical integration that shares nothing with them,
+and the coverage that laws.py claims.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,13 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from discreet.inference.results.laws import Noise, allow_for_noisy_variance, half_width, student_factor, tail_and_density
+from discreet.inference.results.laws import (
+    Noise,
+    allow_for_noisy_variance,
+    half_width,
+    student_factor,
+    tail_and_density,
+)
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 
@@ -18,11 +26,22 @@ def laplace_noise(*scales: float) -> Noise:
 
 
 def coverage_by_convolution(x: float, sigma: float, scale: float) -> float:
-    """P(|sigma·Z + scale·L| ≤ x), integrated over Z, split at the kinks of Laplace's distribution function."""
+    """P(|sigma·Z + scale·L| ≤ x), integrated over Z,
+    split at the kinks of Laplace's distribution function.
+    """
     law = stats.laplace(scale=scale)
     kinks = sorted(point for point in (-x / sigma, x / sigma) if abs(point) < 12)
     edges = [-12.0, *kinks, 12.0]
-    parts = [integrate.quad(lambda z: stats.norm.pdf(z) * (law.cdf(x - sigma * z) - law.cdf(-x - sigma * z)), low, high, epsabs=1e-12, limit=200)[0] for low, high in itertools.pairwise(edges)]
+    parts = [
+        integrate.quad(
+            lambda z: stats.norm.pdf(z) * (law.cdf(x - sigma * z) - law.cdf(-x - sigma * z)),
+            low,
+            high,
+            epsabs=1e-12,
+            limit=200,
+        )[0]
+        for low, high in itertools.pairwise(edges)
+    ]
     return float(sum(parts))
 
 
@@ -45,25 +64,48 @@ def test_normal_and_one_laplace_is_exact(sigma: float, level: float) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_bare_laws(level: float) -> None:
-    assert half_width(level, np.zeros(1), laplace_noise(2.5))[0] == pytest.approx(2.5 * -np.log(1 - level), rel=1e-10)
-    assert half_width(level, np.array([9.0]), Noise(16.0))[0] == pytest.approx(5 * stats.norm.ppf(0.5 + level / 2), rel=1e-12)
+    assert half_width(level, np.zeros(1), laplace_noise(2.5))[0] == pytest.approx(
+        2.5 * -np.log(1 - level), rel=1e-10
+    )
+    assert half_width(level, np.array([9.0]), Noise(16.0))[0] == pytest.approx(
+        5 * stats.norm.ppf(0.5 + level / 2), rel=1e-12
+    )
     assert half_width(level, np.zeros(1), Noise(0.0))[0] == 0
 
 
 def test_half_width_is_elementwise_and_scales() -> None:
-    sampling, noise = np.array([0.0, 1.0, 4.0]), Noise(np.array([2.0, 2.0, 0.5]), np.array([1.0, 0.0, 0.0625]))
+    sampling, noise = (
+        np.array([0.0, 1.0, 4.0]),
+        Noise(np.array([2.0, 2.0, 0.5]), np.array([1.0, 0.0, 0.0625])),
+    )
     together = half_width(0.95, sampling, noise)
-    alone = [float(half_width(0.95, sampling[i : i + 1], Noise(noise.variance[i : i + 1], noise.fourth[i : i + 1]))[0]) for i in range(3)]
+    alone = [
+        float(
+            half_width(
+                0.95, sampling[i : i + 1], Noise(noise.variance[i : i + 1], noise.fourth[i : i + 1])
+            )[0]
+        )
+        for i in range(3)
+    ]
     np.testing.assert_allclose(together, alone, rtol=1e-12)
-    np.testing.assert_allclose(half_width(0.95, 9 * sampling, noise.scaled(3.0)), 3 * together, rtol=1e-9)
+    np.testing.assert_allclose(
+        half_width(0.95, 9 * sampling, noise.scaled(3.0)), 3 * together, rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("ratio", [1e-12, 1e-8, 1e-3, 1.0, 30.0, 1e4])
 def test_tail_and_density_belong_together(ratio: float) -> None:
-    x, gaussian, scale = np.linspace(0.01, 12, 40) * max(ratio, 1.0), np.full(40, ratio), np.ones(40)
+    x, gaussian, scale = (
+        np.linspace(0.01, 12, 40) * max(ratio, 1.0),
+        np.full(40, ratio),
+        np.ones(40),
+    )
     step = 1e-5 * max(ratio, 1.0)
     tail, density = tail_and_density(x, gaussian, scale)
-    slope = (tail_and_density(x - step, gaussian, scale)[0] - tail_and_density(x + step, gaussian, scale)[0]) / (2 * step)
+    slope = (
+        tail_and_density(x - step, gaussian, scale)[0]
+        - tail_and_density(x + step, gaussian, scale)[0]
+    ) / (2 * step)
     np.testing.assert_allclose(density, slope, rtol=1e-4, atol=1e-12)
     assert np.all(np.isfinite(tail))
     assert np.all((tail >= 0) & (tail <= 0.5))
@@ -85,7 +127,9 @@ def test_several_laplace_parts_cover_as_claimed(scales: tuple[float, ...], sigma
 
 
 def test_the_inversion_agrees_with_the_convolution_and_the_claim_can_fail() -> None:
-    assert coverage_by_inversion(2.0, 0.7, (1.0,)) == pytest.approx(coverage_by_convolution(2.0, 0.7, 1.0), abs=1e-7)
+    assert coverage_by_inversion(2.0, 0.7, (1.0,)) == pytest.approx(
+        coverage_by_convolution(2.0, 0.7, 1.0), abs=1e-7
+    )
     normal_only = float(half_width(0.99, np.zeros(1), Noise(4.0))[0])  # the kurtosis ignored
     assert abs(coverage_by_inversion(normal_only, 0.0, (1.0, 1.0)) - 0.99) > ALLOWED[0.99]
 
@@ -95,9 +139,15 @@ WEIGHTS = stats.norm.pdf(Z) / stats.norm.pdf(Z).sum()
 SAMPLING = np.concatenate([[0.0], np.logspace(-2, 3.5, 70)])  # in units of the known part
 
 
-def coverage_with_noisy_variance(level: float, deviation: float, *, widen: bool = True) -> np.ndarray:
-    """Coverage at each true sampling variance, when it is estimated with normal noise of the given deviation (known part 1)."""
-    sampling, factor = allow_for_noisy_variance(level, SAMPLING[:, None] + deviation * Z, deviation, 1.0)
+def coverage_with_noisy_variance(
+    level: float, deviation: float, *, widen: bool = True
+) -> np.ndarray:
+    """Coverage at each true sampling variance, when it is estimated with normal noise of the given
+    deviation (known part 1).
+    """
+    sampling, factor = allow_for_noisy_variance(
+        level, SAMPLING[:, None] + deviation * Z, deviation, 1.0
+    )
     half = stats.norm.ppf(0.5 + level / 2) * np.sqrt(sampling + 1.0) * (factor if widen else 1.0)
     return np.asarray((2 * stats.norm.cdf(half / np.sqrt(SAMPLING[:, None] + 1.0)) - 1) @ WEIGHTS)
 
@@ -127,9 +177,13 @@ def test_without_the_widening_the_claim_fails() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_student_factor(freedom: float, level: float) -> None:
     tail = 0.5 + level / 2
-    assert student_factor(level, freedom) == pytest.approx(stats.t.ppf(tail, freedom) / stats.norm.ppf(tail), rel=1e-9)
+    assert student_factor(level, freedom) == pytest.approx(
+        stats.t.ppf(tail, freedom) / stats.norm.ppf(tail), rel=1e-9
+    )
 
 
 def test_student_factor_stays_finite_where_the_count_is_noise() -> None:
-    np.testing.assert_array_equal(student_factor(0.95, np.array([-5.0, 0.0, 3.0])), student_factor(0.95, np.full(3, 3.0)))
+    np.testing.assert_array_equal(
+        student_factor(0.95, np.array([-5.0, 0.0, 3.0])), student_factor(0.95, np.full(3, 3.0))
+    )
     assert student_factor(0.95, 1e30) == pytest.approx(1, abs=1e-8)

@@ -1,4 +1,6 @@
-"""Intervals of counts that were shown because they passed a threshold: coverage given that they are shown, computed from the law itself."""
+"""Intervals of counts that were shown because they passed a threshold: coverage given that they are
+shown, computed from the law itself.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ from scipy import stats
 
 import discreet as dp
 from discreet.accounting.calibration.open_keys import thresholded_counts
-from discreet.inference.counts.open_keys import count_interval, log_tail, share_limits, show_probability
+from discreet.inference.counts.open_keys import (
+    count_interval,
+    log_tail,
+    share_limits,
+    show_probability,
+)
 from discreet.inference.results.laws import Noise, half_width
 from discreet.sensitivity import Rows
 from discreet.trusted.extensions.open_keys.loss import show_bounds
@@ -24,10 +31,19 @@ MECHANISMS = {
 
 
 def shown_law(mechanism, count):
-    """(noisy counts in rows, their probabilities given that the key is shown), for true count `count`."""
+    """(noisy counts in rows, their probabilities given that the key is shown),
+    for true count `count`.
+    """
     cut = 1 << mechanism.noise.refinement
-    steps = np.arange(mechanism.threshold, max(mechanism.threshold, count * cut) + math.ceil(45 * float(mechanism.noise.steps)) + 2, dtype=float)
-    beyond = np.exp(log_tail(mechanism.noise, steps - count * cut) - log_tail(mechanism.noise, np.array([mechanism.threshold - count * cut], dtype=float)))
+    steps = np.arange(
+        mechanism.threshold,
+        max(mechanism.threshold, count * cut) + math.ceil(45 * float(mechanism.noise.steps)) + 2,
+        dtype=float,
+    )
+    beyond = np.exp(
+        log_tail(mechanism.noise, steps - count * cut)
+        - log_tail(mechanism.noise, np.array([mechanism.threshold - count * cut], dtype=float))
+    )
     law, values = beyond[:-1] - beyond[1:], steps[:-1] / cut
     kept = law > 1e-13
     return values[kept], law[kept]
@@ -36,7 +52,15 @@ def shown_law(mechanism, count):
 def counts_near(mechanism):
     """True counts from two spreads below the threshold to five above, and the smallest one."""
     least, spread = float(mechanism.least_shown), math.sqrt(mechanism.variance)
-    return sorted({1, *(max(1, round(least + distance * spread)) for distance in (-5, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 5))})
+    return sorted(
+        {
+            1,
+            *(
+                max(1, round(least + distance * spread))
+                for distance in (-5, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 3, 4, 5)
+            ),
+        }
+    )
 
 
 def conditional_coverage(mechanism, count, level, interval):
@@ -58,7 +82,9 @@ def test_counts_are_covered_given_that_they_are_shown(name, level):
 
 
 def test_intervals_that_ignore_the_threshold_miss_near_it():
-    """The positive control: the usual interval covers a count two spreads below the threshold far too seldom."""
+    """The positive control: the usual interval covers a count two spreads below the threshold far
+    too seldom.
+    """
 
     def usual(mechanism, values, level):
         half = half_width(level, 0.0 * values, Noise(mechanism.variance))
@@ -89,19 +115,32 @@ def test_an_interval_is_whole_holds_the_noisy_count_and_starts_at_one(name):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_float_tail_agrees_with_ball_arithmetic(name):
     mechanism = MECHANISMS[name]
-    for rows in (1, 2, round(float(mechanism.least_shown)), round(float(mechanism.least_shown)) + 50):
+    for rows in (
+        1,
+        2,
+        round(float(mechanism.least_shown)),
+        round(float(mechanism.least_shown)) + 50,
+    ):
         low, high = show_bounds(mechanism.noise, mechanism.threshold, rows)
-        assert float(show_probability(mechanism, rows)) == pytest.approx(float((low + high) / 2), rel=1e-10)
+        assert float(show_probability(mechanism, rows)) == pytest.approx(
+            float((low + high) / 2), rel=1e-10
+        )
 
 
 @pytest.mark.parametrize("spend", [dp.GDP(0.5), dp.PureDP(0.5)], ids=str)
 @pytest.mark.parametrize("expected", [-1.0, 0.0, 2.0, 20.0])
 def test_shares_are_covered_given_that_the_key_is_shown(spend, expected):
-    """Binomial counts plus noise, 20 000 seeded draws of which those above the threshold count; at least 0.94 of 0.95 (five standard errors allowed)."""
+    """Binomial counts plus noise, 20 000 seeded draws of which those above the threshold count;
+    at least 0.94 of 0.95 (five standard errors allowed).
+    """
     mechanism = thresholded_counts(Rows(1, "changed"), spend, Fraction(1, 10**7))
     rng, rows = np.random.default_rng(17), 5000
     p = (float(mechanism.least_shown) + expected * math.sqrt(mechanism.variance)) / rows
-    noise = rng.normal(0, math.sqrt(mechanism.variance), 20_000) if mechanism.noise.kind == "gaussian" else rng.geometric(1 - math.exp(-0.25), 20_000) - rng.geometric(1 - math.exp(-0.25), 20_000)
+    noise = (
+        rng.normal(0, math.sqrt(mechanism.variance), 20_000)
+        if mechanism.noise.kind == "gaussian"
+        else rng.geometric(1 - math.exp(-0.25), 20_000) - rng.geometric(1 - math.exp(-0.25), 20_000)
+    )
     shown = rng.binomial(rows, p, 20_000) + noise
     shown = shown[shown >= float(mechanism.least_shown)]
     low, high = share_limits(mechanism, shown, rows, 0.95)

@@ -1,4 +1,6 @@
-"""Intervals for variances: the score interval where noise is tiny, never outside what a variance can be."""
+"""Intervals for variances: the score interval where noise is tiny,
+never outside what a variance can be.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,16 @@ from discreet.inference.results.laws import Noise, student_factor
 
 
 def statistics_of(codes: np.ndarray, noise: Noise, *, cluster: int = 1) -> VarianceStatistics:
-    sums = [float(len(codes)), codes.sum(), (codes**2).sum(), (codes * (1 - codes**2)).sum(), (codes**2 * (1 - codes**2)).sum()]
-    return VarianceStatistics(tuple(np.array([value]) for value in sums), (Noise(0.0), *(noise,) * 4), cluster)
+    sums = [
+        float(len(codes)),
+        codes.sum(),
+        (codes**2).sum(),
+        (codes * (1 - codes**2)).sum(),
+        (codes**2 * (1 - codes**2)).sum(),
+    ]
+    return VarianceStatistics(
+        tuple(np.array([value]) for value in sums), (Noise(0.0), *(noise,) * 4), cluster
+    )
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +34,12 @@ def test_moments_are_the_textbooks(codes: np.ndarray) -> None:
     statistics = statistics_of(codes, Noise(1e-20))
     assert float(statistics.estimate[0]) == pytest.approx(codes.var(ddof=1), rel=1e-12)
     fourth, _ = statistics.fourth()
-    assert float(fourth[0]) == pytest.approx(stats.moment(codes, 4) - codes.var(ddof=1) ** 2, rel=1e-9)
-    assert float(statistics.sampling_variance()[0]) == pytest.approx(float(fourth[0]) / len(codes), rel=1e-12)
+    assert float(fourth[0]) == pytest.approx(
+        stats.moment(codes, 4) - codes.var(ddof=1) ** 2, rel=1e-9
+    )
+    assert float(statistics.sampling_variance()[0]) == pytest.approx(
+        float(fourth[0]) / len(codes), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
@@ -34,7 +48,12 @@ def test_without_noise_it_is_the_score_interval(codes: np.ndarray, level: float)
     statistics = statistics_of(codes, Noise(1e-20))
     low, high = (float(end[0]) for end in variance_interval(statistics, level))
     s2, sampling = codes.var(ddof=1), float(statistics.sampling_variance()[0])
-    q = stats.norm.ppf(0.5 + level / 2) * float(student_factor(level, len(codes) / 4)) * np.sqrt(sampling) / s2
+    q = (
+        stats.norm.ppf(0.5 + level / 2)
+        * float(student_factor(level, len(codes) / 4))
+        * np.sqrt(sampling)
+        / s2
+    )
     np.testing.assert_allclose((low, high), (s2 / (1 + q), s2 / (1 - q)), rtol=1e-6)
 
 
@@ -49,7 +68,9 @@ def test_the_noise_in_the_mean_is_taken_out() -> None:
     """E[Σc²/n − (Σc/n + noise)²] falls short by Var(noise); the estimate gives it back."""
     codes, rng, noise = np.full(50, 0.1), np.random.default_rng(3), Noise(25.0)
     values = statistics_of(codes, noise).values
-    repeated = tuple(value + (rng.normal(0, 5, 200_000) if i == 1 else 0.0) for i, value in enumerate(values))
+    repeated = tuple(
+        value + (rng.normal(0, 5, 200_000) if i == 1 else 0.0) for i, value in enumerate(values)
+    )
     quiet = Noise(0.0)
     raw = VarianceStatistics(repeated, (quiet,) * 5).estimate.mean()
     corrected = VarianceStatistics(repeated, (quiet, noise, quiet, quiet, quiet)).estimate.mean()
@@ -61,12 +82,21 @@ def test_the_noise_in_the_mean_is_taken_out() -> None:
 def test_ends_stay_between_zero_and_one(second: float) -> None:
     noise = Noise(900.0)
     values = tuple(np.array([value]) for value in (60.0, 5.0, second, -10.0, 20.0))
-    low, high = (float(end[0]) for end in variance_interval(VarianceStatistics(values, (noise,) * 5), 0.95))
+    low, high = (
+        float(end[0]) for end in variance_interval(VarianceStatistics(values, (noise,) * 5), 0.95)
+    )
     assert 0 <= low <= high <= 1
     assert high > 0
 
 
 def test_more_noise_and_alike_rows_widen(codes: np.ndarray) -> None:
-    widths = [float(np.subtract(*variance_interval(statistics_of(codes, Noise(noise), cluster=cluster), 0.95)[::-1])[0]) for noise, cluster in ((1e-20, 1), (9.0, 1), (100.0, 1), (1e-20, 3))]
+    widths = [
+        float(
+            np.subtract(
+                *variance_interval(statistics_of(codes, Noise(noise), cluster=cluster), 0.95)[::-1]
+            )[0]
+        )
+        for noise, cluster in ((1e-20, 1), (9.0, 1), (100.0, 1), (1e-20, 3))
+    ]
     assert widths[0] < widths[1] < widths[2]
     assert widths[3] > 1.6 * widths[0]

@@ -1,4 +1,6 @@
-"""Ledgers of every kind for the conformance suite, and a runner for scripts that fork, race and die."""
+"""Ledgers of every kind for the conformance suite, and a runner for scripts that fork,
+race and die.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +41,23 @@ def ledger_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run_process() -> Callable[..., Any]:
-    """Run one command of processes.py in a clean process: its JSON output, or its exit code if it was killed."""
+    """Run one command of processes.py in a clean process:
+    its JSON output, or its exit code if it was killed.
+    """
 
     def run(command: str, *arguments: object) -> Any:
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run([sys.executable, str(SCRIPT), command, *map(str, arguments)], capture_output=True, text=True, timeout=600, env=environment, check=False)
+        done = subprocess.run(
+            [sys.executable, str(SCRIPT), command, *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            env=environment,
+            check=False,
+        )
         if done.returncode < 0:
             return {"signal": -done.returncode, "printed": done.stdout}
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
     return run
-

@@ -43,7 +43,8 @@ def race(work: Callable[[int], object]) -> list[object]:
     os.write(start, b"g" * RACERS)
     os.close(out)
     with os.fdopen(results) as lines:
-        outcomes = [json.loads(line) for line in lines]  # until the last racer is done; a pipe holds only so much
+        # until the last racer is done; a pipe holds only so much
+        outcomes = [json.loads(line) for line in lines]
     for child in children:
         os.waitpid(child, 0)
     return outcomes
@@ -57,7 +58,9 @@ def last_unit(path: str, steps: str) -> list[object]:
         won = 0
         for step in range(int(steps)):
             try:
-                won += ledger.debit(key=f"{racer}/{step}", request={"racer": racer}, price=TENTH).fresh
+                won += ledger.debit(
+                    key=f"{racer}/{step}", request={"racer": racer}, price=TENTH
+                ).fresh
             except BudgetExceeded:
                 continue
         return won
@@ -66,7 +69,9 @@ def last_unit(path: str, steps: str) -> list[object]:
 
 
 def one_key(path: str) -> list[object]:
-    """Every racer asks the same question under the same key, and makes its own answer if it has to."""
+    """Every racer asks the same question under the same key,
+    and makes its own answer if it has to.
+    """
 
     def work(racer: int) -> list[object]:
         ledger = Ledger.open(None, path=path)
@@ -94,7 +99,8 @@ def naive(path: str) -> list[object]:
             return 0
         with open(f"{path}.checked", "ab", buffering=0) as checked:
             checked.write(b"1")
-        for _ in range(6000):  # until another has checked too: at once, or a minute on a machine that is hardly running
+        # until another has checked too: at once, or a minute on a machine that is hardly running
+        for _ in range(6000):
             if os.path.getsize(f"{path}.checked") > 1:
                 break
             time.sleep(0.01)
@@ -223,7 +229,20 @@ def forked_inside(path: str) -> object:
         return [json.load(lines), answer, Ledger.open(None, path=path).verify().ok]
 
 
-COMMANDS = {command.__name__: command for command in (last_unit, one_key, created, naive, killed_release, killed_creation, endless, forked_memory, forked_inside)}
+COMMANDS = {
+    command.__name__: command
+    for command in (
+        last_unit,
+        one_key,
+        created,
+        naive,
+        killed_release,
+        killed_creation,
+        endless,
+        forked_memory,
+        forked_inside,
+    )
+}
 
 if __name__ == "__main__":
     print(json.dumps(COMMANDS[sys.argv[1]](*sys.argv[2:])))

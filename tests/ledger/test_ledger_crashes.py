@@ -1,4 +1,6 @@
-"""kill -9 at every step of a release: no debit is lost, none is made twice, and no second answer appears."""
+"""kill -9 at every step of a release: no debit is lost, none is made twice,
+and no second answer appears.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +39,14 @@ STEPS = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_killed_release_is_finished_by_a_retry_with_its_key(step: str, ledger_file: Path, run_process: Run) -> None:
+def test_a_killed_release_is_finished_by_a_retry_with_its_key(
+    step: str, ledger_file: Path, run_process: Run
+) -> None:
     survived, drawn = STEPS[step]
-    assert run_process("killed_release", ledger_file, step) == {"signal": signal.SIGKILL, "printed": ""}
+    assert run_process("killed_release", ledger_file, step) == {
+        "signal": signal.SIGKILL,
+        "printed": "",
+    }
     ledger = Ledger.open(None, path=ledger_file)
     assert [entry.kind for entry in ledger.entries()] == survived
     debit = ledger.debit(key="asked", request={"query": "count"}, price=TENTH)
@@ -55,8 +62,13 @@ def test_an_unkilled_release_prints_its_answer(ledger_file: Path, run_process: R
     assert run_process("killed_release", ledger_file, "never") == "first draw"
 
 
-@pytest.mark.parametrize(("step", "made"), [("first entry not committed", False), ("before link", False), ("after link", True)])
-def test_a_killed_creation_leaves_a_whole_ledger_or_none(step: str, made: bool, tmp_path: Path, run_process: Run) -> None:
+@pytest.mark.parametrize(
+    ("step", "made"),
+    [("first entry not committed", False), ("before link", False), ("after link", True)],
+)
+def test_a_killed_creation_leaves_a_whole_ledger_or_none(
+    step: str, made: bool, tmp_path: Path, run_process: Run
+) -> None:
     path = tmp_path / "new.ledger"
     assert run_process("killed_creation", path, step)["signal"] == signal.SIGKILL
     assert path.exists() == made
@@ -64,8 +76,14 @@ def test_a_killed_creation_leaves_a_whole_ledger_or_none(step: str, made: bool, 
 
 
 @pytest.mark.parametrize(("heard", "wait"), [(2, 0.11), (7, 0.0), (30, 0.003)])
-def test_what_was_acknowledged_before_a_kill_is_in_the_ledger(heard: int, wait: float, ledger_file: Path) -> None:
-    with subprocess.Popen([sys.executable, str(SCRIPT), "endless", str(ledger_file)], stdout=subprocess.PIPE, text=True) as process:
+def test_what_was_acknowledged_before_a_kill_is_in_the_ledger(
+    heard: int, wait: float, ledger_file: Path
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, str(SCRIPT), "endless", str(ledger_file)],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(heard)]  # it is running now
         time.sleep(wait)
@@ -90,7 +108,9 @@ def test_a_forked_memory_ledger_is_refused_and_its_owner_goes_on(run_process: Ru
     assert (spent, fresh) == ("nothing", True)
 
 
-def test_a_child_forked_while_an_answer_is_made_cannot_store_it(ledger_file: Path, run_process: Run) -> None:
+def test_a_child_forked_while_an_answer_is_made_cannot_store_it(
+    ledger_file: Path, run_process: Run
+) -> None:
     (kind, found), answer, ok = run_process("forked_inside", ledger_file)
     assert kind == "LedgerRefused"
     assert "forked" in found

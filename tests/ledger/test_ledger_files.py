@@ -37,7 +37,9 @@ def story(tmp_path: Path) -> Path:
 
 
 def edit(path: Path, *statements: tuple[str, tuple[object, ...]]) -> None:
-    """Change a file behind the library's back, with its constraints and triggers out of the way and put back."""
+    """Change a file behind the library's back,
+    with its constraints and triggers out of the way and put back.
+    """
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA ignore_check_constraints = ON")
     triggers = [sql for sql in SCHEMA if sql.startswith("CREATE TRIGGER")]
@@ -68,12 +70,19 @@ def test_every_cell_of_every_row_is_guarded(story: Path, tmp_path: Path) -> None
     assert verify_file(story).ok
     assert len(everything) > 100
     for table, identity, column, value in everything:
-        changed = [value + 1000, "text"] if isinstance(value, int) else [value[:-1] + chr(ord(value[-1]) ^ 1) if value else "x", 7]  # type: ignore[index]
+        changed = (
+            [value + 1000, "text"]
+            if isinstance(value, int)
+            else [value[:-1] + chr(ord(value[-1]) ^ 1) if value else "x", 7]  # type: ignore[index]
+        )
         for other in changed:
             shutil.copy(story, copy)
             if column in ("number", "only_row") and other == "text":
                 continue  # SQLite has no way to store it
-            edit(copy, (f"UPDATE {table} SET {column} = ? WHERE {TABLES[table]} = ?", (other, identity)))
+            edit(
+                copy,
+                (f"UPDATE {table} SET {column} = ? WHERE {TABLES[table]} = ?", (other, identity)),
+            )
             assert not verify_file(copy).ok, (table, identity, column, other)
             with pytest.raises(LedgerRefused, match="does not verify"):
                 Ledger.open(PureDP(1), path=copy)
@@ -90,7 +99,11 @@ def test_every_row_is_guarded(story: Path, tmp_path: Path) -> None:
 
 def test_a_changed_byte_is_noticed_or_changes_nothing(story: Path, tmp_path: Path) -> None:
     """Bytes that SQLite does not use may change; what the ledger says may not."""
-    copy, original, told = tmp_path / "copy.ledger", story.read_bytes(), Ledger.open(None, path=story).entries()
+    copy, original, told = (
+        tmp_path / "copy.ledger",
+        story.read_bytes(),
+        Ledger.open(None, path=story).entries(),
+    )
     pick, noticed = random.Random(7), 0
     for _ in range(150):
         damaged = bytearray(original)
@@ -108,7 +121,10 @@ def test_a_changed_byte_is_noticed_or_changes_nothing(story: Path, tmp_path: Pat
     assert noticed > 10
 
 
-@pytest.mark.parametrize("statement", ["UPDATE entries SET body = 'x' WHERE number = 1", "DELETE FROM entries WHERE number = 1"])
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE entries SET body = 'x' WHERE number = 1", "DELETE FROM entries WHERE number = 1"],
+)
 def test_the_file_itself_refuses_to_change_history(story: Path, statement: str) -> None:
     connection = sqlite3.connect(story)
     with pytest.raises(sqlite3.IntegrityError, match="append-only"):
@@ -150,7 +166,11 @@ def test_a_file_replaced_while_in_use_is_refused(story: Path, tmp_path: Path) ->
     ledger = Ledger.open(None, path=story)
     ledger.debit(key="later", request={}, price=TENTH)
     os.replace(older, story)
-    for use in (lambda: ledger.debit(key="more", request={}, price=TENTH), ledger.spent, ledger.verify):
+    for use in (
+        lambda: ledger.debit(key="more", request={}, price=TENTH),
+        ledger.spent,
+        ledger.verify,
+    ):
         with pytest.raises(LedgerRefused, match="replaced"):
             use()
 
@@ -172,7 +192,13 @@ def test_a_budget_or_split_that_differs_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "split.ledger"
     Ledger.open(ApproxDP(1, 1e-6), path=path, pure=0.2)
     Ledger.open(ApproxDP(1, 1e-6), path=path, pure=0.2)
-    for budget, split in [(ApproxDP(1, 1e-6), {}), (ApproxDP(2, 1e-6), {"pure": 0.2}), (ApproxDP(1, 1e-6), {"pure": 0.2, "delta0": 2e-7}), (GDP(1), {}), (PureDP(1), {})]:
+    for budget, split in [
+        (ApproxDP(1, 1e-6), {}),
+        (ApproxDP(2, 1e-6), {"pure": 0.2}),
+        (ApproxDP(1, 1e-6), {"pure": 0.2, "delta0": 2e-7}),
+        (GDP(1), {}),
+        (PureDP(1), {}),
+    ]:
         with pytest.raises(LedgerRefused, match="never re-split"):
             Ledger.open(budget, path=path, **split)
     with pytest.raises(InvalidParameter):
@@ -185,9 +211,17 @@ def test_a_box_larger_than_its_budget_is_noticed(tmp_path: Path) -> None:
 
     path = tmp_path / "larger.ledger"
     first = Ledger.open(ApproxDP(1, 1e-6), path=path).entries()[0]
-    grown = replace(first, amounts=replace(first.amounts, mu_squared=first.amounts.mu_squared + 10**6)).after(0, first.previous)
-    edit(path, ("UPDATE entries SET mu_squared = ?, hash = ?", (grown.amounts.mu_squared, grown.hash)), ("UPDATE balance SET box_mu_squared = ?, head = ?", (grown.amounts.mu_squared, grown.hash)))
-    assert verify_file(path).problems == (f"entry 0: its box {grown.amounts} is larger than ε = 1, δ = 1e-06 allows",)
+    grown = replace(
+        first, amounts=replace(first.amounts, mu_squared=first.amounts.mu_squared + 10**6)
+    ).after(0, first.previous)
+    edit(
+        path,
+        ("UPDATE entries SET mu_squared = ?, hash = ?", (grown.amounts.mu_squared, grown.hash)),
+        ("UPDATE balance SET box_mu_squared = ?, head = ?", (grown.amounts.mu_squared, grown.hash)),
+    )
+    assert verify_file(path).problems == (
+        f"entry 0: its box {grown.amounts} is larger than ε = 1, δ = 1e-06 allows",
+    )
 
 
 def test_a_new_ledger_needs_a_budget_and_has_no_history(tmp_path: Path) -> None:
@@ -212,7 +246,9 @@ def test_a_path_names_a_file(path: str) -> None:
 
 
 def test_foreign_and_newer_files_are_refused_and_left_alone(tmp_path: Path) -> None:
-    text, empty, other, newer, older = (tmp_path / name for name in ("text", "empty", "other", "newer", "older"))
+    text, empty, other, newer, older = (
+        tmp_path / name for name in ("text", "empty", "other", "newer", "older")
+    )
     text.write_text("not a database, but longer than a header of one hundred bytes" * 4)
     empty.touch()
     connection = sqlite3.connect(other)
@@ -223,7 +259,9 @@ def test_foreign_and_newer_files_are_refused_and_left_alone(tmp_path: Path) -> N
         connection = sqlite3.connect(path)
         connection.execute(f"PRAGMA user_version = {version}")
         connection.close()
-        with pytest.raises(LedgerRefused, match=f"has format {version}, and this version reads format {FORMAT}"):
+        with pytest.raises(
+            LedgerRefused, match=f"has format {version}, and this version reads format {FORMAT}"
+        ):
             verify_file(path)
     for path in (text, empty, other, newer, older):
         before = path.read_bytes()
@@ -242,7 +280,9 @@ def test_seeded_noise_is_refused_by_a_file_and_marked_in_memory(story: Path) -> 
         memory.debit(key="seeded", request={"query": "count"}, price=TENTH)
 
 
-def test_a_relative_path_stays_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_stays_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     ledger = Ledger.open(PureDP(1), path="with space #1?.ledger")
     (tmp_path / "elsewhere").mkdir()

@@ -1,6 +1,7 @@
 """Random histories against a naive model: the ledger and a few dictionaries must always agree.
 
-The model is written with exact fractions and no units; prices are whole numbers of units, so rounding does not matter here.
+The model is written with exact fractions and no units; prices are whole numbers of units,
+so rounding does not matter here.
 """
 
 from __future__ import annotations
@@ -22,20 +23,38 @@ from discreet.trusted.losses.pricing import Price
 
 KEYS = st.sampled_from([f"key {number}" for number in range(12)])
 NAMES = st.sampled_from(["reservation a", "reservation b", "reservation c"])
-PRICES = st.sampled_from([
-    Price(epsilon=Fraction(1, 10)), Price(epsilon=Fraction(1, 4)), Price(mu_squared=Fraction(1, 100)), Price(mu_squared=Fraction(1, 1000)),
-    Price(epsilon=Fraction(1, 20), mu_squared=Fraction(1, 200)), Price(delta=Fraction(3, 10**8)), Price(mu_squared=Fraction(1, 500), delta=Fraction(1, 10**8)),
-    Price(rho=Fraction(1, 10)), Price(rho=Fraction(1, 200), delta=Fraction(3, 10**8)),
-])  # fmt: skip
+PRICES = st.sampled_from(
+    [
+        Price(epsilon=Fraction(1, 10)),
+        Price(epsilon=Fraction(1, 4)),
+        Price(mu_squared=Fraction(1, 100)),
+        Price(mu_squared=Fraction(1, 1000)),
+        Price(epsilon=Fraction(1, 20), mu_squared=Fraction(1, 200)),
+        Price(delta=Fraction(3, 10**8)),
+        Price(mu_squared=Fraction(1, 500), delta=Fraction(1, 10**8)),
+        Price(rho=Fraction(1, 10)),
+        Price(rho=Fraction(1, 200), delta=Fraction(3, 10**8)),
+    ]
+)
 NOTHING = Price()
 
 
 def minus(left: Price, right: Price) -> Price:
-    return Price(left.epsilon - right.epsilon, left.mu_squared - right.mu_squared, left.delta - right.delta, left.rho - right.rho)
+    return Price(
+        left.epsilon - right.epsilon,
+        left.mu_squared - right.mu_squared,
+        left.delta - right.delta,
+        left.rho - right.rho,
+    )
 
 
 def fits(price: Price, room: Price) -> bool:
-    return price.epsilon <= room.epsilon and price.mu_squared <= room.mu_squared and price.delta <= room.delta and price.rho <= room.rho
+    return (
+        price.epsilon <= room.epsilon
+        and price.mu_squared <= room.mu_squared
+        and price.delta <= room.delta
+        and price.rho <= room.rho
+    )
 
 
 class LedgerHistory(RuleBasedStateMachine):
@@ -48,7 +67,8 @@ class LedgerHistory(RuleBasedStateMachine):
         self.ledger = self.opened()
         self.debits: dict[str, tuple[str, Price]] = {}
         self.answers: dict[str, str] = {}
-        self.holdings: dict[str, list[Any]] = {}  # what was set aside, what was used, whether it is open
+        # what was set aside, what was used, whether it is open
+        self.holdings: dict[str, list[Any]] = {}
         self.heads = [self.ledger.head]
 
     def opened(self) -> Ledger:
@@ -58,13 +78,18 @@ class LedgerHistory(RuleBasedStateMachine):
         return sum((price for _, price in self.debits.values()), NOTHING)
 
     def aside(self) -> Price:
-        return sum((minus(whole, used) for whole, used, is_open in self.holdings.values() if is_open), NOTHING)
+        return sum(
+            (minus(whole, used) for whole, used, is_open in self.holdings.values() if is_open),
+            NOTHING,
+        )
 
     def free(self) -> Price:
         return minus(minus(self.ledger.box, self.spent()), self.aside())
 
     def expect(self, allowed: bool, action: Any) -> Any:
-        """Run `action`, which must be refused exactly when it is not allowed, and then change nothing."""
+        """Run `action`, which must be refused exactly when it is not allowed,
+        and then change nothing.
+        """
         head = self.ledger.head
         try:
             outcome = action()
@@ -78,12 +103,21 @@ class LedgerHistory(RuleBasedStateMachine):
     @rule(key=KEYS, query=st.sampled_from(["count", "mean"]), price=PRICES, name=st.none() | NAMES)
     def debit(self, key: str, query: str, price: Price, name: str | None) -> None:
         known = self.debits.get(key)
-        whole, used, is_open = self.holdings.get(name, [NOTHING, NOTHING, False]) if name else [self.free(), NOTHING, True]
+        whole, used, is_open = (
+            self.holdings.get(name, [NOTHING, NOTHING, False])
+            if name
+            else [self.free(), NOTHING, True]
+        )
         if known:
             allowed = known[0] == query and fits(price, known[1])
         else:
             allowed = is_open and fits(price, minus(whole, used))
-        outcome = self.expect(allowed, lambda: self.ledger.debit(key=key, request={"query": query}, price=price, reservation=name))
+        outcome = self.expect(
+            allowed,
+            lambda: self.ledger.debit(
+                key=key, request={"query": query}, price=price, reservation=name
+            ),
+        )
         if outcome is None:
             return
         assert outcome.fresh == (known is None)
@@ -93,14 +127,21 @@ class LedgerHistory(RuleBasedStateMachine):
             if name:
                 self.holdings[name][1] = used + price
 
-    @rule(key=KEYS, text=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20), fails=st.booleans())
+    @rule(
+        key=KEYS,
+        text=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20),
+        fails=st.booleans(),
+    )
     def store(self, key: str, text: str, fails: bool) -> None:
         def make_answer() -> str:
             if fails:
                 raise LedgerRefused("a draw", "it failed", "the test says so", "try again")
             return text
 
-        outcome = self.expect(key in self.answers or (key in self.debits and not fails), lambda: self.ledger.store(key, make_answer))
+        outcome = self.expect(
+            key in self.answers or (key in self.debits and not fails),
+            lambda: self.ledger.store(key, make_answer),
+        )
         if outcome is not None:
             assert outcome == self.answers.setdefault(key, text)
 
@@ -108,7 +149,10 @@ class LedgerHistory(RuleBasedStateMachine):
     def reserve(self, name: str, prices: list[Price]) -> None:
         whole = sum(prices, NOTHING)
         known = self.holdings.get(name)
-        if self.expect(known[0] == whole if known else fits(whole, self.free()), lambda: self.ledger.reserve(prices, key=name)):
+        if self.expect(
+            known[0] == whole if known else fits(whole, self.free()),
+            lambda: self.ledger.reserve(prices, key=name),
+        ):
             self.holdings.setdefault(name, [whole, NOTHING, True])
 
     @rule(name=NAMES)
@@ -162,8 +206,14 @@ class ZCDPLedgerHistory(LedgerHistory):
 
 
 TestZCDPLedger = ZCDPLedgerHistory.TestCase
-TestZCDPLedger.settings = settings(max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+TestZCDPLedger.settings = settings(
+    max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
 TestLedgerInMemory = LedgerHistory.TestCase
-TestLedgerInMemory.settings = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+TestLedgerInMemory.settings = settings(
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+)
 TestLedgerInFile = LedgerFileHistory.TestCase
-TestLedgerInFile.settings = settings(max_examples=15, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+TestLedgerInFile.settings = settings(
+    max_examples=15, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)

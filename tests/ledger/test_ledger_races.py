@@ -14,7 +14,9 @@ from discreet.trusted.losses.pricing import Price
 Run = Callable[..., Any]
 
 
-def test_64_processes_race_for_the_last_unit_and_one_wins(ledger_file: Path, run_process: Run) -> None:
+def test_64_processes_race_for_the_last_unit_and_one_wins(
+    ledger_file: Path, run_process: Run
+) -> None:
     ledger = Ledger.open(None, path=ledger_file)
     ledger.debit(key="before", request={}, price=Price(epsilon=Fraction(9, 10)))
     won = run_process("last_unit", ledger_file, 1)
@@ -32,7 +34,9 @@ def test_64_processes_race_for_more_than_there_is(tmp_path: Path, run_process: R
     assert ledger.verify().ok
 
 
-def test_64_processes_with_one_key_make_one_debit_and_one_answer(ledger_file: Path, run_process: Run) -> None:
+def test_64_processes_with_one_key_make_one_debit_and_one_answer(
+    ledger_file: Path, run_process: Run
+) -> None:
     outcomes = run_process("one_key", ledger_file)
     assert len(outcomes) == 64
     assert sum(fresh for fresh, _ in outcomes) == 1
@@ -47,6 +51,8 @@ def test_64_processes_create_one_ledger(tmp_path: Path, run_process: Run) -> Non
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")] == []
 
 
-def test_the_race_does_overspend_a_store_that_checks_before_it_writes(tmp_path: Path, run_process: Run) -> None:
+def test_the_race_does_overspend_a_store_that_checks_before_it_writes(
+    tmp_path: Path, run_process: Run
+) -> None:
     """The control: if this store survived, the races above would prove nothing."""
     assert sum(run_process("naive", tmp_path / "naive.db")) > 1

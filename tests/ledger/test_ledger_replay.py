@@ -31,7 +31,11 @@ NAMES = pytest.mark.parametrize("name", list(ACCOUNTANTS))
 
 def ask(ledger: Ledger, *mechanisms: AdditiveNoise) -> Ledger:
     for mechanism in mechanisms:
-        ledger.debit(key=str(len(ledger.entries())), request={"mechanism": mechanism.to_dict()}, price=price_of((mechanism,), box=ledger.box))
+        ledger.debit(
+            key=str(len(ledger.entries())),
+            request={"mechanism": mechanism.to_dict()},
+            price=price_of((mechanism,), box=ledger.box),
+        )
     return ledger
 
 
@@ -43,9 +47,13 @@ def test_gaussian_history_is_the_same_by_exact_accountants(open_ledger: Open) ->
         assert (replay.accountant, replay.debits, replay.delta) == (name, 4, 1e-6)
         assert replay.epsilon == pytest.approx(exact, rel=1e-9)
         assert replay.spent == pytest.approx(exact, rel=1e-9)
-        assert replay.promised == pytest.approx(gdp_epsilon(Fraction(1), Fraction(1, 10**6)), rel=1e-9)
+        assert replay.promised == pytest.approx(
+            gdp_epsilon(Fraction(1), Fraction(1, 10**6)), rel=1e-9
+        )
     for name in ("rdp", "zcdp"):
-        assert ledger.replay(name, delta=1e-6).epsilon == pytest.approx(zcdp_epsilon(0.08, 1e-6), rel=2e-3)
+        assert ledger.replay(name, delta=1e-6).epsilon == pytest.approx(
+            zcdp_epsilon(0.08, 1e-6), rel=2e-3
+        )
         assert ledger.replay(name, delta=1e-6).epsilon > exact
 
 
@@ -76,7 +84,13 @@ def test_an_empty_history_costs_nothing(open_ledger: Open, name: str) -> None:
 
 def test_a_replay_prints_a_table(open_ledger: Open) -> None:
     text = str(ask(open_ledger(ApproxDP(1, 1e-6)), GAUSSIAN).replay("gdp", delta=1e-6))
-    for words in ("history by gdp", "ε at δ = 1e-06", "promised, the whole box", "(ε = 1, δ = 1e-06)", "never gives budget back"):
+    for words in (
+        "history by gdp",
+        "ε at δ = 1e-06",
+        "promised, the whole box",
+        "(ε = 1, δ = 1e-06)",
+        "never gives budget back",
+    ):
         assert words in text
     promised = float(text.splitlines()[3].split()[-1])
     assert promised == pytest.approx(1, rel=1e-5)
@@ -93,7 +107,15 @@ def test_an_accountant_of_ones_own(open_ledger: Open) -> None:
     replay = ledger.replay(counting, delta=1e-6)
     assert isinstance(replay, Replay)
     assert (replay.accountant, replay.epsilon) == ("counting", 7)
-    bad: list[Any] = [lambda mechanisms, delta: math.nan, lambda mechanisms, delta: -1, lambda mechanisms, delta: "1", lambda mechanisms, delta: True, "moments", None, 7]
+    bad: list[Any] = [
+        lambda mechanisms, delta: math.nan,
+        lambda mechanisms, delta: -1,
+        lambda mechanisms, delta: "1",
+        lambda mechanisms, delta: True,
+        "moments",
+        None,
+        7,
+    ]
     for accountant in bad:
         with pytest.raises(InvalidParameter, match="accountant="):
             ledger.replay(accountant, delta=1e-6)
@@ -107,14 +129,32 @@ def test_a_bad_delta(open_ledger: Open, delta: Any) -> None:
 
 def test_failures_that_were_charged_come_off_delta(open_ledger: Open) -> None:
     ledger = open_ledger(ZCDP(0.5), delta0=1e-7)
-    ledger.debit(key="may fail", request={"mechanism": GAUSSIAN.to_dict()}, price=price_of((GAUSSIAN,), box=ledger.box) + Price(delta=Fraction(1, 10**7)))
-    assert ledger.replay("zcdp", delta=1.1e-6).epsilon == pytest.approx(zcdp_epsilon(0.02, 1e-6), rel=1e-9)
+    ledger.debit(
+        key="may fail",
+        request={"mechanism": GAUSSIAN.to_dict()},
+        price=price_of((GAUSSIAN,), box=ledger.box) + Price(delta=Fraction(1, 10**7)),
+    )
+    assert ledger.replay("zcdp", delta=1.1e-6).epsilon == pytest.approx(
+        zcdp_epsilon(0.02, 1e-6), rel=1e-9
+    )
     late = ledger.replay("zcdp", delta=1e-7)
     assert (late.epsilon, late.spent, late.promised) == (math.inf, math.inf, math.inf)
 
 
-@pytest.mark.parametrize("request_", [{}, {"mechanism": None}, {"mechanism": "gaussian"}, {"mechanism": {"kind": "unheard of"}}, {"mechanism": {**GAUSSIAN.to_dict(), "spread": "-1"}}, {"mechanism": {**GAUSSIAN.to_dict(), "spread": "1/0"}}])
-def test_a_debit_without_a_mechanism_cannot_be_priced_again(open_ledger: Open, request_: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {},
+        {"mechanism": None},
+        {"mechanism": "gaussian"},
+        {"mechanism": {"kind": "unheard of"}},
+        {"mechanism": {**GAUSSIAN.to_dict(), "spread": "-1"}},
+        {"mechanism": {**GAUSSIAN.to_dict(), "spread": "1/0"}},
+    ],
+)
+def test_a_debit_without_a_mechanism_cannot_be_priced_again(
+    open_ledger: Open, request_: dict[str, Any]
+) -> None:
     ledger = ask(open_ledger(GDP(1)), GAUSSIAN)
     ledger.debit(key="other", request=request_, price=Price(mu_squared=Fraction(1, 100)))
     with pytest.raises(LedgerRefused, match="entry 2 names no mechanism"):
@@ -122,7 +162,9 @@ def test_a_debit_without_a_mechanism_cannot_be_priced_again(open_ledger: Open, r
 
 
 def test_sessions_store_what_a_replay_needs() -> None:
-    data = dp.from_arrays({"x": [1.0, 2.0, 3.0]}, schema={"x": dp.Real(0, 10)}, neighbors=dp.Replace())
+    data = dp.from_arrays(
+        {"x": [1.0, 2.0, 3.0]}, schema={"x": dp.Real(0, 10)}, neighbors=dp.Replace()
+    )
     session = data.open(budget=dp.ZCDP(0.5))
     for spend in (dp.ZCDP(0.005), dp.GDP(0.1), dp.PureDP(0.1), dp.ApproxDP(0.3, 1e-6)):
         dp.mean(session, "x", spend=spend)

@@ -63,7 +63,11 @@ def test_each_coordinate_is_a_limit_of_its_own(open_ledger: Open) -> None:
     pay(ledger, "failure", Price(delta=Fraction(1, 10**7)))
     pay(ledger, "gaussian", Price(mu_squared=ledger.remaining().exact().mu_squared))
     assert not ledger.remaining()
-    for price in (Price(epsilon=Fraction(1, 10**9)), Price(delta=Fraction(1, 10**17)), Price(mu_squared=Fraction(1, 10**12))):
+    for price in (
+        Price(epsilon=Fraction(1, 10**9)),
+        Price(delta=Fraction(1, 10**17)),
+        Price(mu_squared=Fraction(1, 10**12)),
+    ):
         with pytest.raises(BudgetExceeded):
             pay(ledger, "more", price)
 
@@ -80,7 +84,9 @@ def test_each_coordinate_is_a_limit_of_its_own(open_ledger: Open) -> None:
         (ZCDP(1), Price(rho=Fraction(1, 10), delta=Fraction(1, 10**9)), "no δ₀"),
     ],
 )
-def test_a_coordinate_that_was_not_opened_is_refused_with_its_own_text(open_ledger: Open, budget: Any, price: Price, says: str) -> None:
+def test_a_coordinate_that_was_not_opened_is_refused_with_its_own_text(
+    open_ledger: Open, budget: Any, price: Price, says: str
+) -> None:
     ledger = open_ledger(budget)
     with pytest.raises(BudgetExceeded, match=says) as caught:
         pay(ledger, "request", price)
@@ -102,13 +108,18 @@ def test_a_refusal_says_the_largest_spend_that_fits_and_it_does_fit(open_ledger:
 
 def test_a_zcdp_box_counts_rho(open_ledger: Open) -> None:
     ledger = open_ledger(ZCDP(0.5))
-    gaussian, pure = gaussian_noise(L2(Fraction(3)), Fraction(1, 5)), laplace_noise(L1(Fraction(1)), Fraction(1, 2))
+    gaussian, pure = (
+        gaussian_noise(L2(Fraction(3)), Fraction(1, 5)),
+        laplace_noise(L1(Fraction(1)), Fraction(1, 2)),
+    )
     assert price_of([gaussian], box=ledger.box) == Price(rho=3 / gaussian.spread**2 / 2)
     assert price_of([pure], box=ledger.box) == Price(rho=Fraction(pure_rho(0.5)))
     pay(ledger, "gaussian", price_of([gaussian], box=ledger.box))
     pay(ledger, "pure", price_of([pure], box=ledger.box))
     assert ledger.spent().exact().rho == pytest.approx(0.1 + 0.5 * math.tanh(0.25), abs=2e-12)
-    assert ledger.spent().exact().rho >= Fraction(1, 10) - Fraction(1, 10**12) + Fraction(pure_rho(0.5))
+    assert ledger.spent().exact().rho >= Fraction(1, 10) - Fraction(1, 10**12) + Fraction(
+        pure_rho(0.5)
+    )
     with pytest.raises(BudgetExceeded) as caught:
         pay(ledger, "too much", Price(rho=Fraction(1, 2)))
     fits = Fraction(caught.value.remedy.split("dp.ZCDP(")[1].split(")")[0])
@@ -132,7 +143,9 @@ def test_a_zcdp_box_with_a_failure_probability(open_ledger: Open) -> None:
     assert ledger.budget == ZCDP(0.5)
     assert "δ₀ = 1e-07: (ε, δ₀ + δ)-DP" in ledger.guarantee()
     pay(ledger, "may fail", Price(rho=Fraction(1, 2), delta=Fraction(1, 10**7)))
-    assert ledger.spent_guarantee(1.1e-6).epsilon == pytest.approx(zcdp_epsilon(0.5, 1e-6), rel=1e-9)
+    assert ledger.spent_guarantee(1.1e-6).epsilon == pytest.approx(
+        zcdp_epsilon(0.5, 1e-6), rel=1e-9
+    )
     with pytest.raises(InvalidParameter, match="larger delta"):
         ledger.spent_guarantee(1e-7)
     assert ledger.verify().ok
@@ -143,7 +156,9 @@ def test_a_zcdp_box_with_a_failure_probability(open_ledger: Open) -> None:
         assert open_ledger(ZCDP(0.5), delta0=1e-7).spent() == ledger.spent()
 
 
-@pytest.mark.parametrize("split", [{"pure": 0.1}, {"delta0": 1}, {"delta0": -1e-9}, {"delta0": float("nan")}])
+@pytest.mark.parametrize(
+    "split", [{"pure": 0.1}, {"delta0": 1}, {"delta0": -1e-9}, {"delta0": float("nan")}]
+)
 def test_a_zcdp_box_has_no_other_split(open_ledger: Open, split: dict[str, float]) -> None:
     with pytest.raises(InvalidParameter):
         open_ledger(ZCDP(0.5), **split)
@@ -176,7 +191,9 @@ def test_a_known_key_is_refused_for_another_request_or_a_higher_price(open_ledge
 def test_the_order_in_which_a_request_is_written_does_not_matter(open_ledger: Open) -> None:
     ledger = open_ledger()
     ledger.debit(key="asked", request={"a": [1, 2.5], "b": {"x": "é", "y": None}}, price=TENTH)
-    assert not ledger.debit(key="asked", request={"b": {"y": None, "x": "é"}, "a": [1, 2.5]}, price=TENTH).fresh
+    assert not ledger.debit(
+        key="asked", request={"b": {"y": None, "x": "é"}, "a": [1, 2.5]}, price=TENTH
+    ).fresh
     assert ledger.entries()[1].request == {"a": [1, 2.5], "b": {"x": "é", "y": None}}
 
 
@@ -282,7 +299,11 @@ def test_threads_read_while_others_write(open_ledger: Open) -> None:
 def test_the_ledger_cannot_be_changed_while_an_answer_is_made(open_ledger: Open) -> None:
     ledger = open_ledger()
     pay(ledger, "asked")
-    for action in (lambda: pay(ledger, "inner").key, lambda: ledger.store("asked", str), lambda: ledger.reserve(TENTH).id):
+    for action in (
+        lambda: pay(ledger, "inner").key,
+        lambda: ledger.store("asked", str),
+        lambda: ledger.reserve(TENTH).id,
+    ):
         with pytest.raises(LedgerRefused, match="one transaction"):
             ledger.store("asked", action)
     assert ledger.store("asked", lambda: str(ledger.spent())) == "ε = 0.1"
@@ -306,7 +327,14 @@ def test_a_reservation_sets_budget_aside_and_returns_what_no_step_used(open_ledg
     assert not reservation.debit(key="step 0", request={"query": "step 0"}, price=TENTH).fresh
     with pytest.raises(BudgetExceeded, match="closed"):
         reservation.debit(key="step 9", request={}, price=TENTH)
-    assert [entry.kind for entry in ledger.entries()] == ["open", "reserve", "debit", "debit", "debit", "close"]
+    assert [entry.kind for entry in ledger.entries()] == [
+        "open",
+        "reserve",
+        "debit",
+        "debit",
+        "debit",
+        "close",
+    ]
     assert ledger.verify().ok
 
 
@@ -370,7 +398,17 @@ def test_a_ledger_cannot_be_pickled_or_copied(open_ledger: Open) -> None:
         pickle.dumps(ledger.reserve(TENTH))
 
 
-@pytest.mark.parametrize("price", [Price(), Price(epsilon=Fraction(-1, 10)), Price(epsilon=Fraction(1, 10), mu_squared=Fraction(-1)), "0.1", None, Price(epsilon=float("nan"))])
+@pytest.mark.parametrize(
+    "price",
+    [
+        Price(),
+        Price(epsilon=Fraction(-1, 10)),
+        Price(epsilon=Fraction(1, 10), mu_squared=Fraction(-1)),
+        "0.1",
+        None,
+        Price(epsilon=float("nan")),
+    ],
+)
 def test_a_price_is_positive(open_ledger: Open, price: Any) -> None:
     ledger = open_ledger()
     with pytest.raises(InvalidParameter):
@@ -387,7 +425,9 @@ def test_a_key_is_short_printable_text(open_ledger: Open, key: Any) -> None:
         ledger.store(key, str)
 
 
-@pytest.mark.parametrize("request_", [None, "count", {"x": float("nan")}, {"x": object()}, {1: 2, "a": 3}])
+@pytest.mark.parametrize(
+    "request_", [None, "count", {"x": float("nan")}, {"x": object()}, {1: 2, "a": 3}]
+)
 def test_a_request_is_json(open_ledger: Open, request_: Any) -> None:
     with pytest.raises(InvalidParameter):
         open_ledger().debit(key="asked", request=request_, price=TENTH)
@@ -399,7 +439,11 @@ def test_entries_tell_the_story(open_ledger: Open) -> None:
     ledger.store("asked", lambda: "answer")
     opened, debited, answered = ledger.entries()
     assert (opened.number, debited.number, answered.number) == (0, 1, 2)
-    assert (debited.previous, answered.previous, ledger.head) == (opened.hash, debited.hash, answered.hash)
+    assert (debited.previous, answered.previous, ledger.head) == (
+        opened.hash,
+        debited.hash,
+        answered.hash,
+    )
     assert debited.request == {"query": "asked"}
     assert debited.amounts.exact() == TENTH
     assert (answered.answer, answered.request, debited.answer) == ("answer", None, None)

@@ -19,7 +19,9 @@ from discreet.trusted.ledger.units import LARGEST_AMOUNT, Amounts, capacity, cha
 from discreet.trusted.losses.pricing import Price, open_box, price_of
 
 amounts = st.fractions(min_value=0, max_value=10**6)
-prices = st.builds(Price, amounts, amounts, st.fractions(min_value=0, max_value=1), amounts).filter(lambda price: price != Price())
+prices = st.builds(Price, amounts, amounts, st.fractions(min_value=0, max_value=1), amounts).filter(
+    lambda price: price != Price()
+)
 
 
 @given(prices)
@@ -40,7 +42,10 @@ def test_a_box_is_rounded_down_by_less_than_one_unit(box: Price) -> None:
         assert 0 <= getattr(box, name) - getattr(held, name) < Fraction(1, 10**unit)
 
 
-@given(st.integers(min_value=1, max_value=400), st.sampled_from([0.1, 0.01, 0.3, 1.7, 1e-9, 0.123456789]))
+@given(
+    st.integers(min_value=1, max_value=400),
+    st.sampled_from([0.1, 0.01, 0.3, 1.7, 1e-9, 0.123456789]),
+)
 def test_equal_decimal_spends_fill_their_box_exactly(count: int, spend: float) -> None:
     price = Price(epsilon=rational(spend, "spend"))
     box = capacity(Price(epsilon=count * rational(spend, "spend")))
@@ -54,20 +59,30 @@ def test_ten_gaussian_mechanisms_of_a_tenth_fill_one() -> None:
 
 
 def test_a_float_square_root_is_what_it_is() -> None:
-    """math.sqrt(0.1) is a little above √0.1, and ten of its squares are a little above 1: the tenth does not fit."""
+    """math.sqrt(0.1) is a little above √0.1, and ten of its squares are a little above 1:
+    the tenth does not fit.
+    """
     exact = rational(math.sqrt(0.1), "mu") ** 2
     assert 10 * exact > 1
     assert charge(Price(mu_squared=exact)).times_in(capacity(open_box(GDP(1)))) == 9
 
 
 def test_the_largest_and_smallest_guarantees_are_whole_units_in_64_bits() -> None:
-    largest = capacity(open_box(PureDP(float(EPSILON_CEILING)))) + capacity(open_box(GDP(float(MU_CEILING)))) + capacity(open_box(ZCDP(1e6))) + Amounts(delta=10**18)
+    largest = (
+        capacity(open_box(PureDP(float(EPSILON_CEILING))))
+        + capacity(open_box(GDP(float(MU_CEILING))))
+        + capacity(open_box(ZCDP(1e6)))
+        + Amounts(delta=10**18)
+    )
     assert max((largest + largest).as_tuple()) <= LARGEST_AMOUNT
     assert capacity(open_box(GDP(float(MU_FLOOR)))) == Amounts(mu_squared=1)
 
 
 def test_amounts_print_every_digit() -> None:
-    assert str(Amounts(epsilon=100_000_000_001, mu_squared=5 * 10**11, delta=10**11)) == "ε = 0.100000000001, μ² = 0.5, δ₀ = 1e-7"
+    assert (
+        str(Amounts(epsilon=100_000_000_001, mu_squared=5 * 10**11, delta=10**11))
+        == "ε = 0.100000000001, μ² = 0.5, δ₀ = 1e-7"
+    )
     assert str(Amounts(rho=5)) == "ρ = 5e-12"
     assert str(Amounts()) == "nothing"
 

@@ -1,4 +1,6 @@
-"""The client: reports of one form whatever the value, read by the schema's rules, with nothing but the answer in them; and a light import."""
+"""The client: reports of one form whatever the value, read by the schema's rules, with nothing but
+the answer in them; and a light import.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +18,67 @@ import pytest
 
 from discreet import client, local
 from discreet.testing import seeded_reports
-from discreet.trusted.engines.cells import boolean_codes, category_codes, cells_from_sequence, numbers
+from discreet.trusted.engines.cells import (
+    boolean_codes,
+    category_codes,
+    cells_from_sequence,
+    numbers,
+)
 from discreet.trusted.values import codes_of, place_of, places_of
 
 LEVELS = client.Category(["red", "green", 3, True])
 NAMED = client.Category(["red", "green", "none"], missing="none")
 SPECS: dict[str, Any] = {
-    "binary": client.RandomizedResponse(client.Boolean(), 1), "levels": client.RandomizedResponse(LEVELS, 1), "named": client.RandomizedResponse(NAMED, 1), "whole": client.RandomizedResponse(client.Integer(-3, 3), 1),
-    "coins": client.TwoCoinResponse(client.Boolean()), "unary": client.UnaryResponse(client.Integer(0, 10), 1), "hadamard": client.HadamardResponse(client.Integer(0, 99), 2),
-    "bit": client.OneBitResponse(client.Real(0, 10), 1), "laplace": client.LaplaceResponse(client.Real(0, 10), 1), "gaussian": client.GaussianResponse(client.Integer(18, 90), mu=1),
+    "binary": client.RandomizedResponse(client.Boolean(), 1),
+    "levels": client.RandomizedResponse(LEVELS, 1),
+    "named": client.RandomizedResponse(NAMED, 1),
+    "whole": client.RandomizedResponse(client.Integer(-3, 3), 1),
+    "coins": client.TwoCoinResponse(client.Boolean()),
+    "unary": client.UnaryResponse(client.Integer(0, 10), 1),
+    "hadamard": client.HadamardResponse(client.Integer(0, 99), 2),
+    "bit": client.OneBitResponse(client.Real(0, 10), 1),
+    "laplace": client.LaplaceResponse(client.Real(0, 10), 1),
+    "gaussian": client.GaussianResponse(client.Integer(18, 90), mu=1),
 }
 VALUES: list[Any] = [
-    None, math.nan, math.inf, -math.inf, 0, -0.0, 1, True, False, 2.5, -2.5, 1e308, 5e-324, 10**400, -(10**400), "red", " 3 ", "3", "nonsense", "", "true", " FALSE", b"red", [1, 2], {"a": 1}, object(),
-    datetime.date(2020, 1, 1), uuid.UUID(int=1), Decimal("2.5"), Decimal("NaN"), Decimal("sNaN"), np.float32(2.5), np.int8(3), np.bool_(True), np.array([1, 2]), complex(1, 2), "é" * 1000, "\ud800",
+    None,
+    math.nan,
+    math.inf,
+    -math.inf,
+    0,
+    -0.0,
+    1,
+    True,
+    False,
+    2.5,
+    -2.5,
+    1e308,
+    5e-324,
+    10**400,
+    -(10**400),
+    "red",
+    " 3 ",
+    "3",
+    "nonsense",
+    "",
+    "true",
+    " FALSE",
+    b"red",
+    [1, 2],
+    {"a": 1},
+    object(),
+    datetime.date(2020, 1, 1),
+    uuid.UUID(int=1),
+    Decimal("2.5"),
+    Decimal("NaN"),
+    Decimal("sNaN"),
+    np.float32(2.5),
+    np.int8(3),
+    np.bool_(True),
+    np.array([1, 2]),
+    complex(1, 2),
+    "é" * 1000,
+    "\ud800",
 ]
 
 
@@ -55,7 +105,9 @@ def test_every_value_gives_a_report_of_one_form(name: str) -> None:
         assert type(record["answer"]) is (str if name == "unary" else int)
     made = local.collect(spec, texts)
     assert (made.reports, made.invalid) == (len(texts), 0)
-    assert len({len(text) for text in texts}) == 1 or name in ("laplace", "gaussian", "hadamard"), "a report's length tells nothing"
+    assert len({len(text) for text in texts}) == 1 or name in ("laplace", "gaussian", "hadamard"), (
+        "a report's length tells nothing"
+    )
 
 
 def test_values_are_read_like_the_engines_read_them() -> None:
@@ -63,26 +115,60 @@ def test_values_are_read_like_the_engines_read_them() -> None:
     assert places_of(LEVELS, VALUES).tolist() == category_codes(cells, LEVELS).tolist()
     assert places_of(NAMED, VALUES).tolist() == category_codes(cells, NAMED).tolist()
     for missing in (False, True):
-        assert places_of(client.Boolean(missing), VALUES).tolist() == boolean_codes(cells, client.Boolean(missing)).tolist()
-    for column in (client.Real(-3, 5), client.Real(-3, 5, missing=1.0), client.Integer(-3, 5), client.Real(0, 1e5, bits=32)):
+        assert (
+            places_of(client.Boolean(missing), VALUES).tolist()
+            == boolean_codes(cells, client.Boolean(missing)).tolist()
+        )
+    for column in (
+        client.Real(-3, 5),
+        client.Real(-3, 5, missing=1.0),
+        client.Integer(-3, 5),
+        client.Real(0, 1e5, bits=32),
+    ):
         grid = column.encoding()
         read = numbers(cells)
         read = np.where(np.isnan(read), column.missing, read)
         with np.errstate(all="ignore"):
-            wanted = np.clip(np.floor((read - grid.center) * grid.per_unit + 0.5), grid.low, grid.high)
+            wanted = np.clip(
+                np.floor((read - grid.center) * grid.per_unit + 0.5), grid.low, grid.high
+            )
         assert codes_of(column, VALUES).tolist() == wanted.tolist()
 
 
 def test_whole_numbers_stand_for_levels() -> None:
     column = client.Integer(-3, 3, missing=2)
-    assert [place_of(column, value) for value in (-3, 3, 0, 2.4, 2.5, -2.5, "1", 99, -99, math.inf, None, math.nan, "x")] == [0, 6, 3, 5, 6, 1, 4, 6, 0, 6, 5, 5, 5]
+    assert [
+        place_of(column, value)
+        for value in (-3, 3, 0, 2.4, 2.5, -2.5, "1", 99, -99, math.inf, None, math.nan, "x")
+    ] == [0, 6, 3, 5, 6, 1, 4, 6, 0, 6, 5, 5, 5]
 
 
-@pytest.mark.parametrize("column", [client.Integer(-3, 3), client.Integer(100, 300), client.Integer(0, 1), client.Boolean(), client.Boolean(True), LEVELS, NAMED, client.Category([1, "1.0", "2.5", "true", "x"])], ids=str)
+@pytest.mark.parametrize(
+    "column",
+    [
+        client.Integer(-3, 3),
+        client.Integer(100, 300),
+        client.Integer(0, 1),
+        client.Boolean(),
+        client.Boolean(True),
+        LEVELS,
+        NAMED,
+        client.Category([1, "1.0", "2.5", "true", "x"]),
+    ],
+    ids=str,
+)
 def test_arrays_are_read_like_single_values(column: Any) -> None:
     arrays = [
-        np.array([0, 1, 250, 127, 128], dtype=np.uint8), np.array([-128, 0, 1, 127], dtype=np.int8), np.array([2**64 - 1, 0, 2], dtype=np.uint64), np.array([-(2**63), 2**63 - 1, 1]),
-        np.array([math.nan, math.inf, -math.inf, 1.5, -0.0, 1e300]), np.array([1.5, math.nan], dtype=np.float32), np.array([True, False]), np.array(["1", "x"]), np.array([1, None, "2"], dtype=object), np.array([]),
+        np.array([0, 1, 250, 127, 128], dtype=np.uint8),
+        np.array([-128, 0, 1, 127], dtype=np.int8),
+        np.array([2**64 - 1, 0, 2], dtype=np.uint64),
+        np.array([-(2**63), 2**63 - 1, 1]),
+        np.array([math.nan, math.inf, -math.inf, 1.5, -0.0, 1e300]),
+        np.array([1.5, math.nan], dtype=np.float32),
+        np.array([True, False]),
+        np.array(["1", "x"]),
+        np.array([1, None, "2"], dtype=object),
+        np.array([]),
         np.ma.masked_array([1, 2], mask=[True, False]),
     ]
     for array in arrays:
@@ -127,26 +213,73 @@ FRESH = "import sys; {}; print(' '.join(sorted(sys.modules)))"
 
 
 def loaded(code: str) -> set[str]:
-    return set(subprocess.run([sys.executable, "-c", FRESH.format(code)], check=True, capture_output=True, text=True).stdout.split())
+    return set(
+        subprocess.run(
+            [sys.executable, "-c", FRESH.format(code)], check=True, capture_output=True, text=True
+        ).stdout.split()
+    )
 
 
 ALL_REPORTS = """
 from discreet import client
 yes, number = client.Boolean(), client.Real(0, 1)
-for spec in (client.RandomizedResponse(yes, 1), client.TwoCoinResponse(yes), client.UnaryResponse(yes, 1), client.HadamardResponse(client.Integer(0, 99), 2)):
+for spec in (client.RandomizedResponse(yes, 1), client.TwoCoinResponse(yes), \
+client.UnaryResponse(yes, 1), client.HadamardResponse(client.Integer(0, 99), 2)):
     client.report(spec, True)
-for spec in (client.OneBitResponse(number, 1), client.LaplaceResponse(number, 1), client.GaussianResponse(number, mu=1)):
+for spec in (client.OneBitResponse(number, 1), client.LaplaceResponse(number, 1), \
+client.GaussianResponse(number, mu=1)):
     client.report(spec, 0.5), client.reports(spec, [0.1, 0.2])
 """
 OF_THE_LIBRARY = {
-    "balls", "client", "client_gradients", "errors", "exact", "neighbors", "plain", "schema", "sensitivity", "values", "mechanisms", "mechanisms.additive", "mechanisms.gradient_requests", "mechanisms.local", "mechanisms.mechanism",
-    "noise", "noise.apply", "noise.choice", "noise.kernels", "noise.laws", "noise.local", "noise.refine", "noise.sampling", "noise.source", "noise.tables",
+    "balls",
+    "client",
+    "client_gradients",
+    "errors",
+    "exact",
+    "neighbors",
+    "plain",
+    "schema",
+    "sensitivity",
+    "values",
+    "mechanisms",
+    "mechanisms.additive",
+    "mechanisms.gradient_requests",
+    "mechanisms.local",
+    "mechanisms.mechanism",
+    "noise",
+    "noise.apply",
+    "noise.choice",
+    "noise.kernels",
+    "noise.laws",
+    "noise.local",
+    "noise.refine",
+    "noise.sampling",
+    "noise.source",
+    "noise.tables",
 }
 
 
 def test_the_client_loads_specs_and_draws_and_nothing_else() -> None:
-    """After a report of every kind: these modules of the library, and numpy, cryptography, flint (with what they load) of all others."""
+    """After a report of every kind: these modules of the library, and numpy, cryptography, flint
+    (with what they load) of all others.
+    """
     found = loaded(f"exec({ALL_REPORTS!r})")
-    assert {name.removeprefix("discreet.") for name in found if name.startswith("discreet.")} <= OF_THE_LIBRARY
-    heavy = {"scipy", "pandas", "polars", "pyarrow", "duckdb", "numba", "matplotlib", "narwhals", "rich", "typer", "formulaic", "joblib", "sklearn"}
+    assert {
+        name.removeprefix("discreet.") for name in found if name.startswith("discreet.")
+    } <= OF_THE_LIBRARY
+    heavy = {
+        "scipy",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "duckdb",
+        "numba",
+        "matplotlib",
+        "narwhals",
+        "rich",
+        "typer",
+        "formulaic",
+        "joblib",
+        "sklearn",
+    }
     assert not {name.split(".")[0] for name in found} & heavy

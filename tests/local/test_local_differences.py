@@ -1,4 +1,6 @@
-"""Two groups of reports: coverage and size of the difference of shares, computed over all counts."""
+"""Two groups of reports: coverage and size of the difference of shares,
+computed over all counts.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def group(ones: int, n: int, spec: client.RandomizedResponse = YES) -> local.Loc
     return local.LocalShares(local.Collected(spec, (n - ones, ones), n))
 
 
-@pytest.mark.parametrize(("a", "b"), [(0.0, 0.0), (0.1, 0.1), (0.5, 0.5), (0.1, 0.3), (0.9, 0.2), (1.0, 0.0)])
+@pytest.mark.parametrize(
+    ("a", "b"), [(0.0, 0.0), (0.1, 0.1), (0.5, 0.5), (0.1, 0.3), (0.9, 0.2), (1.0, 0.0)]
+)
 def test_intervals_cover_and_tests_have_their_size(a: float, b: float) -> None:
     """60 reports against 60: every pair of counts with its probability."""
     n, base, gain = 60, float(YES.other), float(YES.kept)
@@ -38,7 +42,10 @@ def test_intervals_cover_and_tests_have_their_size(a: float, b: float) -> None:
 
 
 def test_groups_may_have_different_specs() -> None:
-    strong, weak = client.RandomizedResponse(client.Boolean(), 5), client.TwoCoinResponse(client.Boolean())
+    strong, weak = (
+        client.RandomizedResponse(client.Boolean(), 5),
+        client.TwoCoinResponse(client.Boolean()),
+    )
     new = local.shares(strong, seeded_reports(strong, np.arange(4000) < 1600, 1))
     old = local.shares(weak, seeded_reports(weak, np.arange(9000) < 900, 2))
     found = local.difference(new, old)

@@ -1,4 +1,6 @@
-"""Means from one-bit, Laplace and Gaussian reports: unbiased, covering, with both parts of the variance."""
+"""Means from one-bit, Laplace and Gaussian reports:
+unbiased, covering, with both parts of the variance.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,11 @@ from discreet.errors import InvalidParameter, NoTheorem
 from discreet.testing import seeded_reports
 
 RANGE = client.Real(0, 10)
-SPECS: dict[str, Any] = {"bit": client.OneBitResponse(RANGE, 1), "laplace": client.LaplaceResponse(RANGE, 1), "gaussian": client.GaussianResponse(RANGE, mu=1)}
+SPECS: dict[str, Any] = {
+    "bit": client.OneBitResponse(RANGE, 1),
+    "laplace": client.LaplaceResponse(RANGE, 1),
+    "gaussian": client.GaussianResponse(RANGE, mu=1),
+}
 
 
 def population(count: int, seed: int) -> np.ndarray:
@@ -39,7 +45,11 @@ def test_means_lie_near_the_truth(name: str) -> None:
 @pytest.mark.parametrize("column", [RANGE, client.Integer(0, 10), client.Boolean()], ids=str)
 def test_variances_are_those_of_many_repetitions(column: Any) -> None:
     values = np.resize([0, 1, 1, 0, 1, 0, 0, 0], 400)
-    for make in (lambda: client.OneBitResponse(column, 1), lambda: client.LaplaceResponse(column, 1), lambda: client.GaussianResponse(column, mu=1)):
+    for make in (
+        lambda: client.OneBitResponse(column, 1),
+        lambda: client.LaplaceResponse(column, 1),
+        lambda: client.GaussianResponse(column, mu=1),
+    ):
         spec = make()
         fits = [local.mean(spec, seeded_reports(spec, values, i)) for i in range(300)]
         raw = np.array([fit.unbiased[0] for fit in fits])
@@ -51,12 +61,17 @@ def test_variances_are_those_of_many_repetitions(column: Any) -> None:
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.parametrize("count", [10, 60, 500])
 def test_intervals_cover(name: str, count: int) -> None:
-    """800 repetitions; limits five standard errors below nominal (and another 0.01 where intervals are approximate)."""
+    """800 repetitions; limits five standard errors below nominal (and another 0.01 where intervals
+    are approximate).
+    """
     spec, reps, mean = SPECS[name], 800, 20 / 7
     column = {"bit": client.OneBitResponse, "laplace": client.LaplaceResponse}.get(name)
-    strong = column(RANGE, 8) if column else client.GaussianResponse(RANGE, mu=8)  # sampling error counts as well
+    # sampling error counts as well
+    strong = column(RANGE, 8) if column else client.GaussianResponse(RANGE, mu=8)
     for tried in (spec, strong):
-        answers = seeded_reports(tried, population(reps * count, count), f"{name}{count}").reshape(reps, count)
+        answers = seeded_reports(tried, population(reps * count, count), f"{name}{count}").reshape(
+            reps, count
+        )
         ends = np.array([local.mean(tried, row).confidence_interval()[0] for row in answers])
         covered = np.mean((ends[:, 0] <= mean) & (mean <= ends[:, 1]))
         assert covered > 0.94 - 5 * np.sqrt(0.95 * 0.05 / reps)
@@ -89,7 +104,9 @@ def test_intervals_contain_half_a_step_of_the_grid() -> None:
     low, high = fit.confidence_interval(1 - 1e-9, target="data")[0]
     assert low <= 5 + 0.49 * step <= high
     low, high = fit.confidence_interval(0.5, target="data")[0]
-    assert high - low == pytest.approx(step + 2 * 0.6744897501960817 * fit.quantity(target="data").std_error[0], rel=1e-6)
+    assert high - low == pytest.approx(
+        step + 2 * 0.6744897501960817 * fit.quantity(target="data").std_error[0], rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("name", SPECS)

@@ -1,4 +1,6 @@
-"""Shares from reports: unbiased, with both parts of the variance, intervals that cover (computed), and total rules for bad reports."""
+"""Shares from reports: unbiased, with both parts of the variance, intervals that cover (computed),
+and total rules for bad reports.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ from discreet.testing import seeded_reports
 ABCD = client.Category(list("abcd"))
 TRUE = np.array([0.6, 0.25, 0.15, 0.0])
 SPECS: dict[str, Any] = {
-    "answers": client.RandomizedResponse(ABCD, 1), "unary": client.UnaryResponse(ABCD, 1), "one block": client.HadamardResponse(ABCD, 1, 1), "two blocks": client.HadamardResponse(ABCD, 2, 2), "four blocks": client.HadamardResponse(ABCD, 3, 4),
+    "answers": client.RandomizedResponse(ABCD, 1),
+    "unary": client.UnaryResponse(ABCD, 1),
+    "one block": client.HadamardResponse(ABCD, 1, 1),
+    "two blocks": client.HadamardResponse(ABCD, 2, 2),
+    "four blocks": client.HadamardResponse(ABCD, 3, 4),
 }
 N = 40_000
 VALUES = np.repeat(list("abcd"), (TRUE * N).astype(int))
@@ -29,7 +35,9 @@ VALUES = np.repeat(list("abcd"), (TRUE * N).astype(int))
 
 @pytest.fixture(scope="module")
 def fitted() -> dict[str, Any]:
-    return {name: local.shares(spec, seeded_reports(spec, VALUES, name)) for name, spec in SPECS.items()}
+    return {
+        name: local.shares(spec, seeded_reports(spec, VALUES, name)) for name, spec in SPECS.items()
+    }
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -38,9 +46,15 @@ def test_estimates_are_unbiased_in_exact_expectation(name: str) -> None:
     spec = SPECS[name]
     scale = 10**9
     if name == "unary":
-        counts = sum(share * np.array([float(chance) for chance in spec.bit_law(code)]) for code, share in enumerate(TRUE))
+        counts = sum(
+            share * np.array([float(chance) for chance in spec.bit_law(code)])
+            for code, share in enumerate(TRUE)
+        )
     else:
-        counts = sum(share * np.array([float(chance) for chance in spec.law(code)]) for code, share in enumerate(TRUE))
+        counts = sum(
+            share * np.array([float(chance) for chance in spec.law(code)])
+            for code, share in enumerate(TRUE)
+        )
     made = local.Collected(spec, tuple(np.rint(counts * scale).astype(int).tolist()), scale)
     assert local.shares(spec, made).unbiased == pytest.approx(TRUE, abs=1e-7)
 
@@ -54,7 +68,11 @@ def test_estimates_lie_near_the_truth_and_know_how_near(fitted: dict[str, Any], 
     assert fit.on_simplex.sum() == pytest.approx(1)
     intervals = fit.confidence_interval(1 - 1e-9)
     assert np.all((intervals[:, 0] <= TRUE) & (intervals[:, 1] >= TRUE))
-    inner, outer, wide = fit.confidence_interval(0.95, target="data"), fit.confidence_interval(0.95), fit.confidence_interval(0.95, simultaneous=True)
+    inner, outer, wide = (
+        fit.confidence_interval(0.95, target="data"),
+        fit.confidence_interval(0.95),
+        fit.confidence_interval(0.95, simultaneous=True),
+    )
     assert np.all((outer >= 0) & (outer <= 1))
     assert np.all(np.diff(inner, axis=1) <= np.diff(outer, axis=1) + 1e-4)
     assert np.all(wide[:, 0] <= outer[:, 0])
@@ -66,9 +84,17 @@ def test_estimates_lie_near_the_truth_and_know_how_near(fitted: dict[str, Any], 
 def test_standard_errors_are_those_of_many_repetitions(name: str) -> None:
     spec, reps, n = SPECS[name], 300, 500
     values = np.repeat(list("abcd"), (TRUE * n).astype(int))
-    raw = np.array([local.shares(spec, seeded_reports(spec, values, f"{name}{i}")).unbiased for i in range(reps)])
-    expected = local.shares(spec, seeded_reports(spec, np.tile(values, 40), name)).quantity(target="data").std_error * np.sqrt(40)
-    assert raw.std(axis=0) == pytest.approx(expected, rel=0.25)  # 6 standard errors of a standard deviation from 300 repetitions
+    raw = np.array(
+        [
+            local.shares(spec, seeded_reports(spec, values, f"{name}{i}")).unbiased
+            for i in range(reps)
+        ]
+    )
+    expected = local.shares(spec, seeded_reports(spec, np.tile(values, 40), name)).quantity(
+        target="data"
+    ).std_error * np.sqrt(40)
+    # 6 standard errors of a standard deviation from 300 repetitions
+    assert raw.std(axis=0) == pytest.approx(expected, rel=0.25)
     assert raw.mean(axis=0) == pytest.approx(TRUE, abs=float(6.5 * expected.max() / np.sqrt(reps)))
 
 
@@ -85,7 +111,9 @@ def test_reference_estimator() -> None:
 
 
 def test_the_biased_estimator_is_caught() -> None:
-    """Positive control (reference.md L3): the share of ones in the reports is no estimate of the share."""
+    """Positive control (reference.md L3): the share of ones in the reports is no estimate of the
+    share.
+    """
     spec = client.TwoCoinResponse(client.Boolean())
     answers = seeded_reports(spec, np.arange(20_000) < 2000, 3)
     fit = local.shares(spec, answers)
@@ -95,9 +123,22 @@ def test_the_biased_estimator_is_caught() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 5, 30, 100])
-@pytest.mark.parametrize("spec", [client.RandomizedResponse(client.Boolean(), 0.5), client.RandomizedResponse(client.Integer(0, 9), 1), client.RandomizedResponse(client.Boolean(), 5), client.UnaryResponse(ABCD, 1), client.HadamardResponse(ABCD, 1, 1), client.TwoCoinResponse(client.Boolean())], ids=lambda spec: spec.kind)
+@pytest.mark.parametrize(
+    "spec",
+    [
+        client.RandomizedResponse(client.Boolean(), 0.5),
+        client.RandomizedResponse(client.Integer(0, 9), 1),
+        client.RandomizedResponse(client.Boolean(), 5),
+        client.UnaryResponse(ABCD, 1),
+        client.HadamardResponse(ABCD, 1, 1),
+        client.TwoCoinResponse(client.Boolean()),
+    ],
+    ids=lambda spec: spec.kind,
+)
 def test_exact_intervals_cover_at_every_share(spec: Any, n: int) -> None:
-    """Computed, not simulated: the binomial probability of the counts whose interval contains the share."""
+    """Computed, not simulated: the binomial probability of the counts whose interval contains the
+    share.
+    """
     link = statistics_of(local.Collected(spec, (0,) * getattr(spec, "outputs", spec.size), 0))
     assert isinstance(link, LinkedCounts)
     x = np.arange(n + 1)
@@ -110,14 +151,22 @@ def test_exact_intervals_cover_at_every_share(spec: Any, n: int) -> None:
             assert law[(low <= share) & (share <= high)].sum() >= level - 1e-9
             p = counts.p_values(share, "two-sided")
             assert law[p <= 1 - level].sum() <= 1 - level + 1e-9
-            assert np.all((p > 1 - level + 1e-9) <= ((low <= share + 1e-9) & (share - 1e-9 <= high)))
+            assert np.all(
+                (p > 1 - level + 1e-9) <= ((low <= share + 1e-9) & (share - 1e-9 <= high))
+            )
     for side in ("greater", "less"):
-        assert binom.pmf(x, n, link.base + link.gain * 0.4)[counts.p_values(0.4, side) <= 0.05].sum() <= 0.05 + 1e-9
+        assert (
+            binom.pmf(x, n, link.base + link.gain * 0.4)[counts.p_values(0.4, side) <= 0.05].sum()
+            <= 0.05 + 1e-9
+        )
 
 
 def test_score_and_data_intervals_cover_nearly() -> None:
     n, x = 400, np.arange(401)
-    for spec in (client.RandomizedResponse(client.Boolean(), 1), client.RandomizedResponse(client.Integer(0, 4), 2)):
+    for spec in (
+        client.RandomizedResponse(client.Boolean(), 1),
+        client.RandomizedResponse(client.Integer(0, 4), 2),
+    ):
         p, q = float(spec.own), float(spec.other)
         counts = LinkedCounts(x.astype(float), n, q, p - q)
         score, data = counts.score_interval(0.95), counts.data_interval(0.95)
@@ -125,7 +174,9 @@ def test_score_and_data_intervals_cover_nearly() -> None:
             law = binom.pmf(x, n, q + (p - q) * share)
             assert law[(score[0] <= share) & (share <= score[1])].sum() > 0.935
             own = round(share * n)
-            given = np.convolve(binom.pmf(np.arange(own + 1), own, p), binom.pmf(np.arange(n - own + 1), n - own, q))
+            given = np.convolve(
+                binom.pmf(np.arange(own + 1), own, p), binom.pmf(np.arange(n - own + 1), n - own, q)
+            )
             assert given[(data[0] <= share) & (share <= data[1])].sum() > 0.945
 
 
@@ -138,8 +189,16 @@ def test_intervals_of_several_blocks_cover() -> None:
     for share, of_block in ((0.0, 0.0), (0.002, 0.05), (0.05, 0.1), (0.5, 0.6)):
         outside = (1 - kept) / spec.blocks
         inside = outside + kept * of_block
-        counts = rng.multinomial(n, [(inside + kept * share) / 2, (inside - kept * share) / 2, 1 - inside], 4000)
-        rows = SignedRows((counts[:, 0] - counts[:, 1]).astype(float), (counts[:, 0] + counts[:, 1]).astype(float), n, kept, outside)
+        counts = rng.multinomial(
+            n, [(inside + kept * share) / 2, (inside - kept * share) / 2, 1 - inside], 4000
+        )
+        rows = SignedRows(
+            (counts[:, 0] - counts[:, 1]).astype(float),
+            (counts[:, 0] + counts[:, 1]).astype(float),
+            n,
+            kept,
+            outside,
+        )
         low, high = rows.interval(0.95, "population")
         assert np.mean((low <= share) & (share <= high)) > 0.95 - 5 * np.sqrt(0.95 * 0.05 / 4000)
 
@@ -147,11 +206,18 @@ def test_intervals_of_several_blocks_cover() -> None:
 def test_goodness_of_fit_has_its_size_and_sees_a_difference() -> None:
     for spec in (SPECS["answers"], SPECS["unary"]):
         values = np.random.default_rng(8).choice(list("abcd"), (400, 1000), p=TRUE)
-        fits = [local.shares(spec, seeded_reports(spec, row, f"fit{i}")) for i, row in enumerate(values)]
+        fits = [
+            local.shares(spec, seeded_reports(spec, row, f"fit{i}")) for i, row in enumerate(values)
+        ]
         p = np.array([fit.goodness_of_fit(TRUE).p_value for fit in fits])
         assert abs(np.mean(p <= 0.1) - 0.1) < 5 * np.sqrt(0.09 / 400)
         together = sum((fit.collected for fit in fits[1:]), fits[0].collected)
-        assert local.shares(spec, together).goodness_of_fit({"a": 0.55, "b": 0.25, "c": 0.15, "d": 0.05}).p_value < 1e-6
+        assert (
+            local.shares(spec, together)
+            .goodness_of_fit({"a": 0.55, "b": 0.25, "c": 0.15, "d": 0.05})
+            .p_value
+            < 1e-6
+        )
     with pytest.raises(NoTheorem):
         local.shares(SPECS["one block"], []).goodness_of_fit(TRUE)
     with pytest.raises(InvalidParameter):
@@ -167,30 +233,72 @@ def test_tests_by_label(fitted: dict[str, Any]) -> None:
     assert "share of a" in str(fit.test(0.6, label="a"))
     assert fit.test(0.3, label="a").rejects(0.01)
     yes = client.TwoCoinResponse(client.Boolean())
-    assert local.shares(yes, seeded_reports(yes, [True] * 300, 1)).test(0.2).parameter == "share of true"
-    for wrong in (lambda: fit.test(2, label="a"), lambda: fit.test(0.1, label="z"), lambda: fit.test(0.1), lambda: fit.p_values(0.1, alternative="both"), lambda: fit.confidence_interval(method="wald"), lambda: fit.p_values("0.1")):
+    assert (
+        local.shares(yes, seeded_reports(yes, [True] * 300, 1)).test(0.2).parameter
+        == "share of true"
+    )
+    for wrong in (
+        lambda: fit.test(2, label="a"),
+        lambda: fit.test(0.1, label="z"),
+        lambda: fit.test(0.1),
+        lambda: fit.p_values(0.1, alternative="both"),
+        lambda: fit.confidence_interval(method="wald"),
+        lambda: fit.p_values("0.1"),
+    ):
         with pytest.raises(InvalidParameter):
             wrong()
 
 
 FORGED: list[Any] = [
-    "", "{}", "null", "[]", "not json", "{" * 100_000, '{"discreet":"report/1"}', b"\xff\xfe", 7, None, object(), '{"discreet":"report/1","spec":"SPEC","answer":-1}', '{"discreet":"report/1","spec":"SPEC","answer":4}',
-    '{"discreet":"report/1","spec":"SPEC","answer":1.0}', '{"discreet":"report/1","spec":"SPEC","answer":true}', '{"discreet":"report/1","spec":"SPEC","answer":"1"}', '{"discreet":"report/1","spec":"SPEC","answer":1e400}',
-    '{"discreet":"report/1","spec":"SPEC","answer":' + "9" * 5000 + "}", '{"discreet":"report/2","spec":"SPEC","answer":1}', '{"discreet":"report/1","spec":"0000000000000000","answer":1}',
-    '{"discreet":"report/1","spec":"SPEC","answer":1,"more":1}', '{"discreet":"report/1","spec":["SPEC"],"answer":1}',
+    "",
+    "{}",
+    "null",
+    "[]",
+    "not json",
+    "{" * 100_000,
+    '{"discreet":"report/1"}',
+    b"\xff\xfe",
+    7,
+    None,
+    object(),
+    '{"discreet":"report/1","spec":"SPEC","answer":-1}',
+    '{"discreet":"report/1","spec":"SPEC","answer":4}',
+    '{"discreet":"report/1","spec":"SPEC","answer":1.0}',
+    '{"discreet":"report/1","spec":"SPEC","answer":true}',
+    '{"discreet":"report/1","spec":"SPEC","answer":"1"}',
+    '{"discreet":"report/1","spec":"SPEC","answer":1e400}',
+    '{"discreet":"report/1","spec":"SPEC","answer":' + "9" * 5000 + "}",
+    '{"discreet":"report/2","spec":"SPEC","answer":1}',
+    '{"discreet":"report/1","spec":"0000000000000000","answer":1}',
+    '{"discreet":"report/1","spec":"SPEC","answer":1,"more":1}',
+    '{"discreet":"report/1","spec":["SPEC"],"answer":1}',
 ]
 
 
 def test_forged_reports_are_counted_and_left_out() -> None:
-    for spec, good in ((SPECS["answers"], 1), (SPECS["unary"], "80"), (client.OneBitResponse(client.Real(0, 1), 1), 1), (client.LaplaceResponse(client.Real(0, 1), 1), 5)):
+    for spec, good in (
+        (SPECS["answers"], 1),
+        (SPECS["unary"], "80"),
+        (client.OneBitResponse(client.Real(0, 1), 1), 1),
+        (client.LaplaceResponse(client.Real(0, 1), 1), 5),
+    ):
         honest = json.dumps({"discreet": "report/1", "spec": spec.id, "answer": good})
-        forged = [text.replace("SPEC", spec.id) if isinstance(text, str) else text for text in FORGED]
+        forged = [
+            text.replace("SPEC", spec.id) if isinstance(text, str) else text for text in FORGED
+        ]
         if isinstance(spec, client.LaplaceResponse):
-            forged = [text for text in forged if not (isinstance(text, str) and text.endswith((':-1}', ":4}")))]
+            forged = [
+                text
+                for text in forged
+                if not (isinstance(text, str) and text.endswith((":-1}", ":4}")))
+            ]
         made = local.collect(spec, [honest, *forged, honest])
         assert (made.reports, made.invalid) == (2, len(forged))
         assert local.collect(spec, honest).reports == 1
-    odd = [json.dumps({"discreet": "report/1", "spec": SPECS["unary"].id, "answer": answer}) for answer in ("81", "8", "80 ", "8G", "８0", "F0", ["80"])]
+    odd = [
+        json.dumps({"discreet": "report/1", "spec": SPECS["unary"].id, "answer": answer})
+        for answer in ("81", "8", "80 ", "8G", "８0", "F0", ["80"])
+    ]
     assert local.collect(SPECS["unary"], odd).invalid == len(odd)
 
 
@@ -223,7 +331,11 @@ def test_one_level_has_the_share_one() -> None:
         spec = kind(client.Category(["only"]), 1)
         for reports in ([], seeded_reports(spec, ["only"] * 20, 1)):
             fit = local.shares(spec, reports)
-            assert (fit.params.tolist(), fit.confidence_interval().tolist(), fit.on_simplex.tolist()) == ([1.0], [[1.0, 1.0]], [1.0])
+            assert (
+                fit.params.tolist(),
+                fit.confidence_interval().tolist(),
+                fit.on_simplex.tolist(),
+            ) == ([1.0], [[1.0, 1.0]], [1.0])
             assert fit.test(1, label="only").p_value == 1
             assert fit.test(0.5, label="only").p_value == 0
 
@@ -263,7 +375,9 @@ def test_transforms() -> None:
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_results_come_back_from_json_and_are_drawn(fitted: dict[str, Any], name: str, tmp_path: Path) -> None:
+def test_results_come_back_from_json_and_are_drawn(
+    fitted: dict[str, Any], name: str, tmp_path: Path
+) -> None:
     fit = fitted[name]
     again = dp.from_json(fit.to_json())
     assert again == fit == local.result_from_json(fit.to_json())
@@ -283,7 +397,11 @@ def test_collected_counts_add_up() -> None:
     spec = SPECS["unary"]
     first, second = seeded_reports(spec, VALUES[:100], 1), seeded_reports(spec, VALUES[100:300], 2)
     both = local.collect(spec, first) + local.collect(spec, second)
-    assert both == local.collect(spec, np.concatenate([first, second])) == local.Collected.from_json(both.to_json())
+    assert (
+        both
+        == local.collect(spec, np.concatenate([first, second]))
+        == local.Collected.from_json(both.to_json())
+    )
     assert local.shares(spec, both).collected is both
     with pytest.raises(InvalidParameter):
         both + local.collect(SPECS["answers"], [])
@@ -297,9 +415,25 @@ def test_texts_that_no_result_wrote_are_refused(fitted: dict[str, Any]) -> None:
     good = json.loads(fitted["answers"].to_json())
     counts = good["collected"]["counts"]
     wrong: list[Any] = [
-        good | {"what": "median"}, good | {"what": "mean"}, good | {"discreet": "local result/2"}, good | {"collected": None}, {"discreet": "report/1"}, good | {"what": ["share"]},
-        *(good | {"collected": good["collected"] | change} for change in (
-            {"counts": counts[:-1]}, {"counts": [-1, *counts[1:]]}, {"counts": [0.5, *counts[1:]]}, {"reports": -1}, {"reports": good["collected"]["reports"] + 1}, {"invalid": True}, {"spec": {"kind": "none"}}, {"discreet": "x"})),
+        good | {"what": "median"},
+        good | {"what": "mean"},
+        good | {"discreet": "local result/2"},
+        good | {"collected": None},
+        {"discreet": "report/1"},
+        good | {"what": ["share"]},
+        *(
+            good | {"collected": good["collected"] | change}
+            for change in (
+                {"counts": counts[:-1]},
+                {"counts": [-1, *counts[1:]]},
+                {"counts": [0.5, *counts[1:]]},
+                {"reports": -1},
+                {"reports": good["collected"]["reports"] + 1},
+                {"invalid": True},
+                {"spec": {"kind": "none"}},
+                {"discreet": "x"},
+            )
+        ),
     ]
     for record in wrong:
         with pytest.raises(InvalidParameter, match="from_json"):

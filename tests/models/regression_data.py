@@ -6,17 +6,32 @@ import numpy as np
 
 import discreet as dp
 from discreet.schema import Encoding, Schema
-from discreet.specs.estimating.components import RESPONSE_BITS, LevelComponent, ModelColumn, NumberComponent, Response
+from discreet.specs.estimating.components import (
+    RESPONSE_BITS,
+    LevelComponent,
+    ModelColumn,
+    NumberComponent,
+    Response,
+)
 from discreet.specs.estimating.model import Model
 from discreet.specs.queries.plans import Factor
 from discreet.testing import seeded_session
 
-SCHEMA = {"x": dp.Real(-4, 4), "z": dp.Real(0, 10), "d": dp.Category(["a", "b", "c"]), "y": dp.Real(-20, 20), "b": dp.Boolean(), "k": dp.Integer(0, 20)}
+SCHEMA = {
+    "x": dp.Real(-4, 4),
+    "z": dp.Real(0, 10),
+    "d": dp.Category(["a", "b", "c"]),
+    "y": dp.Real(-20, 20),
+    "b": dp.Boolean(),
+    "k": dp.Integer(0, 20),
+}
 
 
 def number(schema, name):
     column = Schema(schema)[name]
-    return NumberComponent(Factor(name, column.encoding(16)), low=float(column.low), high=float(column.high))
+    return NumberComponent(
+        Factor(name, column.encoding(16)), low=float(column.low), high=float(column.high)
+    )
 
 
 def columns_of(schema, terms):
@@ -27,7 +42,11 @@ def columns_of(schema, terms):
         for part in term.split(":") if term != "1" else ():
             name, _, level = part.partition("[")
             levels = getattr(schema[name], "levels", (False, True))
-            components.append(LevelComponent(name, tuple(int(str(one) == level[:-1]) for one in levels)) if level else number(schema, name))
+            components.append(
+                LevelComponent(name, tuple(int(str(one) == level[:-1]) for one in levels))
+                if level
+                else number(schema, name)
+            )
         columns.append(ModelColumn("intercept" if term == "1" else term, tuple(components)))
     return tuple(columns)
 
@@ -38,7 +57,17 @@ def response_of(schema, family):
     if family == "poisson":
         return Response(Factor("k", Schema(schema)["k"].encoding()))
     low, high = float(schema["y"].low), float(schema["y"].high)
-    return Response(Factor("y", Encoding((low + high) / 2, 2**RESPONSE_BITS / ((high - low) / 2), -(2**RESPONSE_BITS), 2**RESPONSE_BITS)))
+    return Response(
+        Factor(
+            "y",
+            Encoding(
+                (low + high) / 2,
+                2**RESPONSE_BITS / ((high - low) / 2),
+                -(2**RESPONSE_BITS),
+                2**RESPONSE_BITS,
+            ),
+        )
+    )
 
 
 def model_of(family="robust", terms=("1", "x", "z", "d[b]"), schema=SCHEMA, keys=()):
@@ -51,10 +80,19 @@ def sample(n, seed):
     x, z, d = rng.normal(0, 1, n), rng.uniform(0, 10, n), rng.choice(["a", "b", "c"], n)
     predictor = 0.5 + x - 0.1 * (z - 5) + 0.5 * (d == "b")
     return {
-        "x": x, "z": z, "d": d, "y": 2 * predictor + rng.normal(0, 2, n), "b": rng.random(n) < 1 / (1 + np.exp(-predictor)),
-        "k": rng.poisson(np.exp(0.5 * predictor)), "id": np.arange(n) // 2,
+        "x": x,
+        "z": z,
+        "d": d,
+        "y": 2 * predictor + rng.normal(0, 2, n),
+        "b": rng.random(n) < 1 / (1 + np.exp(-predictor)),
+        "k": rng.poisson(np.exp(0.5 * predictor)),
+        "id": np.arange(n) // 2,
     }
 
 
 def session_of(data, seed, *, mu=1.0, schema=SCHEMA, neighbors=None, budget=None):
-    return seeded_session(dp.from_arrays(data, schema=schema, neighbors=neighbors or dp.Replace()), budget or dp.GDP(mu), seed)
+    return seeded_session(
+        dp.from_arrays(data, schema=schema, neighbors=neighbors or dp.Replace()),
+        budget or dp.GDP(mu),
+        seed,
+    )

@@ -1,4 +1,6 @@
-"""Claim: a fit's releases are all in the ledger, stay within its spend, and depend on data through releases alone."""
+"""Claim: a fit's releases are all in the ledger, stay within its spend,
+and depend on data through releases alone.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,12 @@ from discreet.specs.registry import mechanism_from_dict
 from discreet.trusted.losses.losses import loss_of
 
 FAMILIES = ("robust", "ols", "logistic", "poisson")
-RELATIONS = (dp.Replace(), dp.AddRemove(), dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2))
+RELATIONS = (
+    dp.Replace(),
+    dp.AddRemove(),
+    dp.Replace(unit="id", max_rows=2),
+    dp.AddRemove(unit="id", max_rows=2),
+)
 SPENDS = (dp.GDP(0.7), dp.ZCDP(0.2), dp.ApproxDP(1.0, 1e-6))
 
 
@@ -29,15 +36,25 @@ def test_shares_sum_to_one_exactly_at_every_noise_index():
         for index in np.geomspace(1e-6, 1e4, 60):
             for residual, counts in ((True, False), (False, False), (False, True)):
                 for private in (False, True):
-                    rules = tuning_for(columns, float(index), residual=residual, counts=counts, private_rows=private)
+                    rules = tuning_for(
+                        columns,
+                        float(index),
+                        residual=residual,
+                        counts=counts,
+                        private_rows=private,
+                    )
                     assert sum(share for _, share in rules.shares) == 1
-                    assert all(isinstance(share, Fraction) and share > 0 for _, share in rules.shares)
+                    assert all(
+                        isinstance(share, Fraction) and share > 0 for _, share in rules.shares
+                    )
                     assert len({name for name, _ in rules.shares}) == len(rules.shares) <= 17
                     assert rules.steps("gradient") == ["gradient 1", "gradient 2", "gradient 3"]
     assert sum(GROWTH) == 1
     assert tuning(0.01) == 1.345
     assert tuning(0.2) == 1.0
-    assert noise_index(4, 1000, 1.0, dp.AddRemove(unit="id", max_rows=3)) == pytest.approx(3 / 2**0.5 * noise_index(4, 1000, 1.0, dp.Replace()))
+    assert noise_index(4, 1000, 1.0, dp.AddRemove(unit="id", max_rows=3)) == pytest.approx(
+        3 / 2**0.5 * noise_index(4, 1000, 1.0, dp.Replace())
+    )
     assert huber_second_moment(1.345) == pytest.approx(0.7101645, abs=1e-7)
     assert huber_second_moment(1.0) == pytest.approx(0.5160586, abs=1e-7)
 
@@ -45,13 +62,24 @@ def test_shares_sum_to_one_exactly_at_every_noise_index():
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_every_release_is_in_the_ledger_and_they_compose_to_the_spend(family, neighbors):
-    """The mechanisms that the ledger has debited are the releases' own, and their composition is within the spend, for every kind of spend."""
+    """The mechanisms that the ledger has debited are the releases' own, and their composition is
+    within the spend, for every kind of spend.
+    """
     for spend in SPENDS if neighbors == dp.Replace() else SPENDS[:1]:
-        session = session_of(sample(300, 1), 1, neighbors=neighbors, budget=dp.ApproxDP(2.0, 1e-5) if isinstance(spend, dp.ApproxDP) else spend)
+        session = session_of(
+            sample(300, 1),
+            1,
+            neighbors=neighbors,
+            budget=dp.ApproxDP(2.0, 1e-5) if isinstance(spend, dp.ApproxDP) else spend,
+        )
         fit = fit_regression(session, model_of(family), family, spend=spend)
         debits = [entry.request for entry in session.ledger.entries() if entry.kind == "debit"]
-        assert [json.dumps(debit["mechanism"], sort_keys=True) for debit in debits] == [json.dumps(release.mechanism.to_dict(), sort_keys=True) for release in fit.releases]
-        assert [debit["query"] for debit in debits] == [json.loads(json.dumps(release.query.to_dict())) for release in fit.releases]
+        assert [json.dumps(debit["mechanism"], sort_keys=True) for debit in debits] == [
+            json.dumps(release.mechanism.to_dict(), sort_keys=True) for release in fit.releases
+        ]
+        assert [debit["query"] for debit in debits] == [
+            json.loads(json.dumps(release.query.to_dict())) for release in fit.releases
+        ]
         total = sum(loss_of(mechanism_from_dict(debit["mechanism"])).mu_squared for debit in debits)
         assert total <= spend_mu_squared(spend)
         assert total >= spend_mu_squared(spend) * Fraction(999, 1000)  # and little is left unused
@@ -72,7 +100,9 @@ def test_asking_again_with_the_key_returns_the_stored_answers():
 
 
 def test_an_interrupted_fit_goes_on_where_it_stopped(monkeypatch):
-    """After an engine failure in the middle, the same key finishes the fit without paying twice, and gives what an uninterrupted fit gives."""
+    """After an engine failure in the middle, the same key finishes the fit without paying twice,
+    and gives what an uninterrupted fit gives.
+    """
     data = sample(300, 3)
     whole = fit_regression(session_of(data, 3), model_of(), "robust", spend=dp.GDP(1.0), key="k")
     session = session_of(data, 3)
@@ -98,11 +128,26 @@ def test_refusals_come_before_any_debit():
     for wrong, error in (
         (lambda: fit_regression(session, model_of(), "robust", spend=dp.PureDP(1.0)), dp.NoTheorem),
         (lambda: fit_regression(session, model_of(), "robust", spend=1.0), dp.InvalidParameter),
-        (lambda: fit_regression(session, model_of(), "probit", spend=dp.GDP(0.1)), dp.InvalidParameter),
-        (lambda: fit_regression(session, model_of(), "robust", spend=dp.GDP(1e-4)), dp.InvalidParameter),
-        (lambda: fit_regression(session, model_of("logistic"), "robust", spend=dp.GDP(0.1)), dp.InvalidParameter),
-        (lambda: fit_regression(session, model_of(), "robust", spend=dp.GDP(0.1), key="k" * 300), dp.InvalidParameter),
-        (lambda: fit_regression(session, model_of(), "robust", spend=dp.GDP(2.0)), dp.BudgetExceeded),
+        (
+            lambda: fit_regression(session, model_of(), "probit", spend=dp.GDP(0.1)),
+            dp.InvalidParameter,
+        ),
+        (
+            lambda: fit_regression(session, model_of(), "robust", spend=dp.GDP(1e-4)),
+            dp.InvalidParameter,
+        ),
+        (
+            lambda: fit_regression(session, model_of("logistic"), "robust", spend=dp.GDP(0.1)),
+            dp.InvalidParameter,
+        ),
+        (
+            lambda: fit_regression(session, model_of(), "robust", spend=dp.GDP(0.1), key="k" * 300),
+            dp.InvalidParameter,
+        ),
+        (
+            lambda: fit_regression(session, model_of(), "robust", spend=dp.GDP(2.0)),
+            dp.BudgetExceeded,
+        ),
     ):
         with pytest.raises(error):
             wrong()
@@ -125,7 +170,13 @@ def test_results_hold_no_private_value():
 
 def test_a_filter_makes_the_number_of_rows_private():
     data = sample(2000, 6)
-    fit = fit_regression(session_of(data, 6), model_of(terms=("1", "x", "z"), keys=(Subset("d", (1,)),)), "robust", spend=dp.GDP(1.0), where="d is b")
+    fit = fit_regression(
+        session_of(data, 6),
+        model_of(terms=("1", "x", "z"), keys=(Subset("d", (1,)),)),
+        "robust",
+        spend=dp.GDP(1.0),
+        where="d is b",
+    )
     assert fit.releases[0].description.by[0] == "count 1"
     assert fit.rows == pytest.approx((data["d"] == "b").sum(), abs=100)
     assert "d is b" in str(fit.summary())

@@ -1,7 +1,9 @@
-"""Must-hold 6 as one product: strange data × every front end × every solver × small, usual and huge budgets × both relations.
+"""Must-hold 6 as one product: strange data × every front end × every solver × small,
+usual and huge budgets × both relations.
 
-Outcomes are documented (docs/how-to/regression.md, *Data that cannot answer*): a fit with finite numbers, wide intervals where nothing can be known, and
-never an exception, a warning or another set of releases because of what the data hold.
+Outcomes are documented (docs/how-to/regression.md, *Data that cannot answer*): a fit with finite
+numbers, wide intervals where nothing can be known, and never an exception, a warning or another set
+of releases because of what the data hold.
 """
 
 from __future__ import annotations
@@ -16,14 +18,35 @@ import pytest
 import discreet as dp
 from discreet.testing import seeded_session
 
-SCHEMA = {"x": dp.Real(-2, 2), "z": dp.Real(0, 1), "g": dp.Category(["a", "b", "c"]), "y": dp.Real(-3, 3), "b": dp.Boolean(), "k": dp.Integer(0, 9)}
+SCHEMA = {
+    "x": dp.Real(-2, 2),
+    "z": dp.Real(0, 1),
+    "g": dp.Category(["a", "b", "c"]),
+    "y": dp.Real(-3, 3),
+    "b": dp.Boolean(),
+    "k": dp.Integer(0, 9),
+}
 RIGHT = "x + z + g"
 PROBIT = functools.partial(lambda eta: math.erfc(-eta / math.sqrt(2)) / 2)
 FRONTS = {
-    "ols": (dp.ols, "y", {}), "moments": (dp.ols, "y", {"method": "moments"}), "robust": (dp.robust, "y", {}), "logistic": (dp.logistic, "b", {}), "level": (dp.logistic, "C(g, base='b')", {}),
-    "poisson": (dp.poisson, "k", {}), "psi": (dp.m_estimate, "y", {"psi": math.tanh}), "mean": (dp.m_estimate, "b", {"mean": PROBIT}), "count mean": (dp.m_estimate, "k", {"mean": lambda eta: min(9.0, math.exp(eta))}),
+    "ols": (dp.ols, "y", {}),
+    "moments": (dp.ols, "y", {"method": "moments"}),
+    "robust": (dp.robust, "y", {}),
+    "logistic": (dp.logistic, "b", {}),
+    "level": (dp.logistic, "C(g, base='b')", {}),
+    "poisson": (dp.poisson, "k", {}),
+    "psi": (dp.m_estimate, "y", {"psi": math.tanh}),
+    "mean": (dp.m_estimate, "b", {"mean": PROBIT}),
+    "count mean": (dp.m_estimate, "k", {"mean": lambda eta: min(9.0, math.exp(eta))}),
 }
-SOLVERS = {"A": None, "gradient": dp.GradientDescent(3), "newton": dp.Newton(2), "damped newton": dp.Newton(2, damping=0.5), "sgd": dp.SGD(4, batch=30, delta=1e-6)}  # most rows are in a batch: priced without a loss distribution, which is quick
+# most rows are in a batch: priced without a loss distribution, which is quick
+SOLVERS = {
+    "A": None,
+    "gradient": dp.GradientDescent(3),
+    "newton": dp.Newton(2),
+    "damped newton": dp.Newton(2, damping=0.5),
+    "sgd": dp.SGD(4, batch=30, delta=1e-6),
+}
 BUDGETS = (0.05, 1.0, 1000.0)
 RELATIONS = (dp.Replace(), dp.AddRemove())
 UNITS = (dp.Replace(unit="id", max_rows=2), dp.AddRemove(unit="id", max_rows=2))
@@ -33,8 +56,13 @@ ROWS = 40
 def usual(n=ROWS):
     rng = np.random.default_rng(1)
     return {
-        "x": rng.uniform(-2, 2, n), "z": rng.uniform(0, 1, n), "g": rng.choice(["a", "b", "c"], n), "y": rng.uniform(-2, 2, n), "b": rng.random(n) < 0.5,
-        "k": rng.integers(0, 5, n), "id": np.arange(n) // 2,
+        "x": rng.uniform(-2, 2, n),
+        "z": rng.uniform(0, 1, n),
+        "g": rng.choice(["a", "b", "c"], n),
+        "y": rng.uniform(-2, 2, n),
+        "b": rng.random(n) < 0.5,
+        "k": rng.integers(0, 5, n),
+        "id": np.arange(n) // 2,
     }
 
 
@@ -47,44 +75,85 @@ def strange(kind):
     if kind == "empty level":
         data["g"] = np.array(["a"] * ROWS)
     if kind == "separated":
-        data["b"], data["g"], data["y"], data["k"] = data["x"] > 0, np.where(data["x"] > 0, "b", "a"), np.where(data["x"] > 0, 3.0, -3.0), np.where(data["x"] > 0, 9, 0)
+        data["b"], data["g"], data["y"], data["k"] = (
+            data["x"] > 0,
+            np.where(data["x"] > 0, "b", "a"),
+            np.where(data["x"] > 0, 3.0, -3.0),
+            np.where(data["x"] > 0, 9, 0),
+        )
     if kind == "one class":
         data["b"][:], data["g"], data["k"][:], data["y"][:] = True, np.array(["b"] * ROWS), 0, 3.0
     if kind == "all missing":
-        data |= {name: np.array([None] * ROWS, dtype=object) for name in ("x", "z", "g", "y", "b", "k")}
+        data |= {
+            name: np.array([None] * ROWS, dtype=object) for name in ("x", "z", "g", "y", "b", "k")
+        }
     if kind == "not numbers":
-        data |= {"x": np.where(np.arange(ROWS) % 2 == 0, math.inf, -math.inf), "y": np.full(ROWS, math.nan), "k": np.full(ROWS, -(10.0**300)), "g": np.array(["nobody"] * ROWS)}
+        data |= {
+            "x": np.where(np.arange(ROWS) % 2 == 0, math.inf, -math.inf),
+            "y": np.full(ROWS, math.nan),
+            "k": np.full(ROWS, -(10.0**300)),
+            "g": np.array(["nobody"] * ROWS),
+        }
     return data
 
 
-KINDS = ("no rows", "one row", "fewer rows than columns", "constant column", "singular design", "empty level", "separated", "one class", "all missing", "not numbers")
+KINDS = (
+    "no rows",
+    "one row",
+    "fewer rows than columns",
+    "constant column",
+    "singular design",
+    "empty level",
+    "separated",
+    "one class",
+    "all missing",
+    "not numbers",
+)
 
 
 def fit_of(data, front, solver, budget, neighbors):
     estimator, response, options = FRONTS[front]
     right = "x + z" if front == "level" else RIGHT
-    session = seeded_session(dp.from_arrays(data, schema=SCHEMA, neighbors=neighbors), dp.GDP(1000) if budget > 100 else dp.ApproxDP(90, 1e-4), f"{front}{solver}{budget}")
-    return estimator(session, f"{response} ~ {right}", spend=dp.GDP(budget), **options, **({} if solver == "A" else {"solver": SOLVERS[solver]}))
+    session = seeded_session(
+        dp.from_arrays(data, schema=SCHEMA, neighbors=neighbors),
+        dp.GDP(1000) if budget > 100 else dp.ApproxDP(90, 1e-4),
+        f"{front}{solver}{budget}",
+    )
+    return estimator(
+        session,
+        f"{response} ~ {right}",
+        spend=dp.GDP(budget),
+        **options,
+        **({} if solver == "A" else {"solver": SOLVERS[solver]}),
+    )
 
 
 @functools.cache
 def steps_of_usual_data(rows, front, solver, budget, neighbors):
-    """The names of the releases and of the coefficients that unsuspicious data of as many rows have."""
+    """The names of the releases and of the coefficients that unsuspicious data of as many rows
+    have.
+    """
     fit = fit_of(usual(rows), front, solver, budget, neighbors)
     return [release.description.by for release in fit.releases], fit.names
 
 
 def cases(kind, front):
-    """The whole product for one kind of data and front end: (solver, budget, relation), but for what is refused from public facts alone."""
+    """The whole product for one kind of data and front end: (solver, budget, relation), but for
+    what is refused from public facts alone.
+    """
     for solver in SOLVERS if front != "moments" else ("A",):
         for neighbors in (*RELATIONS, *(UNITS if solver != "sgd" else ())):
             for budget in BUDGETS:
-                if solver != "sgd" or (budget <= 100 and (kind != "no rows" or neighbors != dp.Replace())):
+                if solver != "sgd" or (
+                    budget <= 100 and (kind != "no rows" or neighbors != dp.Replace())
+                ):
                     yield solver, budget, neighbors
 
 
 def covering(kind, front):
-    """Part of the product: every solver with a budget and a relation that change from test to test; run this file for all of it."""
+    """Part of the product: every solver with a budget and a relation that change from test to test;
+    run this file for all of it.
+    """
     place = KINDS.index(kind) + 3 * list(FRONTS).index(front)
     every = list(cases(kind, front))
     for solver in dict.fromkeys(case[0] for case in every):
@@ -93,18 +162,33 @@ def covering(kind, front):
 
 
 def check(kind, front, solver, budget, neighbors):
-    """One fit: finite numbers, intervals of positive width, no warning, and the same steps as data without anything strange would have."""
+    """One fit: finite numbers, intervals of positive width, no warning, and the same steps as data
+    without anything strange would have.
+    """
     data = strange(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit = fit_of(data, front, solver, budget, neighbors)
         low, high = fit.confidence_interval().T
-        numbers = [*low, *high, *fit.params, *fit.std_errors, *fit.p_values, *fit.trajectory.ravel(), fit.condition_number, fit.scale, *fit.predict(np.ones(len(fit.names))).ravel()]
+        numbers = [
+            *low,
+            *high,
+            *fit.params,
+            *fit.std_errors,
+            *fit.p_values,
+            *fit.trajectory.ravel(),
+            fit.condition_number,
+            fit.scale,
+            *fit.predict(np.ones(len(fit.names))).ravel(),
+        ]
         assert np.isfinite(numbers).all(), (solver, neighbors, budget)
         assert (high > low).all(), (solver, neighbors, budget)
         assert 0 <= fit.test(fit.names[1:]).p_value <= 1
         if (budget, neighbors) == (1.0, dp.Replace()):
-            assert ([release.description.by for release in fit.releases], fit.names) == steps_of_usual_data(len(data["x"]), front, solver, budget, neighbors)
+            assert (
+                [release.description.by for release in fit.releases],
+                fit.names,
+            ) == steps_of_usual_data(len(data["x"]), front, solver, budget, neighbors)
             assert str(fit.summary())
 
 
@@ -124,7 +208,9 @@ def test_the_part_that_is_run_has_every_budget_and_relation_of_every_solver():
 
 @pytest.mark.parametrize("front", [front for front in FRONTS if front != "moments"])
 def test_small_budgets_give_wide_intervals(front):
-    """40 rows at μ = 0.05 say nothing: the interval of a slope holds 0 and both signs of a large effect."""
+    """40 rows at μ = 0.05 say nothing: the interval of a slope holds 0 and both signs of a large
+    effect.
+    """
     for solver in ("A", "newton"):
         fit = fit_of(usual(), front, solver, 0.05, dp.Replace())
         low, high = fit.confidence_interval()[fit.names.index("x")]

@@ -1,4 +1,6 @@
-"""A regression's result: coefficients on the user's scale, tests, regions, predictions, JSON, pictures."""
+"""A regression's result: coefficients on the user's scale, tests, regions, predictions, JSON,
+pictures.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +17,35 @@ from discreet.models.fit import fit_regression
 
 
 def fitted(family="robust", seed=1, n=800, **options):
-    return fit_regression(session_of(sample(n, seed), seed), model_of(family, **options), family, spend=dp.GDP(1.0))
+    return fit_regression(
+        session_of(sample(n, seed), seed), model_of(family, **options), family, spend=dp.GDP(1.0)
+    )
 
 
 TERMS = ("1", "x", "z", "x:z", "d[b]", "z:d[b]")
 
 
 def test_the_users_scale_is_what_a_fit_of_rescaled_data_gives():
-    """The same rows declared in other units give the same integers, so coefficients must map exactly, interactions and intercept included."""
+    """The same rows declared in other units give the same integers, so coefficients must map
+    exactly, interactions and intercept included.
+    """
     data = sample(500, 7)
     here = fit_regression(session_of(data, 7), model_of(terms=TERMS), "robust", spend=dp.GDP(1.0))
     scaled = SCHEMA | {"x": dp.Real(-1, 1), "z": dp.Real(-1, 1), "y": dp.Real(-1, 1)}
     moved = data | {"x": data["x"] / 4, "z": (data["z"] - 5) / 5, "y": data["y"] / 20}
-    there = fit_regression(session_of(moved, 7, schema=scaled), model_of(terms=TERMS, schema=scaled), "robust", spend=dp.GDP(1.0))
+    there = fit_regression(
+        session_of(moved, 7, schema=scaled),
+        model_of(terms=TERMS, schema=scaled),
+        "robust",
+        spend=dp.GDP(1.0),
+    )
     rng = np.random.default_rng(1)
     x, z, b = rng.uniform(-4, 4, 40), rng.uniform(0, 10, 40), rng.integers(0, 2, 40)
     rows = np.stack([np.ones(40), x, z, x * z, b, z * b], axis=1)
     u, v = x / 4, (z - 5) / 5
     others = np.stack([np.ones(40), u, v, u * v, b, v * b], axis=1)
-    np.testing.assert_allclose(here.predict(rows), 20 * there.predict(others), rtol=2e-3, atol=2e-3)  # one grid step of rounding in the codes
+    # one grid step of rounding in the codes
+    np.testing.assert_allclose(here.predict(rows), 20 * there.predict(others), rtol=2e-3, atol=2e-3)
     assert here.names == ("intercept", "x", "z", "x:z", "d[b]", "z:d[b]")
 
 
@@ -46,7 +58,8 @@ def test_user_maps_are_exact_and_centred_columns_say_so():
     own = np.array([1, x, z, x * z, b, z * b])
     assert own @ (matrix @ beta) == pytest.approx(scaled @ beta, rel=1e-12)
     assert names == tuple(column.name for column in columns)
-    names, matrix = user_map(columns_of(SCHEMA, ("z", "x:z")))  # no intercept, no x: only divided by the half-ranges
+    # no intercept, no x: only divided by the half-ranges
+    names, matrix = user_map(columns_of(SCHEMA, ("z", "x:z")))
     assert names == ("z (centred)", "x:z (centred)")
     np.testing.assert_allclose(matrix, np.diag([1 / 5, 1 / 20]))
 
@@ -58,12 +71,26 @@ def test_json_summary_and_frames(family):
     assert again == fit
     np.testing.assert_array_equal(again.confidence_interval(), fit.confidence_interval())
     text = str(fit.summary())
-    for word in ("coef", "std err", "sampling", "privacy", "noise %", "noise index", "condition number", "μ = 1", "800 rows (public)", "NOT PRIVATE", *fit.names):
+    for word in (
+        "coef",
+        "std err",
+        "sampling",
+        "privacy",
+        "noise %",
+        "noise index",
+        "condition number",
+        "μ = 1",
+        "800 rows (public)",
+        "NOT PRIVATE",
+        *fit.names,
+    ):
         assert word in text
     assert "<table" in fit._repr_html_()
     frame = fit.to_frame()
     assert list(frame["coefficient"]) == list(fit.names)
-    np.testing.assert_allclose(frame["std_error"] ** 2, frame["sampling_error"] ** 2 + frame["privacy_error"] ** 2)
+    np.testing.assert_allclose(
+        frame["std_error"] ** 2, frame["sampling_error"] ** 2 + frame["privacy_error"] ** 2
+    )
     np.testing.assert_allclose(np.sqrt(np.diag(fit.cov)), fit.std_errors)
     assert set(fit.resolved) == set(fit.names)
     assert fit.noise_class == "normal"
@@ -78,7 +105,8 @@ def test_intervals_tests_and_regions_agree():
         assert test.degrees == 1
         assert test.statistic == pytest.approx(6.25, rel=1e-6)
         assert stats.chi2.sf(6.25, 1) <= test.p_value + 1e-15
-        assert test.p_value < 2 * stats.chi2.sf(6.25, 1)  # the released standard error is itself uncertain
+        # the released standard error is itself uncertain
+        assert test.p_value < 2 * stats.chi2.sf(6.25, 1)
     rejected = fit.p_values < 0.05
     np.testing.assert_array_equal(rejected, (low > 0) | (high < 0))
     joint = fit.test(np.eye(4)[1:], fit.params[1:])
@@ -92,7 +120,13 @@ def test_intervals_tests_and_regions_agree():
     assert inside[0] >= stats.chi2.ppf(0.9, 2) - 1e-6
     assert np.all(fit.confidence_interval(0.99)[:, 1] > high)
     assert np.all(fit.confidence_interval(target="data")[:, 1] < high)
-    for wrong in (lambda: fit.test(["income"]), lambda: fit.test(np.eye(3)), lambda: fit.predict([[1.0, 2.0]]), lambda: fit.confidence_interval(2.0), lambda: fit.confidence_interval(target="me")):
+    for wrong in (
+        lambda: fit.test(["income"]),
+        lambda: fit.test(np.eye(3)),
+        lambda: fit.predict([[1.0, 2.0]]),
+        lambda: fit.confidence_interval(2.0),
+        lambda: fit.confidence_interval(target="me"),
+    ):
         with pytest.raises(dp.InvalidParameter):
             wrong()
 
@@ -113,7 +147,10 @@ def test_pictures_and_trajectories(tmp_path):
     fit = fitted(seed=6)
     assert fit.trajectory.shape == (2 + 3 + 1, 4)
     np.testing.assert_array_equal(fit.trajectory[-1], fit.params)
-    fit.plot(path=tmp_path / "a.png", reference=np.stack([fit.params, fit.params - 1, fit.params + 1], axis=1))
+    fit.plot(
+        path=tmp_path / "a.png",
+        reference=np.stack([fit.params, fit.params - 1, fit.params + 1], axis=1),
+    )
     fit.plot_trajectory(path=tmp_path / "b.png")
     assert (tmp_path / "a.png").stat().st_size > 1000
     assert (tmp_path / "b.png").stat().st_size > 1000

@@ -13,7 +13,11 @@ def session_of(n=3000, neighbors=None, seed="residuals"):
     rng = np.random.default_rng(5)
     x = np.clip(rng.normal(size=n), -3, 3)
     columns = {"x": x, "y": 1 + x + rng.normal(size=n), "b": rng.random(n) < 0.5}
-    data = dp.from_arrays(columns, schema={"x": dp.Real(-3, 3), "y": dp.Real(-6, 8), "b": dp.Boolean()}, neighbors=neighbors or dp.Replace())
+    data = dp.from_arrays(
+        columns,
+        schema={"x": dp.Real(-3, 3), "y": dp.Real(-6, 8), "b": dp.Boolean()},
+        neighbors=neighbors or dp.Replace(),
+    )
     return seeded_session(data, dp.GDP(40), seed)
 
 
@@ -47,7 +51,9 @@ def test_it_is_previewed_without_spending():
     forecast, found = dp.preview(session, dp.residuals, fit, spend=dp.GDP(1)), None
     assert str(session.ledger) == left
     found = dp.residuals(session, fit, spend=dp.GDP(1))
-    assert forecast.noise == pytest.approx(float(np.sqrt(np.median(found.quantities()[-1].privacy_variance))), rel=0.3)
+    assert forecast.noise == pytest.approx(
+        float(np.sqrt(np.median(found.quantities()[-1].privacy_variance))), rel=0.3
+    )
 
 
 def test_fits_without_residuals_and_bad_bins_are_refused_before_spending():
@@ -61,7 +67,9 @@ def test_fits_without_residuals_and_bad_bins_are_refused_before_spending():
     for bins in (0, 1.5, "many", [1, 1], [0, float("nan")], [], 10**6, True):
         with pytest.raises(dp.DiscreetError):
             dp.residuals(session, fit, spend=dp.GDP(1), bins=bins)
-    other = dp.from_arrays({"z": np.zeros(3)}, schema={"z": dp.Real(0, 1)}, neighbors=dp.Replace()).open(budget=dp.GDP(9))
+    other = dp.from_arrays(
+        {"z": np.zeros(3)}, schema={"z": dp.Real(0, 1)}, neighbors=dp.Replace()
+    ).open(budget=dp.GDP(9))
     untouched = str(other.ledger)
     with pytest.raises(dp.UndeclaredColumn):
         dp.residuals(other, fit, spend=dp.GDP(1))

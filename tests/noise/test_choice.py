@@ -1,4 +1,6 @@
-"""Exact choices, coins and uniform integers: the law is read from the code, word by word, and compared with mpmath."""
+"""Exact choices, coins and uniform integers:
+the law is read from the code, word by word, and compared with mpmath.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,20 @@ def edges(gaps, sizes, rate):
     """The cumulated shares, to 2**-200."""
     with mpmath.workprec(512):
         best = min(int(gap) for gap in gaps)
-        weights = [int(size) * mpmath.exp(-mpmath.mpf(rate.numerator) * (int(gap) - best) / rate.denominator) for gap, size in zip(gaps, sizes, strict=True)]
-        return [Fraction(int(mpmath.floor(mpmath.fsum(weights[: place + 1]) / mpmath.fsum(weights) * 2**200)), 2**200) for place in range(len(weights))]
+        weights = [
+            int(size)
+            * mpmath.exp(-mpmath.mpf(rate.numerator) * (int(gap) - best) / rate.denominator)
+            for gap, size in zip(gaps, sizes, strict=True)
+        ]
+        return [
+            Fraction(
+                int(
+                    mpmath.floor(mpmath.fsum(weights[: place + 1]) / mpmath.fsum(weights) * 2**200)
+                ),
+                2**200,
+            )
+            for place in range(len(weights))
+        ]
 
 
 CASES = [
@@ -58,13 +72,21 @@ CASES = [
 
 def test_weights_stay_within_their_proven_error():
     rng = np.random.default_rng(5)
-    for rate in (Fraction(1, 3), Fraction(10**9, 7), Fraction(1, 10**15), Fraction(599), Fraction(1, 10**320)):
+    for rate in (
+        Fraction(1, 3),
+        Fraction(10**9, 7),
+        Fraction(1, 10**15),
+        Fraction(599),
+        Fraction(1, 10**320),
+    ):
         largest = int(min(Fraction(2**62), 640 / rate))
         gaps = np.unique(np.concatenate([integers(0, 1), rng.integers(0, largest + 1, 60)]))
         sizes = rng.integers(1, 2**40, len(gaps))
         found = _weights(gaps, sizes, rate)
         with mpmath.workprec(200):
-            for gap, size, weight in zip(gaps.tolist(), sizes.tolist(), found.tolist(), strict=True):
+            for gap, size, weight in zip(
+                gaps.tolist(), sizes.tolist(), found.tolist(), strict=True
+            ):
                 exponent = Fraction(gap) * rate
                 truth = size * mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator)
                 if exponent <= 600 or weight:
@@ -76,7 +98,9 @@ def test_weights_stay_within_their_proven_error():
 
 @pytest.mark.parametrize(("gaps", "sizes", "rate"), CASES)
 def test_words_at_the_edge_of_a_cell_choose_the_right_side(gaps, sizes, rate):
-    """Between two edges every word chooses the same group, so the words next to the edges fix the whole law to 2**-64."""
+    """Between two edges every word chooses the same group,
+    so the words next to the edges fix the whole law to 2**-64.
+    """
     shares = edges(gaps, sizes, rate)
     for place, share in enumerate(shares[:-1]):
         edge = math.floor(share * TOP)
@@ -86,10 +110,16 @@ def test_words_at_the_edge_of_a_cell_choose_the_right_side(gaps, sizes, rate):
                 continue
             wanted = next(j for j, other in enumerate(shares) if word < other * TOP)
             assert choose(gaps, sizes, rate, Script(word, *[123456789] * 40))[0] == wanted
-            assert choose(gaps, sizes, rate, Script(word, *[987654321] * 40), force_exact=True)[0] == wanted
+            assert (
+                choose(gaps, sizes, rate, Script(word, *[987654321] * 40), force_exact=True)[0]
+                == wanted
+            )
         if before > 1e-6 and after > 1e-6:  # the word of the edge itself: 64 further bits decide
             inside = int(before * TOP)
-            low, high = (choose(gaps, sizes, rate, Script(edge, word, *[5] * 40))[0] for word in (max(inside - 10**9, 0), min(inside + 10**9, TOP - 1)))
+            low, high = (
+                choose(gaps, sizes, rate, Script(edge, word, *[5] * 40))[0]
+                for word in (max(inside - 10**9, 0), min(inside + 10**9, TOP - 1))
+            )
             assert low <= place < high
 
 
@@ -98,28 +128,45 @@ def test_the_exact_path_agrees_with_the_fast_one(gaps, sizes, rate):
     words = [*SeededSource("choice words").uint64(300).tolist(), 0, 1, TOP - 2, TOP - 1]
     for word in words:
         more = [31 * word % TOP, 17 * word % TOP, *[0] * 9]
-        assert choose(gaps, sizes, rate, Script(word, *more)) == choose(gaps, sizes, rate, Script(word, *more), force_exact=True)
+        assert choose(gaps, sizes, rate, Script(word, *more)) == choose(
+            gaps, sizes, rate, Script(word, *more), force_exact=True
+        )
 
 
 def test_few_words_are_left_to_the_exact_path():
     rng = np.random.default_rng(8)
     gaps, sizes = rng.integers(0, 10**5, 5000), rng.integers(1, 2**32, 5000)
     words = SeededSource("undecided").uint64(300).tolist()
-    assert all(_decided(gaps - gaps.min(), sizes, Fraction(1, 10**4), word) is not None for word in words)
+    assert all(
+        _decided(gaps - gaps.min(), sizes, Fraction(1, 10**4), word) is not None for word in words
+    )
 
 
 def test_the_share_of_words_is_the_law():
     gaps, sizes, rate = integers(3, 1, 0, 5), integers(1, 4, 1, 9), Fraction(2, 3)
-    chosen = [choose(gaps, sizes, rate, Script(place << 54, *[9] * 8))[0] for place in range(1 << 10)]
+    chosen = [
+        choose(gaps, sizes, rate, Script(place << 54, *[9] * 8))[0] for place in range(1 << 10)
+    ]
     shares = np.diff([0.0, *(float(edge) for edge in edges(gaps, sizes, rate))])
     assert np.all(np.abs(np.bincount(chosen, minlength=4) / 1024 - shares) <= 1 / 1024)
 
 
 def test_places_within_a_group_are_uniform_and_gaps_may_have_any_offset():
-    places = [choose(integers(2**60), integers(5), Fraction(1), Script(word << 61))[1] for word in range(5)]
+    places = [
+        choose(integers(2**60), integers(5), Fraction(1), Script(word << 61))[1]
+        for word in range(5)
+    ]
     assert places == [0, 1, 2, 3, 4]
     for word in (3, TOP // 3, TOP - 5):
-        far, near = (choose(integers(*(base + gap for gap in (4, 0, 2))), integers(1, 1, 1), Fraction(1, 2), Script(word, *[1] * 9)) for base in (2**62, 0))
+        far, near = (
+            choose(
+                integers(*(base + gap for gap in (4, 0, 2))),
+                integers(1, 1, 1),
+                Fraction(1, 2),
+                Script(word, *[1] * 9),
+            )
+            for base in (2**62, 0)
+        )
         assert far == near
 
 
@@ -128,22 +175,42 @@ def test_gaps_beyond_64_bits_take_the_exact_path():
     shares = edges([0, 1 << 70, (1 << 70) + 1], [1, 1, 1], Fraction(1, 2**70))
     for word in range(0, TOP, TOP // 50):
         wanted = next(j for j, share in enumerate(shares) if word < share * TOP)
-        assert choose(gaps, integers(1, 1, 1), Fraction(1, 2**70), Script(word, *[4] * 20))[0] == wanted
-    assert bernoulli_exp(gaps, Fraction(1, 2**70), Script(1 << 62, 1 << 62, 1 << 63)).tolist() == [True, True, False]
+        assert (
+            choose(gaps, integers(1, 1, 1), Fraction(1, 2**70), Script(word, *[4] * 20))[0]
+            == wanted
+        )
+    assert bernoulli_exp(gaps, Fraction(1, 2**70), Script(1 << 62, 1 << 62, 1 << 63)).tolist() == [
+        True,
+        True,
+        False,
+    ]
 
 
-@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(7, 3), Fraction(1, 10**9), Fraction(10**12)])
+@pytest.mark.parametrize(
+    "rate", [Fraction(1, 2), Fraction(7, 3), Fraction(1, 10**9), Fraction(10**12)]
+)
 def test_coins_follow_their_law(rate):
     gaps = integers(0, 1, 2, 40, 10**9, 2**62)
     for gap in gaps.tolist():
         with mpmath.workprec(400):
             level = mpmath.exp(-mpmath.mpf(rate.numerator) * gap / rate.denominator) * TOP
-            edge, level = int(mpmath.floor(level)), Fraction(int(mpmath.floor(level * 2**100)), 2**100)
-        for word in {0, 1, TOP // 2, TOP - 1, *(max(0, min(TOP - 1, edge + step)) for step in (-2, -1, 1, 2))}:
+            edge, level = (
+                int(mpmath.floor(level)),
+                Fraction(int(mpmath.floor(level * 2**100)), 2**100),
+            )
+        for word in {
+            0,
+            1,
+            TOP // 2,
+            TOP - 1,
+            *(max(0, min(TOP - 1, edge + step)) for step in (-2, -1, 1, 2)),
+        }:
             if word == edge and gap:
                 continue  # further bits decide
             for exact in (False, True):
-                assert bernoulli_exp(integers(gap), rate, Script(word, *[TOP - 1] * 9), force_exact=exact).tolist() == [word < level], (gap, word)
+                assert bernoulli_exp(
+                    integers(gap), rate, Script(word, *[TOP - 1] * 9), force_exact=exact
+                ).tolist() == [word < level], (gap, word)
 
 
 def test_the_coin_of_an_edge_word_is_decided_by_further_bits():
@@ -159,7 +226,9 @@ def test_uniform_integers_reject_what_is_above_the_bound():
     assert uniform_below(1, Script()) == 0
     for bound in (2, 3, 5, 8):
         length = (bound - 1).bit_length()
-        first = [uniform_below(bound, Script(word << (64 - length), 0)) for word in range(1 << length)]
+        first = [
+            uniform_below(bound, Script(word << (64 - length), 0)) for word in range(1 << length)
+        ]
         assert first[:bound] == list(range(bound))
         assert first[bound:] == [0] * ((1 << length) - bound)  # rejected: the next word decides
     assert 0 <= uniform_below(10**30, SeededSource(1)) < 10**30
@@ -172,7 +241,16 @@ def test_draws_are_independent_of_each_other_in_law():
     seen = np.zeros((3, 3))
     for _ in range(draws):
         seen[choose(gaps, sizes, rate, source)[0], choose(gaps, sizes, rate, source)[0]] += 1
-    shares = {factor: np.diff([0.0, *(float(edge) for edge in edges(gaps, sizes, rate * factor))]) for factor in (Fraction(1), Fraction(13, 10))}
-    statistic = {factor: sum((seen[i, j] - draws * p[i] * p[j]) ** 2 / (draws * p[i] * p[j]) for i, j in itertools.product(range(3), repeat=2)) for factor, p in shares.items()}
+    shares = {
+        factor: np.diff([0.0, *(float(edge) for edge in edges(gaps, sizes, rate * factor))])
+        for factor in (Fraction(1), Fraction(13, 10))
+    }
+    statistic = {
+        factor: sum(
+            (seen[i, j] - draws * p[i] * p[j]) ** 2 / (draws * p[i] * p[j])
+            for i, j in itertools.product(range(3), repeat=2)
+        )
+        for factor, p in shares.items()
+    }
     limit = 59.0  # of a chi-square law with 8 degrees of freedom, at 1e-9
     assert statistic[Fraction(1)] < limit < statistic[Fraction(13, 10)]

@@ -1,4 +1,6 @@
-"""`draw`: both kernels and the exact path are one function of the words; what does not fit is refused."""
+"""`draw`: both kernels and the exact path are one function of the words;
+what does not fit is refused.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,13 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
+from discreet.specs.mechanisms.additive import (
+    AdditiveNoise,
+    GaussianNoise,
+    GeometricNoise,
+    LaplaceNoise,
+    TulapNoise,
+)
 from discreet.testing import SeededSource
 from discreet.trusted.noise import kernels
 from discreet.trusted.noise.sampling import draw
@@ -45,7 +53,8 @@ def test_numba_numpy_and_the_exact_path_draw_the_same(mechanism, monkeypatch):
 
 @pytest.mark.parametrize("size", [0, 1, 2, 16_383, 16_384, 16_385, 50_000])
 def test_sizes(size):
-    noise = draw(MECHANISMS[0], size, SeededSource("sizes"))  # two secure draws are equal once in 30 000 times
+    # two secure draws are equal once in 30 000 times
+    noise = draw(MECHANISMS[0], size, SeededSource("sizes"))
     assert noise.shape == (size,)
     assert noise.dtype == np.int64
     assert size < 2 or len(np.unique(noise)) > 1
@@ -77,10 +86,16 @@ def test_vanishing_geometric_noise(spread):
 
 
 def test_threads_do_not_disturb_the_exact_path():
-    """Ball arithmetic has one precision a process; threads that share it still give each word its value."""
+    """Ball arithmetic has one precision a process;
+    threads that share it still give each word its value.
+    """
     alone = [draw(m, 200, SeededSource("alone"), force_exact=True) for m in MECHANISMS]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda m: draw(m, 200, SeededSource("alone"), force_exact=True), MECHANISMS * 3))
+        together = list(
+            pool.map(
+                lambda m: draw(m, 200, SeededSource("alone"), force_exact=True), MECHANISMS * 3
+            )
+        )
     for expected, found in zip(alone * 3, together, strict=True):
         np.testing.assert_array_equal(found, expected)
 

@@ -27,7 +27,8 @@ def words_in_child(secure: SecureSource, count: int) -> list[int]:
         os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
-        words = np.frombuffer(pipe.read(), dtype=np.uint64).tolist()  # before waiting: a pipe holds only so much
+        # before waiting: a pipe holds only so much
+        words = np.frombuffer(pipe.read(), dtype=np.uint64).tolist()
     os.waitpid(child, 0)
     return words
 
@@ -36,7 +37,11 @@ def words_in_child(secure: SecureSource, count: int) -> list[int]:
 def test_children_and_parent_draw_different_words(count):
     secure = SecureSource()
     secure.uint64(3)  # so that a key and a pool exist before the fork
-    streams = [words_in_child(secure, count), words_in_child(secure, count), secure.uint64(count).tolist()]
+    streams = [
+        words_in_child(secure, count),
+        words_in_child(secure, count),
+        secure.uint64(count).tolist(),
+    ]
     everything = [word for stream in streams for word in stream]
     assert len(set(everything)) == 3 * count
 
@@ -74,7 +79,9 @@ def test_threads_never_share_words():
 def test_a_key_is_replaced_after_its_share(monkeypatch):
     monkeypatch.setattr(source, "BYTES_PER_KEY", 1 << 14)
     keys = []
-    monkeypatch.setattr(source, "counter_mode", lambda key, counter: keys.append(key) or counter_mode(key, counter))
+    monkeypatch.setattr(
+        source, "counter_mode", lambda key, counter: keys.append(key) or counter_mode(key, counter)
+    )
     words = SecureSource().uint64(5000)
     assert len(words) == len(set(words.tolist())) == 5000
     assert len(keys) == len(set(keys)) == 3
@@ -126,12 +133,19 @@ def test_counter_mode_known_answer():
 
 
 def test_seeded_source_known_answer():
-    """The words are AES of the block numbers 0, 1, 2, … under SHA-256 of the seed, however they are asked for."""
+    """The words are AES of the block numbers 0, 1, 2, … under SHA-256 of the seed,
+    however they are asked for.
+    """
     key = hashlib.sha256(b"discreet.testing/7").digest()
     block = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-    expected = np.frombuffer(b"".join(block.update(i.to_bytes(16, "big")) for i in range(4)), dtype="<u8")
+    expected = np.frombuffer(
+        b"".join(block.update(i.to_bytes(16, "big")) for i in range(4)), dtype="<u8"
+    )
     seeded = SeededSource(7)
-    assert np.concatenate([seeded.uint64(1), seeded.uint64(4), seeded.uint64(3)]).tolist() == expected.tolist()
+    assert (
+        np.concatenate([seeded.uint64(1), seeded.uint64(4), seeded.uint64(3)]).tolist()
+        == expected.tolist()
+    )
     assert SeededSource(7).bits(64) == int(expected[0])
     assert int(expected[0]) == KNOWN
 

@@ -1,4 +1,6 @@
-"""No test here may hang: a limit for Python code, and a harder one for code that does not come back to it."""
+"""No test here may hang: a limit for Python code,
+and a harder one for code that does not come back to it.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Hostile objects for every parameter, and what must hold when one is handed in.
 
-A hostile object holds a right value and behaves otherwise: its hash changes, it equals everything or
-nothing, its text lies or fails, its number or its items are others each time, its class is not what
-it says. A trial hands one of them to one parameter of one call. It is sound if the call is refused
-with a `DiscreetError`, or ends exactly as with the plain value: the same integers from the same
-seed, the same price, nothing kept but exact built-in types. `trials` and `some` yield the trials,
-`judge` runs one.
+A hostile object holds a right value and behaves otherwise: its hash changes, it equals everything
+or nothing, its text lies or fails, its number or its items are others each time, its class is not
+what it says. A trial hands one of them to one parameter of one call. It is sound if the call is
+refused with a `DiscreetError`, or ends exactly as with the plain value: the same integers from the
+same seed, the same price, nothing kept but exact built-in types. `trials` and `some` yield the
+trials, `judge` runs one.
 
 `tests/reliability/test_hostile_objects.py` runs a part of them, `benchmarks/hostile.py` all.
 """
@@ -315,8 +315,8 @@ def _hostile_specification(value: Any) -> Iterator[tuple[str, Callable[[], Any]]
         for name, make in hostile(getattr(value, one.name), deep=False):
             yield (
                 f"{one.name} smuggled in: {name}",
-                lambda make=make, one=one: _smuggled(value, one.name, make()),
-            )  # type: ignore[misc]
+                lambda make=make, one=one: _smuggled(value, one.name, make()),  # type: ignore[misc]
+            )
 
 
 def _changing_its_mind(value: Any, reads: int) -> Callable[[Any, str], Any]:
@@ -362,7 +362,9 @@ BUDGET = dp.ApproxDP(1e5, 0.1)
 
 @dataclass(frozen=True)
 class Call:
-    """A call with right arguments; where it `asks`, it is paid for, and a key makes it repeatable."""
+    """A call with right arguments; where it `asks`, it is paid for,
+    and a key makes it repeatable.
+    """
 
     name: str
     run: Callable[[Any, dict[str, Any]], Any]
@@ -808,7 +810,8 @@ def settled(outcome: Any) -> Any:
     return ("hostile", kind.__name__)
 
 
-_RIGHT: dict[int, tuple[Call, Any, Any]] = {}  # the call itself is held: the number of a call that is gone is used again
+# the call itself is held: the number of a call that is gone is used again
+_RIGHT: dict[int, tuple[Call, Any, Any]] = {}
 
 
 def _right(call: Call) -> tuple[Any, Any]:

@@ -38,20 +38,34 @@ SMALL = Schema({"x": dp.Real(-1, 3), "b": dp.Boolean()})
 
 
 def small_data(value: float, neighbors: Any) -> Any:
-    return dp.from_arrays({"x": [0.3] * (ROWS - 1) + [value], "b": [False] * (ROWS - 1) + [value > 0]}, schema=SMALL, neighbors=neighbors)
+    return dp.from_arrays(
+        {"x": [0.3] * (ROWS - 1) + [value], "b": [False] * (ROWS - 1) + [value > 0]},
+        schema=SMALL,
+        neighbors=neighbors,
+    )
 
 
 class ManyReleases:
-    """What dp.mean, dp.sum or dp.count would release of two neighbours, many times over: the same question, statistic, noise and decoding."""
+    """What dp.mean, dp.sum or dp.count would release of two neighbours, many times over: the same
+    question, statistic, noise and decoding.
+    """
 
     def __init__(self, name: str, spend: Any) -> None:
         self.neighbors = dp.Replace()
         public = PublicFacts(SMALL, self.neighbors, ROWS)
-        asked = {"mean": lambda: questions.mean_question(public, "x", spend=spend), "sum": lambda: questions.sum_question(public, "x", spend=spend), "count": lambda: questions.count_question(public, spend=spend, where={"b": True})}
+        asked = {
+            "mean": lambda: questions.mean_question(public, "x", spend=spend),
+            "sum": lambda: questions.sum_question(public, "x", spend=spend),
+            "count": lambda: questions.count_question(public, spend=spend, where={"b": True}),
+        }
         self.name, self.question = name, asked[name]()
 
     def statistic(self, value: float) -> list[int]:
-        engine = memory_engine_from_arrays({"x": [0.3] * (ROWS - 1) + [value], "b": [False] * (ROWS - 1) + [value > 0]}, SMALL, self.neighbors)
+        engine = memory_engine_from_arrays(
+            {"x": [0.3] * (ROWS - 1) + [value], "b": [False] * (ROWS - 1) + [value > 0]},
+            SMALL,
+            self.neighbors,
+        )
         return self.question.query.assemble(engine.sums(self.question.query.plan()))
 
     def steps(self, value: float, count: int, source: Any) -> np.ndarray:
@@ -65,37 +79,68 @@ class ManyReleases:
         if self.name == "count":
             return to_float(mechanism, steps[0], 1.0)
         statistics = decode_means(query, mechanism, steps, public_rows=ROWS, cluster=1)
-        center, worth = query.factor.encoding.center, query.factor.encoding.high * float(query.factor.encoding.step)
-        return center + worth * statistics.mean if self.name == "mean" else (center / worth * statistics.count + statistics.first) * worth
+        center, worth = (
+            query.factor.encoding.center,
+            query.factor.encoding.high * float(query.factor.encoding.step),
+        )
+        return (
+            center + worth * statistics.mean
+            if self.name == "mean"
+            else (center / worth * statistics.count + statistics.first) * worth
+        )
 
     def __call__(self, value: float, count: int) -> np.ndarray:
         return self.decoded(self.steps(value, count, secure_source()))
 
 
-ATTACKED = [(name, spend) for name in ("mean", "sum", "count") for spend in (dp.PureDP(1), dp.GDP(0.5))]
-ASK = {"mean": lambda session, spend: dp.mean(session, "x", spend=spend), "sum": lambda session, spend: dp.sum(session, "x", spend=spend), "count": lambda session, spend: dp.count(session, where={"b": True}, spend=spend)}
+ATTACKED = [
+    (name, spend) for name in ("mean", "sum", "count") for spend in (dp.PureDP(1), dp.GDP(0.5))
+]
+ASK = {
+    "mean": lambda session, spend: dp.mean(session, "x", spend=spend),
+    "sum": lambda session, spend: dp.sum(session, "x", spend=spend),
+    "count": lambda session, spend: dp.count(session, where={"b": True}, spend=spend),
+}
 
 
 @pytest.mark.parametrize(("name", "spend"), ATTACKED, ids=str)
 def test_case_36_low_bits_of_estimates_tell_nothing(name, spend):
-    """PureDP(1) promises ε = 1. For GDP the bound is its ε at δ = 1e-6, plus what δ adds to an event of the least probability that counts."""
+    """PureDP(1) promises ε = 1.
+
+    For GDP the bound is its ε at δ = 1e-6,
+    plus what δ adds to an event of the least probability that counts.
+    """
     release = ManyReleases(name, spend)
-    promised = spend.epsilon if isinstance(spend, dp.PureDP) else math.log(math.exp(spend.epsilon_at(1e-6)) + 0.05)
+    promised = (
+        spend.epsilon
+        if isinstance(spend, dp.PureDP)
+        else math.log(math.exp(spend.epsilon_at(1e-6)) + 0.05)
+    )
     assert epsilon_seen_in_low_bits(release, -1.0, 3.0, DRAWS) <= promised
 
 
 @pytest.mark.parametrize(("name", "spend"), ATTACKED, ids=str)
 def test_case_36_the_attacked_releases_are_the_public_ones(name, spend):
-    """The adapter reads as the public function does: the same released integers give the same float."""
+    """The adapter reads as the public function does:
+    the same released integers give the same float.
+    """
     release = ManyReleases(name, spend)
     budget = dp.PureDP(1) if isinstance(spend, dp.PureDP) else dp.GDP(1)
     for value in (-1.0, 3.0):
         result = ASK[name](seeded_session(small_data(value, dp.Replace()), budget, value), spend)
         assert result.release.mechanism == release.question.mechanism
-        assert release.decoded(np.array(result.release.integers)[:, None])[0] == pytest.approx(result.estimate, rel=1e-15)
-        noise = np.array(result.release.integers) - np.array(release.statistic(value)) * (1 << result.release.mechanism.refinement)
+        assert release.decoded(np.array(result.release.integers)[:, None])[0] == pytest.approx(
+            result.estimate, rel=1e-15
+        )
+        noise = np.array(result.release.integers) - np.array(release.statistic(value)) * (
+            1 << result.release.mechanism.refinement
+        )
         again = ASK[name](seeded_session(small_data(-value, dp.Replace()), budget, value), spend)
-        assert (np.array(again.release.integers) - np.array(release.statistic(-value)) * (1 << result.release.mechanism.refinement) == noise).all()
+        assert (
+            np.array(again.release.integers)
+            - np.array(release.statistic(-value)) * (1 << result.release.mechanism.refinement)
+            == noise
+        ).all()
 
 
 def test_case_36_the_same_attack_breaks_naive_estimates():
@@ -105,16 +150,28 @@ def test_case_36_the_same_attack_breaks_naive_estimates():
     def naive_count(value: float, count: int) -> np.ndarray:
         return float(value > 0) + np.random.default_rng().laplace(0.0, 1.0, count)
 
-    assert max(epsilon_seen_in_low_bits(release, -1.0, 3.0, DRAWS) for release in (naive, naive_count)) > 4.0
+    assert (
+        max(epsilon_seen_in_low_bits(release, -1.0, 3.0, DRAWS) for release in (naive, naive_count))
+        > 4.0
+    )
 
 
 def distance(first: Any, second: Any) -> Any:
-    """How far two seeded releases with the same noise are apart, in the norm of their sensitivity (ℓ₂: squared)."""
+    """How far two seeded releases with the same noise are apart,
+    in the norm of their sensitivity (ℓ₂: squared).
+    """
     cut = 1 << first.release.mechanism.refinement
-    moved = [abs(a - b) for a, b in zip(first.release.integers, second.release.integers, strict=True)]
-    assert all(step % cut == 0 for step in moved)  # the noise is the same, so what is left is the statistic
+    moved = [
+        abs(a - b) for a, b in zip(first.release.integers, second.release.integers, strict=True)
+    ]
+    # the noise is the same, so what is left is the statistic
+    assert all(step % cut == 0 for step in moved)
     whole = [step // cut for step in moved]
-    return sum(whole) if isinstance(first.release.mechanism.sensitivity, L1) else sum(step * step for step in whole)
+    return (
+        sum(whole)
+        if isinstance(first.release.mechanism.sensitivity, L1)
+        else sum(step * step for step in whole)
+    )
 
 
 def largest(result: Any) -> Any:
@@ -123,10 +180,15 @@ def largest(result: Any) -> Any:
 
 
 def never_moved_by_more(columns: dict[str, Any], changed: dict[str, Any], neighbors: Any) -> float:
-    """The greatest share of the claimed sensitivity that a pair of neighbours reaches, over all estimators."""
+    """The greatest share of the claimed sensitivity that a pair of neighbours reaches,
+    over all estimators.
+    """
     reached = []
     for amount, budget in SPENDS.values():
-        sessions = [seeded_session(dp.from_arrays(cells, schema=SCHEMA, neighbors=neighbors), budget, 7) for cells in (columns, changed)]
+        sessions = [
+            seeded_session(dp.from_arrays(cells, schema=SCHEMA, neighbors=neighbors), budget, 7)
+            for cells in (columns, changed)
+        ]
         for name, ask in ESTIMATORS.items():
             first, second = (ask(session, amount) for session in sessions)
             share = float(distance(first, second) / largest(first))
@@ -135,13 +197,34 @@ def never_moved_by_more(columns: dict[str, Any], changed: dict[str, Any], neighb
     return max(reached)
 
 
-FLOAT_CELLS = [1e16, 1.0, -1e16, 2.0**53, 0.1, 5e-324, -0.0, 1e308, float("inf"), float("nan"), 9.999999999999998, -1e-17]
+FLOAT_CELLS = [
+    1e16,
+    1.0,
+    -1e16,
+    2.0**53,
+    0.1,
+    5e-324,
+    -0.0,
+    1e308,
+    float("inf"),
+    float("nan"),
+    9.999999999999998,
+    -1e-17,
+]
 
 
 def test_case_37_float_sums_of_neighbours():
-    """Cells whose float sums depend on order and lose rows: the released statistics of neighbours differ by no more than claimed."""
+    """Cells whose float sums depend on order and lose rows: the released statistics of neighbours
+    differ by no more than claimed.
+    """
     rows = 3 * len(FLOAT_CELLS)
-    base = {"x": FLOAT_CELLS * 3, "k": FLOAT_CELLS * 3, "b": [True] * rows, "c": ["N"] * rows, "id": list(range(rows))}
+    base = {
+        "x": FLOAT_CELLS * 3,
+        "k": FLOAT_CELLS * 3,
+        "b": [True] * rows,
+        "c": ["N"] * rows,
+        "id": list(range(rows)),
+    }
     generator, reached = np.random.default_rng(1), []
     for place in range(0, rows, 3):
         for value in (-10.0, 10.0, 1e16, float("nan")):
@@ -150,9 +233,20 @@ def test_case_37_float_sums_of_neighbours():
             changed["x"][place] = changed["k"][place] = value
             changed["b"][place], changed["c"][place] = False, "é"
             original = {name: list(cells) for name, cells in changed.items()}
-            original |= {"x": [base["x"][row] for row in order], "k": [base["k"][row] for row in order], "b": base["b"], "c": base["c"]}
+            original |= {
+                "x": [base["x"][row] for row in order],
+                "k": [base["k"][row] for row in order],
+                "b": base["b"],
+                "c": base["c"],
+            }
             shuffled = generator.permutation(rows)
-            reached.append(never_moved_by_more({name: [cells[row] for row in shuffled] for name, cells in original.items()}, changed, dp.Replace()))
+            reached.append(
+                never_moved_by_more(
+                    {name: [cells[row] for row in shuffled] for name, cells in original.items()},
+                    changed,
+                    dp.Replace(),
+                )
+            )
     assert max(reached) > 0.9  # the attack does move the statistics
 
 
@@ -166,7 +260,16 @@ def test_case_38_integer_overflow_of_neighbours(dtype):
         cells = np.full(rows, fill, dtype=dtype)
         changed = cells.copy()
         changed[17] = greatest if fill == least else least
-        columns = [{"x": column, "k": column, "b": np.ones(rows, bool), "c": np.full(rows, "N"), "id": np.arange(rows)} for column in (cells, changed)]
+        columns = [
+            {
+                "x": column,
+                "k": column,
+                "b": np.ones(rows, bool),
+                "c": np.full(rows, "N"),
+                "id": np.arange(rows),
+            }
+            for column in (cells, changed)
+        ]
         reached.append(never_moved_by_more(*columns, dp.Replace()))
     assert min(reached) > 0.3
 
@@ -180,7 +283,8 @@ dp.histogram(session, "x", spend=dp.GDP(0.1))
 for child in range(4):
     reader, writer = os.pipe()
     if os.fork() == 0:
-        answer = [str(step) for step in dp.histogram(session, "x", spend=dp.GDP(0.1)).release.integers]
+        answer = [str(step) for step in dp.histogram(session, "x", \
+spend=dp.GDP(0.1)).release.integers]
         try:
             dp.mean(memory, "x", spend=dp.GDP(0.1))
             refused = ""
@@ -191,14 +295,21 @@ for child in range(4):
     os.close(writer)
     print(os.read(reader, 65536).decode())
     os.wait()
-print(json.dumps([[str(step) for step in dp.histogram(session, "x", spend=dp.GDP(0.1)).release.integers], "parent"]))
+print(json.dumps([[str(step) for step in dp.histogram(session, "x", \
+spend=dp.GDP(0.1)).release.integers], "parent"]))
 """
 
 
 def test_case_39_no_noise_repeats_after_a_fork_or_in_another_process(tmp_path):
     lines = []
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-W", "error", "-c", FORKS, str(tmp_path / "test.ledger")], capture_output=True, text=True, timeout=300, check=True)
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", FORKS, str(tmp_path / "test.ledger")],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=True,
+        )
         lines += [json.loads(line) for line in done.stdout.splitlines()]
     answers = [tuple(answer) for answer, _ in lines]
     assert len(set(answers)) == len(answers) == 10
@@ -210,7 +321,11 @@ def test_case_39_no_noise_repeats_after_a_fork_or_in_another_process(tmp_path):
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_case_40_replay_gives_the_same_answer_and_a_new_key_a_new_debit(relation):
-    data = dp.from_arrays({"x": [1.0, 2.0], "k": [1, 2], "b": [True, False], "c": ["N", "é"], "id": [1, 2]}, schema=SCHEMA, neighbors=RELATIONS[relation])
+    data = dp.from_arrays(
+        {"x": [1.0, 2.0], "k": [1, 2], "b": [True, False], "c": ["N", "é"], "id": [1, 2]},
+        schema=SCHEMA,
+        neighbors=RELATIONS[relation],
+    )
     session = data.open(budget=dp.GDP(10))
     for name in ("x", "k"):
         first = dp.mean(session, name, spend=dp.GDP(0.5), key=name)
@@ -220,12 +335,23 @@ def test_case_40_replay_gives_the_same_answer_and_a_new_key_a_new_debit(relation
         assert session.ledger.spent() == paid
         averaged = dp.mean(session, name, spend=dp.GDP(0.5), key=name + " again")
         assert averaged.release.integers != first.release.integers
-        assert session.ledger.spent().mu_squared - paid.mu_squared == pytest.approx(0.25e12, rel=1e-9)
+        assert session.ledger.spent().mu_squared - paid.mu_squared == pytest.approx(
+            0.25e12, rel=1e-9
+        )
     before = session.ledger.entries()
-    for call in (lambda: dp.mean(session, "x", spend=dp.GDP(0.4), key="x"), lambda: dp.mean(session, "k", spend=dp.GDP(0.5), key="x"), lambda: dp.sum(session, "x", spend=dp.GDP(0.5), key="x"), lambda: dp.mean(session, "x", spend=dp.GDP(0.5), where={"b": True}, key="x")):
+    for call in (
+        lambda: dp.mean(session, "x", spend=dp.GDP(0.4), key="x"),
+        lambda: dp.mean(session, "k", spend=dp.GDP(0.5), key="x"),
+        lambda: dp.sum(session, "x", spend=dp.GDP(0.5), key="x"),
+        lambda: dp.mean(session, "x", spend=dp.GDP(0.5), where={"b": True}, key="x"),
+    ):
         with pytest.raises(dp.LedgerRefused):
             call()
-    other = dp.from_arrays({"x": [9.0, 9.0], "k": [1, 2], "b": [True, False], "c": ["N", "é"], "id": [1, 2]}, schema=SCHEMA, neighbors=RELATIONS[relation]).open(ledger=session.ledger)
+    other = dp.from_arrays(
+        {"x": [9.0, 9.0], "k": [1, 2], "b": [True, False], "c": ["N", "é"], "id": [1, 2]},
+        schema=SCHEMA,
+        neighbors=RELATIONS[relation],
+    ).open(ledger=session.ledger)
     with pytest.raises(dp.LedgerRefused):  # other data under a used key
         dp.mean(other, "x", spend=dp.GDP(0.5), key="x")
     assert session.ledger.entries() == before
@@ -233,7 +359,11 @@ def test_case_40_replay_gives_the_same_answer_and_a_new_key_a_new_debit(relation
 
 @pytest.mark.parametrize("granted", [1, 10])
 def test_case_41_64_threads_spend_the_last_unit_once(granted):
-    data = dp.from_arrays({"x": [1.0, 2.0], "k": [1, 2], "b": [True, False], "c": ["N", "é"], "id": [1, 2]}, schema=SCHEMA, neighbors=dp.AddRemove())
+    data = dp.from_arrays(
+        {"x": [1.0, 2.0], "k": [1, 2], "b": [True, False], "c": ["N", "é"], "id": [1, 2]},
+        schema=SCHEMA,
+        neighbors=dp.AddRemove(),
+    )
     session = data.open(budget=dp.PureDP(granted))
     start = threading.Barrier(64)
 
@@ -254,7 +384,9 @@ def test_case_41_64_threads_spend_the_last_unit_once(granted):
 
 
 def test_case_41_64_threads_with_one_key_get_one_answer():
-    session = dp.from_arrays({"x": [1.0]}, schema={"x": SCHEMA["x"]}, neighbors=dp.AddRemove()).open(budget=dp.PureDP(1))
+    session = dp.from_arrays(
+        {"x": [1.0]}, schema={"x": SCHEMA["x"]}, neighbors=dp.AddRemove()
+    ).open(budget=dp.PureDP(1))
     start = threading.Barrier(64)
 
     def ask(_: int) -> Any:
@@ -273,7 +405,12 @@ def test_case_42_nothing_that_can_spend_is_copied(tmp_path):
         reservation = session.reserve(dp.PureDP(0.1))
         before = session.ledger.entries()
         for thing in (data, session, session.ledger, reservation):
-            for clone in (copy.deepcopy, pickle.dumps, lambda one: pickle.dumps(one, protocol=2), lambda one: copy.deepcopy([one])):
+            for clone in (
+                copy.deepcopy,
+                pickle.dumps,
+                lambda one: pickle.dumps(one, protocol=2),
+                lambda one: copy.deepcopy([one]),
+            ):
                 with pytest.raises(dp.LedgerRefused) as caught:
                     clone(thing)
                 assert caught.value.remedy
@@ -285,7 +422,9 @@ def test_case_42_nothing_that_can_spend_is_copied(tmp_path):
 
 def test_case_43_user_code_is_refused_and_never_run():
     """No question takes code: what is callable is refused, uncalled."""
-    session = dp.from_arrays({"x": [1.0], "k": [1], "b": [True], "c": ["N"]}, schema=SCHEMA, neighbors=dp.AddRemove()).open(budget=dp.PureDP(1))
+    session = dp.from_arrays(
+        {"x": [1.0], "k": [1], "b": [True], "c": ["N"]}, schema=SCHEMA, neighbors=dp.AddRemove()
+    ).open(budget=dp.PureDP(1))
     called = []
 
     def spy(*arguments: Any, **options: Any) -> bool:
@@ -294,9 +433,18 @@ def test_case_43_user_code_is_refused_and_never_run():
 
     spend = dp.PureDP(0.1)
     for ask in (
-        lambda: dp.count(session, where=spy, spend=spend), lambda: dp.count(session, where={"x": spy}, spend=spend), lambda: dp.count(session, where={"c": spy}, spend=spend), lambda: dp.mean(session, spy, spend=spend),
-        lambda: dp.histogram(session, "x", bins=spy, spend=spend), lambda: dp.table(session, by=spy, spend=spend), lambda: dp.table(session, by={"x": spy}, spend=spend), lambda: dp.mean(session, "x", spend=spy), lambda: dp.preview(session, spy, spend=spend),
-        lambda: dp.proportion(session, "c", level=spy, spend=spend), lambda: dp.proportion(session, "b", level=spy, spend=spend), lambda: dp.mean(session, "x", spend=spend, key=spy),
+        lambda: dp.count(session, where=spy, spend=spend),
+        lambda: dp.count(session, where={"x": spy}, spend=spend),
+        lambda: dp.count(session, where={"c": spy}, spend=spend),
+        lambda: dp.mean(session, spy, spend=spend),
+        lambda: dp.histogram(session, "x", bins=spy, spend=spend),
+        lambda: dp.table(session, by=spy, spend=spend),
+        lambda: dp.table(session, by={"x": spy}, spend=spend),
+        lambda: dp.mean(session, "x", spend=spy),
+        lambda: dp.preview(session, spy, spend=spend),
+        lambda: dp.proportion(session, "c", level=spy, spend=spend),
+        lambda: dp.proportion(session, "b", level=spy, spend=spend),
+        lambda: dp.mean(session, "x", spend=spend, key=spy),
     ):
         with pytest.raises(dp.DiscreetError):
             ask()
@@ -305,23 +453,36 @@ def test_case_43_user_code_is_refused_and_never_run():
 
 
 SECRETS = ("planted-4417", "person-5561", "7.31957", "731957")
-PLANTED = {"x": [7.319573125] * 3, "k": [5] * 3, "b": [True] * 3, "c": ["planted-4417"] * 3, "id": ["person-5561"] * 3}
+PLANTED = {
+    "x": [7.319573125] * 3,
+    "k": [5] * 3,
+    "b": [True] * 3,
+    "c": ["planted-4417"] * 3,
+    "id": ["person-5561"] * 3,
+}
 PLAIN = {"x": [1.0] * 3, "k": [2] * 3, "b": [False] * 3, "c": ["N"] * 3, "id": ["person-0"] * 3}
 
 
 def texts_of(columns: dict[str, Any], neighbors: Any, break_engine: bool) -> list[str]:
-    """Everything that is said about a data set: errors of every kind, reprs, warnings and log lines."""
+    """Everything that is said about a data set:
+    errors of every kind, reprs, warnings and log lines.
+    """
     data = dp.from_arrays(columns, schema=SCHEMA, neighbors=neighbors)
     session = seeded_session(data, dp.GDP(1), 3)
     if break_engine:
+
         def fail(*_: Any) -> Any:
             raise ValueError(f"cannot read {columns}")
 
         session._engine.sums = fail
     texts = [repr(data), repr(session.public), repr(session).rsplit("head", 1)[0]]
     for ask in (
-        lambda: dp.mean(session, "x", spend=dp.GDP(9)), lambda: dp.mean(session, "planted", spend=dp.GDP(0.1)), lambda: dp.table(session, by="x", spend=dp.GDP(0.1)),
-        lambda: dp.mean(session, "c", spend=dp.GDP(0.1)), lambda: dp.histogram(session, "x", bins=[1, 0], spend=dp.GDP(0.1)), lambda: dp.mean(session, "x", spend=dp.GDP(0.1), key="fixed"),
+        lambda: dp.mean(session, "x", spend=dp.GDP(9)),
+        lambda: dp.mean(session, "planted", spend=dp.GDP(0.1)),
+        lambda: dp.table(session, by="x", spend=dp.GDP(0.1)),
+        lambda: dp.mean(session, "c", spend=dp.GDP(0.1)),
+        lambda: dp.histogram(session, "x", bins=[1, 0], spend=dp.GDP(0.1)),
+        lambda: dp.mean(session, "x", spend=dp.GDP(0.1), key="fixed"),
     ):
         try:
             ask()
@@ -334,10 +495,14 @@ def texts_of(columns: dict[str, Any], neighbors: Any, break_engine: bool) -> lis
 @pytest.mark.parametrize("break_engine", [False, True])
 @pytest.mark.parametrize("relation", ["replace", "add_remove", "units", "replaced units"])
 def test_case_44_texts_do_not_depend_on_the_data(relation, break_engine, caplog, capfd):
-    """The same texts for planted and for plain data of one size, also where the engine fails with the data in its message."""
+    """The same texts for planted and for plain data of one size,
+    also where the engine fails with the data in its message.
+    """
     with caplog.at_level(logging.DEBUG), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        said = [texts_of(columns, RELATIONS[relation], break_engine) for columns in (PLANTED, PLAIN)]
+        said = [
+            texts_of(columns, RELATIONS[relation], break_engine) for columns in (PLANTED, PLAIN)
+        ]
     assert said[0] == said[1]
     assert ("ReleaseFailed" in said[0][-1]) is break_engine
     assert not caught
@@ -348,13 +513,27 @@ def test_case_44_texts_do_not_depend_on_the_data(relation, break_engine, caplog,
 
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_case_44_what_is_handed_out_holds_no_planted_value(relation):
-    session = seeded_session(dp.from_arrays(PLANTED, schema=SCHEMA, neighbors=RELATIONS[relation]), dp.GDP(10), relation)  # the digits of secure noise hold six given ones now and then
-    handed_out = [str(dp.preview(session, dp.mean, "x", spend=dp.GDP(0.1), assume=dp.Assumptions(rows=3)))]
+    # the digits of secure noise hold six given ones now and then
+    session = seeded_session(
+        dp.from_arrays(PLANTED, schema=SCHEMA, neighbors=RELATIONS[relation]), dp.GDP(10), relation
+    )
+    handed_out = [
+        str(dp.preview(session, dp.mean, "x", spend=dp.GDP(0.1), assume=dp.Assumptions(rows=3)))
+    ]
     for ask in ESTIMATORS.values():
         result = ask(session, dp.GDP(0.1))
-        handed_out += [pickle.dumps(result).decode("latin-1"), result.to_json(), str(result), repr(result), result._repr_html_(), str(result.to_frame())]
+        handed_out += [
+            pickle.dumps(result).decode("latin-1"),
+            result.to_json(),
+            str(result),
+            repr(result),
+            result._repr_html_(),
+            str(result.to_frame()),
+        ]
     handed_out += [str(entry) for entry in session.ledger.entries()] + [str(session.ledger)]
-    assert not any(secret in without_chance(text, session.ledger) for text in handed_out for secret in SECRETS)
+    assert not any(
+        secret in without_chance(text, session.ledger) for text in handed_out for secret in SECRETS
+    )
 
 
 def damaged(path, damage):
@@ -367,16 +546,22 @@ def damaged(path, damage):
 
 
 def test_case_44_a_source_that_breaks_after_the_debit_says_nothing(tmp_path, monkeypatch):
-    """A file that is gone, cut or exchanged after a debit: one text, the debit stands, and a retry on the file declared again is not charged again."""
+    """A file that is gone, cut or exchanged after a debit: one text, the debit stands, and a retry
+    on the file declared again is not charged again.
+    """
     path = tmp_path / "data.parquet"
     texts = set()
     for damage in ("gone", "cut", "other"):
         pl.DataFrame(PLANTED).write_parquet(path)
-        session = dp.read_parquet(path, schema=SCHEMA, neighbors=dp.AddRemove()).open(budget=dp.GDP(1))
+        session = dp.read_parquet(path, schema=SCHEMA, neighbors=dp.AddRemove()).open(
+            budget=dp.GDP(1)
+        )
         damaged(path, damage)
         with monkeypatch.context() as patch:
             looks = iter([True])  # it breaks between the look before the debit and the pass
-            patch.setattr(type(session._engine), "unchanged", lambda engine, looks=looks: next(looks, False))
+            patch.setattr(
+                type(session._engine), "unchanged", lambda engine, looks=looks: next(looks, False)
+            )
             with pytest.raises(dp.ReleaseFailed) as caught:
                 dp.mean(session, "x", spend=dp.GDP(0.5), key="fixed")
         assert caught.value.__context__ is None
@@ -384,10 +569,13 @@ def test_case_44_a_source_that_breaks_after_the_debit_says_nothing(tmp_path, mon
         paid = session.ledger.spent()
         assert paid
         pl.DataFrame(PLANTED).write_parquet(path)
-        again = dp.read_parquet(path, schema=SCHEMA, neighbors=dp.AddRemove()).open(ledger=session.ledger)
+        again = dp.read_parquet(path, schema=SCHEMA, neighbors=dp.AddRemove()).open(
+            ledger=session.ledger
+        )
         assert dp.mean(again, "x", spend=dp.GDP(0.5), key="fixed").release.entry == 1
         assert session.ledger.spent() == paid
-        assert dp.mean(session, "x", spend=dp.GDP(0.5), key="fixed").release.entry == 1  # what is stored needs no file
+        # what is stored needs no file
+        assert dp.mean(session, "x", spend=dp.GDP(0.5), key="fixed").release.entry == 1
     assert len(texts) == 1
     assert not any(secret in text for text in texts for secret in SECRETS)
 
@@ -397,7 +585,9 @@ def test_case_44_a_source_that_broke_before_a_question_costs_nothing(tmp_path):
     texts = set()
     for damage in ("gone", "cut", "other"):
         pl.DataFrame(PLANTED).write_parquet(path)
-        session = dp.read_parquet(path, schema=SCHEMA, neighbors=dp.AddRemove()).open(budget=dp.GDP(1))
+        session = dp.read_parquet(path, schema=SCHEMA, neighbors=dp.AddRemove()).open(
+            budget=dp.GDP(1)
+        )
         damaged(path, damage)
         with pytest.raises(dp.SourceChanged) as caught:
             dp.mean(session, "x", spend=dp.GDP(0.5))
@@ -409,14 +599,18 @@ def test_case_44_a_source_that_broke_before_a_question_costs_nothing(tmp_path):
 
 @pytest.mark.parametrize("source", ["arrays", "frame", "parquet", "csv"])
 def test_case_46_a_rare_key_shows_nowhere(source, tmp_path):
-    """A group-by has its declared cells, whoever is in the data; a row with a rare undeclared key changes no cell at all."""
+    """A group-by has its declared cells, whoever is in the data;
+    a row with a rare undeclared key changes no cell at all.
+    """
     released = []
     for rare in (["planted-4417"], []):
         frame = pl.DataFrame({"x": [1.0] * (10 + len(rare)), "c": ["N", "é"] * 5 + rare})
         place = tmp_path / f"{len(rare)}.{source}"
         schema, neighbors = {"x": SCHEMA["x"], "c": SCHEMA["c"]}, dp.AddRemove()
         if source == "arrays":
-            data = dp.from_arrays(frame.to_dict(as_series=False), schema=schema, neighbors=neighbors)
+            data = dp.from_arrays(
+                frame.to_dict(as_series=False), schema=schema, neighbors=neighbors
+            )
         elif source == "frame":
             data = dp.from_frame(frame, schema=schema, neighbors=neighbors)
         elif source == "csv":
@@ -426,11 +620,24 @@ def test_case_46_a_rare_key_shows_nowhere(source, tmp_path):
             frame.write_parquet(place)
             data = dp.read_parquet(place, schema=schema, neighbors=neighbors)
         session = seeded_session(data, dp.GDP(10), 11)
-        results = [dp.table(session, by="c", spend=dp.GDP(0.5)), dp.table(session, "x", by="c", spend=dp.GDP(0.5)), dp.histogram(session, "c", spend=dp.GDP(0.5))]
-        assert all([label for (label,) in result.labels] == ["N", "é", "0", "a\0b"] for result in results)
+        results = [
+            dp.table(session, by="c", spend=dp.GDP(0.5)),
+            dp.table(session, "x", by="c", spend=dp.GDP(0.5)),
+            dp.histogram(session, "c", spend=dp.GDP(0.5)),
+        ]
+        assert all(
+            [label for (label,) in result.labels] == ["N", "é", "0", "a\0b"] for result in results
+        )
         assert not any("planted" in str(result) + result.to_json() for result in results)
         released.append([result.release.integers for result in results])
-        for ask in (lambda session=session: dp.count(session, where={"c": "planted-4417"}, spend=dp.GDP(0.1)), lambda session=session: dp.proportion(session, "c", level="planted-4417", spend=dp.GDP(0.1))):
+        for ask in (
+            lambda session=session: dp.count(
+                session, where={"c": "planted-4417"}, spend=dp.GDP(0.1)
+            ),
+            lambda session=session: dp.proportion(
+                session, "c", level="planted-4417", spend=dp.GDP(0.1)
+            ),
+        ):
             with pytest.raises(dp.InvalidParameter):
                 ask()
     assert released[0] == released[1]

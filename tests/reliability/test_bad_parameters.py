@@ -1,4 +1,6 @@
-"""Cases 1–19: refused with a typed error, from public inputs alone, before a cell is read and before anything is debited."""
+"""Cases 1–19: refused with a typed error, from public inputs alone,
+before a cell is read and before anything is debited.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,19 @@ import discreet as dp
 from discreet.testing import SeededSource, seeded_session
 
 NAN, INFINITY = float("nan"), float("inf")
-PLANTED = {"x": [7.319573125, 4.417911], "k": [5, 6], "b": [True, False], "c": ["planted-4417", "planted-9902"], "id": ["person-5561", "person-7782"]}
+PLANTED = {
+    "x": [7.319573125, 4.417911],
+    "k": [5, 6],
+    "b": [True, False],
+    "c": ["planted-4417", "planted-9902"],
+    "id": ["person-5561", "person-7782"],
+}
 SECRETS = ("7.3195", "4.4179", "planted", "person-")
-NEIGHBORS = {"replace": dp.Replace(), "add_remove": dp.AddRemove(), "units": dp.AddRemove(unit="id", max_rows=3)}
+NEIGHBORS = {
+    "replace": dp.Replace(),
+    "add_remove": dp.AddRemove(),
+    "units": dp.AddRemove(unit="id", max_rows=3),
+}
 
 
 def kind_of(value: object) -> str:
@@ -56,7 +68,9 @@ class Guarded:
     def reads(self) -> int:
         return sum(column.reads for column in self.columns.values())
 
-    def assert_refused(self, call: Callable[[Any], Any], kind: type[dp.DiscreetError] = dp.DiscreetError) -> dp.DiscreetError:
+    def assert_refused(
+        self, call: Callable[[Any], Any], kind: type[dp.DiscreetError] = dp.DiscreetError
+    ) -> dp.DiscreetError:
         before, reads = self.session.ledger.entries(), self.reads
         with pytest.raises(kind) as caught:
             call(self.session)
@@ -87,7 +101,9 @@ def guarded(request):
     return Guarded(NEIGHBORS[request.param])
 
 
-def assert_spend_refused(guarded: Guarded, spend: Callable[[], Any], kind: type[dp.DiscreetError] = dp.InvalidParameter) -> None:
+def assert_spend_refused(
+    guarded: Guarded, spend: Callable[[], Any], kind: type[dp.DiscreetError] = dp.InvalidParameter
+) -> None:
     """A spend that cannot be made, or that every estimator refuses."""
     for ask in ESTIMATORS.values():
         guarded.assert_refused(lambda session, ask=ask: ask(session, spend()), kind)
@@ -109,60 +125,133 @@ def test_case_01_epsilon_zero(guarded, zero):
     assert_spend_refused(guarded, lambda: dp.GDP(zero))
 
 
-@pytest.mark.parametrize("negative", [-1, -1e-300, -INFINITY, Fraction(-1, 3), -(10**400)], ids=kind_of)
+@pytest.mark.parametrize(
+    "negative", [-1, -1e-300, -INFINITY, Fraction(-1, 3), -(10**400)], ids=kind_of
+)
 def test_case_02_epsilon_negative(guarded, negative):
     assert_spend_refused(guarded, lambda: dp.PureDP(negative))
     assert_spend_refused(guarded, lambda: dp.GDP(negative))
 
 
-@pytest.mark.parametrize("nan", [NAN, np.nan, np.float32("nan"), Decimal("nan"), Decimal("sNaN")], ids=kind_of)
+@pytest.mark.parametrize(
+    "nan", [NAN, np.nan, np.float32("nan"), Decimal("nan"), Decimal("sNaN")], ids=kind_of
+)
 def test_case_03_epsilon_nan(guarded, nan):
     assert_spend_refused(guarded, lambda: dp.PureDP(nan))
     assert_spend_refused(guarded, lambda: dp.GDP(nan))
 
 
-@pytest.mark.parametrize("endless", [INFINITY, np.inf, Decimal("inf"), 1e7, 10**400, 10**5000, Fraction(10**400, 3), Decimal("1e999999999")], ids=kind_of)
+@pytest.mark.parametrize(
+    "endless",
+    [
+        INFINITY,
+        np.inf,
+        Decimal("inf"),
+        1e7,
+        10**400,
+        10**5000,
+        Fraction(10**400, 3),
+        Decimal("1e999999999"),
+    ],
+    ids=kind_of,
+)
 def test_case_04_epsilon_infinite(guarded, endless):
     assert_spend_refused(guarded, lambda: dp.PureDP(endless))
     assert_spend_refused(guarded, lambda: dp.GDP(endless))
 
 
-@pytest.mark.parametrize("other", [True, False, np.bool_(True), "1", b"1", None, [1], (1,), {}, 1j, np.array([1.0]), np.array(1.0), object(), dp.PureDP], ids=kind_of)
+@pytest.mark.parametrize(
+    "other",
+    [
+        True,
+        False,
+        np.bool_(True),
+        "1",
+        b"1",
+        None,
+        [1],
+        (1,),
+        {},
+        1j,
+        np.array([1.0]),
+        np.array(1.0),
+        object(),
+        dp.PureDP,
+    ],
+    ids=kind_of,
+)
 def test_case_05_epsilon_of_another_type(guarded, other):
     assert_spend_refused(guarded, lambda: dp.PureDP(other))
     assert_spend_refused(guarded, lambda: dp.GDP(other))
 
 
-@pytest.mark.parametrize("spend", [0.1, "0.1", None, True, (1, 1e-6), {"epsilon": 1}, dp.PureDP, NAN], ids=kind_of)
+@pytest.mark.parametrize(
+    "spend", [0.1, "0.1", None, True, (1, 1e-6), {"epsilon": 1}, dp.PureDP, NAN], ids=kind_of
+)
 def test_case_05_spend_that_is_no_guarantee(guarded, spend):
     assert_spend_refused(guarded, lambda: spend)
 
 
-@pytest.mark.parametrize("tiny", [5e-324, 1e-10, Fraction(1, 10**400), Decimal("1e-999999999"), Fraction(1, 10**5000)], ids=kind_of)
+@pytest.mark.parametrize(
+    "tiny",
+    [5e-324, 1e-10, Fraction(1, 10**400), Decimal("1e-999999999"), Fraction(1, 10**5000)],
+    ids=kind_of,
+)
 def test_case_06_epsilon_below_the_floor(guarded, tiny):
     assert_spend_refused(guarded, lambda: dp.PureDP(tiny))
     assert_spend_refused(guarded, lambda: dp.GDP(tiny))
 
 
 def test_case_06_a_spend_too_small_for_the_grid(guarded):
-    error = guarded.assert_refused(lambda session: dp.variance(session, "x", spend=dp.GDP(1e-6)), dp.InvalidParameter)
+    error = guarded.assert_refused(
+        lambda session: dp.variance(session, "x", spend=dp.GDP(1e-6)), dp.InvalidParameter
+    )
     assert "spend more" in error.remedy
 
 
-@pytest.mark.parametrize("delta", [-1e-9, 0, 0.0, 1, 1.5, 1e-18, NAN, INFINITY, None, True, "1e-6", 10**400, Decimal("1e-999999999")], ids=kind_of)
+@pytest.mark.parametrize(
+    "delta",
+    [
+        -1e-9,
+        0,
+        0.0,
+        1,
+        1.5,
+        1e-18,
+        NAN,
+        INFINITY,
+        None,
+        True,
+        "1e-6",
+        10**400,
+        Decimal("1e-999999999"),
+    ],
+    ids=kind_of,
+)
 def test_case_07_delta_outside_its_domain(guarded, delta):
     assert_spend_refused(guarded, lambda: dp.ApproxDP(0.1, delta))
-    for option in ({"budget": lambda: dp.ApproxDP(1, delta)}, {"budget": lambda: dp.ApproxDP(1, 1e-6), "delta0": delta}):
+    for option in (
+        {"budget": lambda: dp.ApproxDP(1, delta)},
+        {"budget": lambda: dp.ApproxDP(1, 1e-6), "delta0": delta},
+    ):
         if option.get("delta0", 1) in (0, 1e-18, None):
             continue  # admissible parts of δ = 1e-6
-        guarded.assert_refused(lambda _, option=option: guarded.data.open(budget=option["budget"](), **({"delta0": option["delta0"]} if "delta0" in option else {})), dp.InvalidParameter)
+        guarded.assert_refused(
+            lambda _, option=option: guarded.data.open(
+                budget=option["budget"](),
+                **({"delta0": option["delta0"]} if "delta0" in option else {}),
+            ),
+            dp.InvalidParameter,
+        )
 
 
 def test_case_07_no_delta_where_one_is_needed():
     """A pure ledger opens no Gaussian part: a Gaussian spend is refused, whatever its size."""
     guarded = Guarded(dp.AddRemove(), budget=dp.PureDP(1))
     for spend in (dp.GDP(0.1), dp.ApproxDP(0.1, 1e-8)):
-        error = guarded.assert_refused(lambda session, spend=spend: dp.mean(session, "x", spend=spend), dp.BudgetExceeded)
+        error = guarded.assert_refused(
+            lambda session, spend=spend: dp.mean(session, "x", spend=spend), dp.BudgetExceeded
+        )
         assert "dp.PureDP" in error.remedy
 
 
@@ -173,7 +262,19 @@ def assert_declaration_refused(call: Callable[[], Any]) -> dp.DiscreetError:
     return caught.value
 
 
-@pytest.mark.parametrize(("low", "high"), [(1, 0), (0, 0), (0.0, -0.0), (5, -5), (1e300, -1e300), (10**5000, 10**4999), (Fraction(1, 3), Fraction(1, 3))], ids=kind_of)
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (1, 0),
+        (0, 0),
+        (0.0, -0.0),
+        (5, -5),
+        (1e300, -1e300),
+        (10**5000, 10**4999),
+        (Fraction(1, 3), Fraction(1, 3)),
+    ],
+    ids=kind_of,
+)
 def test_case_08_bounds_reversed_or_equal(low, high):
     for kind in (dp.Real, dp.Integer):
         assert_declaration_refused(lambda kind=kind: kind(low, high))
@@ -187,7 +288,11 @@ def test_case_08_a_missing_value_outside_its_bounds():
     assert_declaration_refused(lambda: dp.Boolean(missing=None))
 
 
-@pytest.mark.parametrize("bound", [NAN, INFINITY, -INFINITY, Decimal("nan"), np.float64("inf"), "0", True, 1j, [0]], ids=kind_of)
+@pytest.mark.parametrize(
+    "bound",
+    [NAN, INFINITY, -INFINITY, Decimal("nan"), np.float64("inf"), "0", True, 1j, [0]],
+    ids=kind_of,
+)
 def test_case_09_bounds_that_are_no_finite_numbers(bound):
     for kind in (dp.Real, dp.Integer):
         assert_declaration_refused(lambda kind=kind: kind(bound, 1))
@@ -195,21 +300,57 @@ def test_case_09_bounds_that_are_no_finite_numbers(bound):
 
 
 def test_case_10_bounds_missing():
-    for declare in (lambda: dp.Real(), lambda: dp.Real(0), lambda: dp.Real(high=1), lambda: dp.Real(None, None), lambda: dp.Integer(), lambda: dp.Integer(low=3), lambda: dp.Integer(None, 5)):
+    for declare in (
+        lambda: dp.Real(),
+        lambda: dp.Real(0),
+        lambda: dp.Real(high=1),
+        lambda: dp.Real(None, None),
+        lambda: dp.Integer(),
+        lambda: dp.Integer(low=3),
+        lambda: dp.Integer(None, 5),
+    ):
         assert "never read from the data" in assert_declaration_refused(declare).why
 
 
-@pytest.mark.parametrize("schema", [None, {}, [], ["x"], "x", {"x": None}, {"x": (0, 1)}, {"x": float}, {"x": dp.Real}, {"": dp.Boolean()}, {5: dp.Boolean()}])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        None,
+        {},
+        [],
+        ["x"],
+        "x",
+        {"x": None},
+        {"x": (0, 1)},
+        {"x": float},
+        {"x": dp.Real},
+        {"": dp.Boolean()},
+        {5: dp.Boolean()},
+    ],
+)
 def test_case_10_a_schema_that_declares_nothing(schema):
     columns = {name: Watched(cells) for name, cells in PLANTED.items()}
-    assert_declaration_refused(lambda: dp.from_arrays(columns, schema=schema, neighbors=dp.Replace()))
+    assert_declaration_refused(
+        lambda: dp.from_arrays(columns, schema=schema, neighbors=dp.Replace())
+    )
     assert not any(column.reads for column in columns.values())
 
 
-@pytest.mark.parametrize("declare", [
-    lambda: dp.Real(-1.7e308, 1.7e308), lambda: dp.Real(0, 10**400), lambda: dp.Real(0, 5e-324), lambda: dp.Real(0, 1e-61), lambda: dp.Real(0, 1e61), lambda: dp.Real(1e200, 1.1e200),
-    lambda: dp.Integer(0, 2**40), lambda: dp.Integer(-(2**60), -(2**60) + 1), lambda: dp.Integer(0, 10**400), lambda: dp.Integer(0.5, 3),
-])
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda: dp.Real(-1.7e308, 1.7e308),
+        lambda: dp.Real(0, 10**400),
+        lambda: dp.Real(0, 5e-324),
+        lambda: dp.Real(0, 1e-61),
+        lambda: dp.Real(0, 1e61),
+        lambda: dp.Real(1e200, 1.1e200),
+        lambda: dp.Integer(0, 2**40),
+        lambda: dp.Integer(-(2**60), -(2**60) + 1),
+        lambda: dp.Integer(0, 10**400),
+        lambda: dp.Integer(0.5, 3),
+    ],
+)
 def test_case_11_bounds_that_overflow_the_grid(declare):
     assert_declaration_refused(declare)
 
@@ -223,12 +364,33 @@ def too_small_a_spend(session: Any, ask: Any, spend: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("column", [dp.Real(-1e60, 1e60), dp.Real(0, 1e-60), dp.Real(9.9e59, 1e60), dp.Real(-1e-60, 1e60, bits=32), dp.Integer(0, 2**31 - 1), dp.Integer(2**51, 2**51 + 1), dp.Integer(-1, 0)], ids=kind_of)
+@pytest.mark.parametrize(
+    "column",
+    [
+        dp.Real(-1e60, 1e60),
+        dp.Real(0, 1e-60),
+        dp.Real(9.9e59, 1e60),
+        dp.Real(-1e-60, 1e60, bits=32),
+        dp.Integer(0, 2**31 - 1),
+        dp.Integer(2**51, 2**51 + 1),
+        dp.Integer(-1, 0),
+    ],
+    ids=kind_of,
+)
 def test_case_11_bounds_at_the_edge_of_the_grid_work(column):
     """What is accepted never fails after the debit, from the least spend to a great one."""
     for neighbors in (dp.Replace(), dp.AddRemove(unit="id", max_rows=1 << 20)):
-        data = dp.from_arrays({"y": [column.low, column.high, None], "id": [1, 2, 3]}, schema={"y": column}, neighbors=neighbors)
-        for spend, budget in ((dp.PureDP(0.01), dp.PureDP(1000)), (dp.PureDP(100), dp.PureDP(1000)), (dp.GDP(0.01), dp.GDP(1000)), (dp.GDP(100), dp.GDP(1000))):
+        data = dp.from_arrays(
+            {"y": [column.low, column.high, None], "id": [1, 2, 3]},
+            schema={"y": column},
+            neighbors=neighbors,
+        )
+        for spend, budget in (
+            (dp.PureDP(0.01), dp.PureDP(1000)),
+            (dp.PureDP(100), dp.PureDP(1000)),
+            (dp.GDP(0.01), dp.GDP(1000)),
+            (dp.GDP(100), dp.GDP(1000)),
+        ):
             session = data.open(budget=budget)
             for ask in (dp.mean, dp.sum, dp.variance):
                 if too_small_a_spend(session, ask, spend):
@@ -253,7 +415,15 @@ def test_case_11_a_great_spend_is_answered(epsilon):
             assert str(result.summary())
 
 
-@pytest.mark.parametrize("declare", [lambda: dp.Real(1e16, 1e16 + 4), lambda: dp.Real(1e9, 1e9 + 1e-3), lambda: dp.Real(1e9, 1e9 + 1, bits=32), lambda: dp.Real(1, 1 + 2**-40)])
+@pytest.mark.parametrize(
+    "declare",
+    [
+        lambda: dp.Real(1e16, 1e16 + 4),
+        lambda: dp.Real(1e9, 1e9 + 1e-3),
+        lambda: dp.Real(1e9, 1e9 + 1, bits=32),
+        lambda: dp.Real(1, 1 + 2**-40),
+    ],
+)
 def test_case_12_a_grid_coarser_than_the_bounds(declare):
     assert "floats" in assert_declaration_refused(declare).found
 
@@ -263,23 +433,57 @@ def test_case_12_a_grid_that_is_not_offered(bits):
     assert_declaration_refused(lambda: dp.Real(0, 1, bits=bits))
 
 
-@pytest.mark.parametrize("column", ["xx", "", "X", "id", None, 5, ["x"], ("x",), {"x": 1}, b"x", 10**5000, dp.Real, "x\0", "y" * 5000], ids=kind_of)
+@pytest.mark.parametrize(
+    "column",
+    [
+        "xx",
+        "",
+        "X",
+        "id",
+        None,
+        5,
+        ["x"],
+        ("x",),
+        {"x": 1},
+        b"x",
+        10**5000,
+        dp.Real,
+        "x\0",
+        "y" * 5000,
+    ],
+    ids=kind_of,
+)
 def test_case_13_unknown_column(guarded, column):
     spend = dp.GDP(0.1)
     for ask in (dp.mean, dp.sum, dp.variance, dp.histogram):
-        guarded.assert_refused(lambda session, ask=ask: ask(session, column, spend=spend), dp.UndeclaredColumn)
-    guarded.assert_refused(lambda session: dp.proportion(session, column, level="N", spend=spend), dp.UndeclaredColumn)
-    guarded.assert_refused(lambda session: dp.table(session, by=[column], spend=spend), dp.UndeclaredColumn)
-    guarded.assert_refused(lambda session: dp.preview(session, dp.mean, column, spend=spend), dp.UndeclaredColumn)
+        guarded.assert_refused(
+            lambda session, ask=ask: ask(session, column, spend=spend), dp.UndeclaredColumn
+        )
+    guarded.assert_refused(
+        lambda session: dp.proportion(session, column, level="N", spend=spend), dp.UndeclaredColumn
+    )
+    guarded.assert_refused(
+        lambda session: dp.table(session, by=[column], spend=spend), dp.UndeclaredColumn
+    )
+    guarded.assert_refused(
+        lambda session: dp.preview(session, dp.mean, column, spend=spend), dp.UndeclaredColumn
+    )
     if column is not None:
-        guarded.assert_refused(lambda session: dp.table(session, column, by="c", spend=spend), dp.UndeclaredColumn)
+        guarded.assert_refused(
+            lambda session: dp.table(session, column, by="c", spend=spend), dp.UndeclaredColumn
+        )
     if not isinstance(column, (list, dict)):
-        guarded.assert_refused(lambda session: dp.count(session, where={column: (0, 1)}, spend=spend), dp.UndeclaredColumn)
+        guarded.assert_refused(
+            lambda session: dp.count(session, where={column: (0, 1)}, spend=spend),
+            dp.UndeclaredColumn,
+        )
 
 
 def test_case_13_a_near_miss_is_named():
     schema = {"income": dp.Real(0, 1), "age": dp.Integer(0, 9)}
-    session = dp.from_arrays({"income": [1], "age": [1]}, schema=schema, neighbors=dp.Replace()).open(budget=dp.GDP(1))
+    session = dp.from_arrays(
+        {"income": [1], "age": [1]}, schema=schema, neighbors=dp.Replace()
+    ).open(budget=dp.GDP(1))
     with pytest.raises(dp.UndeclaredColumn, match=r"did you mean 'age'\?"):
         dp.mean(session, "agee", spend=dp.GDP(0.1))
 
@@ -287,11 +491,25 @@ def test_case_13_a_near_miss_is_named():
 def test_case_13_unknown_estimator_or_option(guarded):
     spend = dp.GDP(0.1)
     for thing in (print, None, [], "mean", dp.Real):
-        guarded.assert_refused(lambda session, thing=thing: dp.preview(session, thing, "x", spend=spend), dp.InvalidParameter)
+        guarded.assert_refused(
+            lambda session, thing=thing: dp.preview(session, thing, "x", spend=spend),
+            dp.InvalidParameter,
+        )
     before = guarded.session.ledger.entries()
     with pytest.raises(AttributeError, match="no attribute 'mediane'"):
         dp.mediane(guarded.session, "x", spend=spend)
-    for ask in (dp.mean, dp.sum, dp.variance, dp.histogram, dp.proportion, dp.mode, dp.ecdf, dp.density, dp.unbounded_mean, dp.iqr):
+    for ask in (
+        dp.mean,
+        dp.sum,
+        dp.variance,
+        dp.histogram,
+        dp.proportion,
+        dp.mode,
+        dp.ecdf,
+        dp.density,
+        dp.unbounded_mean,
+        dp.iqr,
+    ):
         with pytest.raises(TypeError, match="unexpected keyword argument 'clip'"):
             ask(guarded.session, "x", spend=spend, clip=True)
         with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'spend'"):
@@ -300,25 +518,64 @@ def test_case_13_unknown_estimator_or_option(guarded):
     assert guarded.reads == 0
 
 
-@pytest.mark.parametrize("ask", [
-    lambda session: dp.proportion(session, "c", spend=dp.GDP(0.1)), lambda session: dp.proportion(session, "c", level="Q", spend=dp.GDP(0.1)), lambda session: dp.proportion(session, "c", level=["N"], spend=dp.GDP(0.1)),
-    lambda session: dp.proportion(session, "c", level=10**5000, spend=dp.GDP(0.1)), lambda session: dp.proportion(session, "x", spend=dp.GDP(0.1)), lambda session: dp.proportion(session, "b", level="yes", spend=dp.GDP(0.1)),
-    lambda session: dp.proportion(session, "b", level=0, spend=dp.GDP(0.1)), lambda session: dp.proportion(session, "b", level=np.array([True]), spend=dp.GDP(0.1)), lambda session: dp.mean(session, "c", spend=dp.GDP(0.1)),
-    lambda session: dp.count(session, where={}, spend=dp.GDP(0.1)), lambda session: dp.count(session, where="x > 0", spend=dp.GDP(0.1)), lambda session: dp.count(session, where={"x": 1}, spend=dp.GDP(0.1)),
-    lambda session: dp.count(session, where={"x": (1, 0)}, spend=dp.GDP(0.1)), lambda session: dp.count(session, where={"x": (NAN, 1)}, spend=dp.GDP(0.1)), lambda session: dp.count(session, where={"x": (0, 10**400)}, spend=dp.GDP(0.1)),
-    lambda session: dp.count(session, where={"c": "planned"}, spend=dp.GDP(0.1)), lambda session: dp.count(session, where={"c": [["N"]]}, spend=dp.GDP(0.1)), lambda session: dp.count(session, where={"b": "yes"}, spend=dp.GDP(0.1)),
-    lambda session: dp.mean(session, "x", key="", spend=dp.GDP(0.1)), lambda session: dp.mean(session, "x", key=5, spend=dp.GDP(0.1)), lambda session: dp.mean(session, "x", key="a" * 201, spend=dp.GDP(0.1)), lambda session: dp.mean(session, "x", key="a\0b", spend=dp.GDP(0.1)),
-    lambda session: dp.Assumptions(rows=10**400), lambda session: dp.Assumptions(share=2), lambda session: dp.from_json("no json"), lambda session: dp.from_json('{"format": "discreet-release", "version": 1}'), lambda session: dp.from_json(None),
-    lambda session: dp.Category([]), lambda session: dp.Category("NS"), lambda session: dp.Category(["N", "N"]), lambda session: dp.Category([1, "1"]), lambda session: dp.Category([1.5]), lambda session: dp.Category([10**5000]), lambda session: dp.Category(None),
-], ids=range(34))
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda session: dp.proportion(session, "c", spend=dp.GDP(0.1)),
+        lambda session: dp.proportion(session, "c", level="Q", spend=dp.GDP(0.1)),
+        lambda session: dp.proportion(session, "c", level=["N"], spend=dp.GDP(0.1)),
+        lambda session: dp.proportion(session, "c", level=10**5000, spend=dp.GDP(0.1)),
+        lambda session: dp.proportion(session, "x", spend=dp.GDP(0.1)),
+        lambda session: dp.proportion(session, "b", level="yes", spend=dp.GDP(0.1)),
+        lambda session: dp.proportion(session, "b", level=0, spend=dp.GDP(0.1)),
+        lambda session: dp.proportion(session, "b", level=np.array([True]), spend=dp.GDP(0.1)),
+        lambda session: dp.mean(session, "c", spend=dp.GDP(0.1)),
+        lambda session: dp.count(session, where={}, spend=dp.GDP(0.1)),
+        lambda session: dp.count(session, where="x > 0", spend=dp.GDP(0.1)),
+        lambda session: dp.count(session, where={"x": 1}, spend=dp.GDP(0.1)),
+        lambda session: dp.count(session, where={"x": (1, 0)}, spend=dp.GDP(0.1)),
+        lambda session: dp.count(session, where={"x": (NAN, 1)}, spend=dp.GDP(0.1)),
+        lambda session: dp.count(session, where={"x": (0, 10**400)}, spend=dp.GDP(0.1)),
+        lambda session: dp.count(session, where={"c": "planned"}, spend=dp.GDP(0.1)),
+        lambda session: dp.count(session, where={"c": [["N"]]}, spend=dp.GDP(0.1)),
+        lambda session: dp.count(session, where={"b": "yes"}, spend=dp.GDP(0.1)),
+        lambda session: dp.mean(session, "x", key="", spend=dp.GDP(0.1)),
+        lambda session: dp.mean(session, "x", key=5, spend=dp.GDP(0.1)),
+        lambda session: dp.mean(session, "x", key="a" * 201, spend=dp.GDP(0.1)),
+        lambda session: dp.mean(session, "x", key="a\0b", spend=dp.GDP(0.1)),
+        lambda session: dp.Assumptions(rows=10**400),
+        lambda session: dp.Assumptions(share=2),
+        lambda session: dp.from_json("no json"),
+        lambda session: dp.from_json('{"format": "discreet-release", "version": 1}'),
+        lambda session: dp.from_json(None),
+        lambda session: dp.Category([]),
+        lambda session: dp.Category("NS"),
+        lambda session: dp.Category(["N", "N"]),
+        lambda session: dp.Category([1, "1"]),
+        lambda session: dp.Category([1.5]),
+        lambda session: dp.Category([10**5000]),
+        lambda session: dp.Category(None),
+    ],
+    ids=range(34),
+)
 def test_case_13_unknown_level_filter_or_key(guarded, ask):
     guarded.assert_refused(ask)
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.5, 1.5, 95, NAN, None, "0.95", True, 1e-300, 1 - 1e-16, 1 - Fraction(1, 10**400)], ids=kind_of)
+@pytest.mark.parametrize(
+    "level",
+    [0, 1, -0.5, 1.5, 95, NAN, None, "0.95", True, 1e-300, 1 - 1e-16, 1 - Fraction(1, 10**400)],
+    ids=kind_of,
+)
 def test_case_14_a_level_that_is_no_probability(level):
-    """Quantiles are not offered yet; the level of an interval is the one probability that is asked for."""
-    result = dp.mean(dp.from_arrays(PLANTED, schema=SCHEMA, neighbors=dp.Replace()).open(budget=dp.PureDP(1)), "x", spend=dp.PureDP(1))
+    """Quantiles are not offered yet; the level of an interval is the one probability that is asked
+    for.
+    """
+    result = dp.mean(
+        dp.from_arrays(PLANTED, schema=SCHEMA, neighbors=dp.Replace()).open(budget=dp.PureDP(1)),
+        "x",
+        spend=dp.PureDP(1),
+    )
     for call in (result.confidence_interval, result.summary, result.records, result.to_frame):
         assert_declaration_refused(lambda call=call: call(level))
     for edge in (1e-4, 1 - 1e-9):
@@ -326,46 +583,109 @@ def test_case_14_a_level_that_is_no_probability(level):
         assert np.isfinite(result.confidence_interval(edge, target="data")).all()
 
 
-@pytest.mark.parametrize("bins", [
-    0, -1, 4097, 10**400, 10**5000, True, 2.5, "10", [], [1], [1, 1], [2, 1], [0, NAN], [0, INFINITY], [0, None], [0, "1"], [0, 10**400], np.array(5), np.eye(2), {1: 2}, list(range(4099)), [[0, 1], [1, 2]], object(),
-], ids=range(23))
+@pytest.mark.parametrize(
+    "bins",
+    [
+        0,
+        -1,
+        4097,
+        10**400,
+        10**5000,
+        True,
+        2.5,
+        "10",
+        [],
+        [1],
+        [1, 1],
+        [2, 1],
+        [0, NAN],
+        [0, INFINITY],
+        [0, None],
+        [0, "1"],
+        [0, 10**400],
+        np.array(5),
+        np.eye(2),
+        {1: 2},
+        list(range(4099)),
+        [[0, 1], [1, 2]],
+        object(),
+    ],
+    ids=range(23),
+)
 def test_case_15_bins_not_increasing_or_too_many(guarded, bins):
-    guarded.assert_refused(lambda session: dp.histogram(session, "x", bins=bins, spend=dp.GDP(0.1)), dp.InvalidParameter)
-    guarded.assert_refused(lambda session: dp.table(session, by={"x": bins}, spend=dp.GDP(0.1)), dp.InvalidParameter)
+    guarded.assert_refused(
+        lambda session: dp.histogram(session, "x", bins=bins, spend=dp.GDP(0.1)),
+        dp.InvalidParameter,
+    )
+    guarded.assert_refused(
+        lambda session: dp.table(session, by={"x": bins}, spend=dp.GDP(0.1)), dp.InvalidParameter
+    )
 
 
 def test_case_15_bins_of_levels_and_too_many_cells(guarded):
-    guarded.assert_refused(lambda session: dp.histogram(session, "c", bins=3, spend=dp.GDP(0.1)), dp.InvalidParameter)
-    guarded.assert_refused(lambda session: dp.table(session, by={"x": 4096, "k": 4096}, spend=dp.GDP(0.1)), dp.InvalidParameter)
+    guarded.assert_refused(
+        lambda session: dp.histogram(session, "c", bins=3, spend=dp.GDP(0.1)), dp.InvalidParameter
+    )
+    guarded.assert_refused(
+        lambda session: dp.table(session, by={"x": 4096, "k": 4096}, spend=dp.GDP(0.1)),
+        dp.InvalidParameter,
+    )
     for by in ([], None, 5, ["c", "c"]):
         guarded.assert_refused(lambda session, by=by: dp.table(session, by=by, spend=dp.GDP(0.1)))
 
 
 def test_case_16_group_keys_not_declared(guarded):
     for by in ("x", ["c", "x"], {"x": None}, "k"):
-        error = guarded.assert_refused(lambda session, by=by: dp.table(session, by=by, spend=dp.GDP(0.1)), dp.InvalidParameter)
+        error = guarded.assert_refused(
+            lambda session, by=by: dp.table(session, by=by, spend=dp.GDP(0.1)), dp.InvalidParameter
+        )
         assert "delta" in error.why
         assert "dp.Category" in error.remedy
-    guarded.assert_refused(lambda session: dp.table(session, by="id", spend=dp.GDP(0.1)), dp.UndeclaredColumn)
+    guarded.assert_refused(
+        lambda session: dp.table(session, by="id", spend=dp.GDP(0.1)), dp.UndeclaredColumn
+    )
 
 
-@pytest.mark.parametrize("options", [
-    {"unit": "id"}, {"unit": "id", "max_rows": 0}, {"unit": "id", "max_rows": -1}, {"unit": "id", "max_rows": None}, {"unit": "id", "max_rows": True}, {"unit": "id", "max_rows": 1.5}, {"unit": "id", "max_rows": "3"},
-    {"unit": "id", "max_rows": 2**21}, {"unit": "id", "max_rows": NAN}, {"unit": "id", "max_rows": 10**5000}, {"max_rows": 3}, {"unit": "", "max_rows": 1}, {"unit": 5, "max_rows": 1}, {"unit": ["id"], "max_rows": 1},
-], ids=range(14))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"unit": "id"},
+        {"unit": "id", "max_rows": 0},
+        {"unit": "id", "max_rows": -1},
+        {"unit": "id", "max_rows": None},
+        {"unit": "id", "max_rows": True},
+        {"unit": "id", "max_rows": 1.5},
+        {"unit": "id", "max_rows": "3"},
+        {"unit": "id", "max_rows": 2**21},
+        {"unit": "id", "max_rows": NAN},
+        {"unit": "id", "max_rows": 10**5000},
+        {"max_rows": 3},
+        {"unit": "", "max_rows": 1},
+        {"unit": 5, "max_rows": 1},
+        {"unit": ["id"], "max_rows": 1},
+    ],
+    ids=range(14),
+)
 def test_case_17_contribution_bound_zero_or_absent(options):
     for relation in (dp.AddRemove, dp.Replace):
         assert_declaration_refused(lambda relation=relation: relation(**options))
 
 
-@pytest.mark.parametrize("neighbors", [None, "replace", True, dp.Replace, dp.AddRemove, {"relation": "replace"}, 1])
+@pytest.mark.parametrize(
+    "neighbors", [None, "replace", True, dp.Replace, dp.AddRemove, {"relation": "replace"}, 1]
+)
 def test_case_18_neighbours_not_given(neighbors, tmp_path):
     frame = pl.DataFrame({"x": PLANTED["x"]})
     frame.write_csv(tmp_path / "data.csv")
     frame.write_parquet(tmp_path / "data.parquet")
     column = Watched(PLANTED["x"])
     schema = {"x": SCHEMA["x"]}
-    for read, data in ((dp.from_arrays, {"x": column}), (dp.from_frame, frame), (dp.read_csv, tmp_path / "data.csv"), (dp.read_parquet, tmp_path / "data.parquet")):
+    for read, data in (
+        (dp.from_arrays, {"x": column}),
+        (dp.from_frame, frame),
+        (dp.read_csv, tmp_path / "data.csv"),
+        (dp.read_parquet, tmp_path / "data.parquet"),
+    ):
         with pytest.raises(dp.NeighborsMissing) as caught:
             read(data, schema=schema, neighbors=neighbors)
         four_parts(caught.value)
@@ -390,7 +710,9 @@ def test_case_19_seeding_the_interpreter_repeats_no_noise():
     for _ in range(4):
         random.seed(1)
         np.random.seed(1)
-        seen.add(dp.table(data.open(budget=dp.GDP(1)), "k", by="c", spend=dp.GDP(0.1)).release.integers)
+        seen.add(
+            dp.table(data.open(budget=dp.GDP(1)), "k", by="c", spend=dp.GDP(0.1)).release.integers
+        )
     assert len(seen) == 4
 
 
@@ -409,7 +731,9 @@ def test_case_19_a_ledger_file_refuses_seeded_noise(tmp_path):
 
 def test_case_19_seeded_releases_say_so():
     data = dp.from_arrays(PLANTED, schema=SCHEMA, neighbors=dp.AddRemove())
-    first, again, other = (dp.mean(seeded_session(data, dp.GDP(1), seed), "x", spend=dp.GDP(0.1)) for seed in (1, 1, 2))
+    first, again, other = (
+        dp.mean(seeded_session(data, dp.GDP(1), seed), "x", spend=dp.GDP(0.1)) for seed in (1, 1, 2)
+    )
     assert first.release.integers == again.release.integers != other.release.integers
     assert first.release.secure is SeededSource.secure is False
     assert "NOT PRIVATE" in str(first.summary())

@@ -1,11 +1,13 @@
-"""Composition of (ε, δ) guarantees, from simplest to exact, and the change of neighbour relation (reference.md A2, C1–C3).
+"""Composition of (ε, δ) guarantees, from simplest to exact,
+and the change of neighbour relation (reference.md A2, C1–C3).
 
     basic      ε and δ add
     advanced   ε grows like the square root of the number of releases, for a slack δ′
-    optimal    the exact curve δ(ε) of releases of which nothing but (ε_i, δ_i) is known: no accountant can say less
+    optimal    the exact curve δ(ε) of releases of which nothing but (ε_i, δ_i) is known:
+               no accountant can say less
 
-All of them hold when each release is chosen after seeing the ones before, from parameters fixed in advance; `adaptive_filter_epsilon`
-holds when the parameters too are chosen on the way.
+All of them hold when each release is chosen after seeing the ones before, from parameters fixed in
+advance; `adaptive_filter_epsilon` holds when the parameters too are chosen on the way.
 """
 
 from __future__ import annotations
@@ -17,7 +19,14 @@ from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
 from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
-from discreet.accounting.parameters import Number, failure_probability, not_negative, positive, probability, whole_number
+from discreet.accounting.parameters import (
+    Number,
+    failure_probability,
+    not_negative,
+    positive,
+    probability,
+    whole_number,
+)
 from discreet.accounting.randomized_losses import Losses, losses_of
 from discreet.accounting.renyi.rdp import RDP, ZCDP
 from discreet.enclosure import enclose, lower_float, upper_float
@@ -28,7 +37,9 @@ LARGEST_TIMES = 10**10
 
 
 def basic(*parts: PureDP | ApproxDP, times: int = 1) -> PureDP | ApproxDP:
-    """The guarantee of releasing `times` rounds of all parts: (Σε_i, Σδ_i), rounded up (reference.md C1)."""
+    """The guarantee of releasing `times` rounds of all parts:
+    (Σε_i, Σδ_i), rounded up (reference.md C1).
+    """
     count = whole_number(times, "times")
     epsilon, delta = Fraction(0), Fraction(0)
     for part in _checked_parts(parts):
@@ -37,24 +48,48 @@ def basic(*parts: PureDP | ApproxDP, times: int = 1) -> PureDP | ApproxDP:
 
 
 def advanced(guarantee: PureDP | ApproxDP, *, times: int, slack: Number) -> ApproxDP:
-    """k releases at (ε, δ) with slack δ′: (min{kε, kε·tanh(ε/2) + ε√(2k ln(1/δ′))}, kδ + δ′), rounded up (reference.md C2).
+    """k releases at (ε, δ) with slack δ′: (min{kε, kε·tanh(ε/2) + ε√(2k ln(1/δ′))}, kδ + δ′),
+    rounded up (reference.md C2).
 
     Theorem.  Kairouz–Oh–Viswanath 2015, Theorem 3.4 (its closed form).
-    Proof.    The worst releases are randomised responses, whose losses are ±ε with mean ε·tanh(ε/2): Hoeffding's inequality
-              bounds P(Σ loss > ε′) by δ′ (and what fails with probability δ adds kδ).
+    Proof.    The worst releases are randomised responses, whose losses are ±ε with mean
+              ε·tanh(ε/2): Hoeffding's inequality bounds P(Σ loss > ε′) by δ′ (and what fails with
+              probability δ adds kδ).
     Checked.  tests/accounting/test_composition.py::test_advanced_is_above_the_exact_curve
     """
-    (part,), k, d = _checked_parts((guarantee,)), whole_number(times, "times"), failure_probability(slack, "slack")
+    (part,), k, d = (
+        _checked_parts((guarantee,)),
+        whole_number(times, "times"),
+        failure_probability(slack, "slack"),
+    )
     e = _epsilon(part)
-    root = upper_float(enclose(lambda ball: k * ball(e) * (ball(e) / 2).tanh() + ball(e) * (-2 * k * ball(d).log()).sqrt()))
+    root = upper_float(
+        enclose(
+            lambda ball: (
+                k * ball(e) * (ball(e) / 2).tanh() + ball(e) * (-2 * k * ball(d).log()).sqrt()
+            )
+        )
+    )
     return ApproxDP(min(float_up(k * e), root), float_up(k * _delta(part) + d))
 
 
-def advanced_dwork_rothblum_vadhan(guarantee: PureDP | ApproxDP, *, times: int, slack: Number) -> ApproxDP:
-    """The older form (√(2k ln(1/δ′))·ε + kε(e^ε−1), kδ + δ′), rounded up; never better than `advanced` (reference.md C2, C3)."""
-    (part,), k, d = _checked_parts((guarantee,)), whole_number(times, "times"), failure_probability(slack, "slack")
+def advanced_dwork_rothblum_vadhan(
+    guarantee: PureDP | ApproxDP, *, times: int, slack: Number
+) -> ApproxDP:
+    """The older form (√(2k ln(1/δ′))·ε + kε(e^ε−1), kδ + δ′), rounded up; never better than
+    `advanced` (reference.md C2, C3).
+    """
+    (part,), k, d = (
+        _checked_parts((guarantee,)),
+        whole_number(times, "times"),
+        failure_probability(slack, "slack"),
+    )
     e = _epsilon(part)
-    root = upper_float(enclose(lambda ball: ball(e) * (-2 * k * ball(d).log()).sqrt() + k * ball(e) * ball(e).expm1()))
+    root = upper_float(
+        enclose(
+            lambda ball: ball(e) * (-2 * k * ball(d).log()).sqrt() + k * ball(e) * ball(e).expm1()
+        )
+    )
     return ApproxDP(root, float_up(k * _delta(part) + d))
 
 
@@ -63,9 +98,11 @@ class OptimalComposition:
     """The exact δ(ε) curve of composed (ε_i, δ_i)-DP releases; made by `optimal`.
 
     Theorem.  With S = Π(1−δ_i) and ℓ the summed losses of randomised responses with odds e^{ε_i},
-              δ(ε) = 1 − S + S·(P(ℓ>ε) − e^ε P′(ℓ>ε)), attained (Kairouz–Oh–Viswanath 2015; Murtagh–Vadhan 2016).
-    Proof.    f_(ε,δ) = f_(0,δ) ⊗ f_(ε,0), and f_(ε,0) is the trade-off curve of randomised response; trade-off curves compose
-              by ⊗ (Dong–Roth–Su 2022, Theorem 3.2); Neyman–Pearson.
+              δ(ε) = 1 − S + S·(P(ℓ>ε) − e^ε P′(ℓ>ε)), attained (Kairouz–Oh–Viswanath 2015;
+              Murtagh–Vadhan 2016).
+    Proof.    f_(ε,δ) = f_(0,δ) ⊗ f_(ε,0), and f_(ε,0) is the trade-off curve of randomised
+              response; trade-off curves compose by ⊗ (Dong–Roth–Su 2022, Theorem 3.2);
+              Neyman–Pearson.
     Checked.  tests/accounting/test_composition.py::test_optimal_is_the_enumeration
     """
 
@@ -102,13 +139,20 @@ class OptimalComposition:
         return enclose(formula)
 
     def epsilon_at(self, delta: float) -> float:
-        """The least ε that holds at δ, rounded up; infinity below the δ that composition alone costs.
+        """The least ε that holds at δ, rounded up;
+        infinity below the δ that composition alone costs.
 
-        Between two neighbouring values of the loss the curve is A − e^ε B, which is solved; the values themselves are bisected.
+        Between two neighbouring values of the loss the curve is A − e^ε B, which is solved;
+        the values themselves are bisected.
         """
         target = probability(delta, "delta")
         if target == 1:
-            raise InvalidParameter("delta", "it is 1", "at 1 nothing is private", "use a delta far below one over the number of people")
+            raise InvalidParameter(
+                "delta",
+                "it is 1",
+                "at 1 nothing is private",
+                "use a delta far below one over the number of people",
+            )
         losses = self.losses
         if self._delta_bounds(Fraction(0))[1] <= target:
             return 0.0
@@ -131,14 +175,19 @@ class OptimalComposition:
         return min(ceiling, max(0.0, upper_float(enclose(formula))))
 
     def tradeoff(self, alpha: float) -> float:
-        """The least probability of missing a person at false-alarm rate α, rounded down: the Neyman–Pearson curve itself.
+        """The least probability of missing a person at false-alarm rate α, rounded down:
+        the Neyman–Pearson curve itself.
 
-        The curve is the upper envelope of the lines of slope −e^s, s a value of the loss, so any s gives a true bound.
+        The curve is the upper envelope of the lines of slope −e^s, s a value of the loss,
+        so any s gives a true bound.
         """
         rate = probability(alpha, "alpha")
         if rate == 1:
             return 0.0
-        lines = [self._line(s, rate) for s in self.losses.near(min(1.0, float(rate) / max(1e-300, self._survival_float())))]
+        lines = [
+            self._line(s, rate)
+            for s in self.losses.near(min(1.0, float(rate) / max(1e-300, self._survival_float())))
+        ]
         return max(0.0, *lines)
 
     def _survival_float(self) -> float:
@@ -147,19 +196,26 @@ class OptimalComposition:
     def _line(self, s: Fraction, alpha: Fraction) -> float:
         delta = Fraction(min(1.0, upper_float(self._delta_bounds(abs(s)))))
         if s >= 0:
-            return lower_float(enclose(lambda ball: ball(1 - delta) - ball(s).exp() * ball(alpha))) if s < 1000 or alpha == 0 else 0.0
+            return (
+                lower_float(enclose(lambda ball: ball(1 - delta) - ball(s).exp() * ball(alpha)))
+                if s < 1000 or alpha == 0
+                else 0.0
+            )
         return lower_float(enclose(lambda ball: ball(s).exp() * ball(1 - delta - alpha)))
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{times} × ε = {decimal_text(epsilon)}" for epsilon, times in self.epsilons)
+        parts = ", ".join(
+            f"{times} × ε = {decimal_text(epsilon)}" for epsilon, times in self.epsilons
+        )
         return f"optimal composition of {parts}"
 
 
 def optimal(*parts: PureDP | ApproxDP, times: int = 1) -> OptimalComposition:
     """The exact composition of `times` rounds of all parts (reference.md C2, C3).
 
-    Equal ε may be repeated up to 10¹⁰ times. Different ε are convolved, which is possible while the summed losses take at most
-    `randomized_losses.MOST_VALUES` values; the general problem is #P-hard (Murtagh–Vadhan 2016).
+    Equal ε may be repeated up to 10¹⁰ times. Different ε are convolved, which is possible while the
+    summed losses take at most `randomized_losses.MOST_VALUES` values; the general problem is
+    #P-hard (Murtagh–Vadhan 2016).
     """
     count = whole_number(times, "times", most=LARGEST_TIMES)
     epsilons: dict[Fraction, int] = {}
@@ -174,29 +230,43 @@ def optimal(*parts: PureDP | ApproxDP, times: int = 1) -> OptimalComposition:
 
 
 def adaptive_filter_epsilon(epsilons: Iterable[Number], delta: Number) -> float:
-    """ε of pure releases whose ε_i, and their number, are themselves chosen on the way: √(2 ln(1/δ)·Σε_i²) + ½Σε_i², rounded up.
+    """ε of pure releases whose ε_i, and their number, are themselves chosen on the way:
+    √(2 ln(1/δ)·Σε_i²) + ½Σε_i², rounded up.
 
-    Theorem.  If a fully adaptive analyst is stopped before this exceeds ε, the whole is (ε, δ)-DP (Whitehouse et al. 2023, Theorem 1 [cited]).
-    Proof.    (Idea.) ε_i-DP is ½ε_i²-zCDP (`pure_rho` is at most that); a stopped sum of at most ρ is ρ-zCDP (Feldman–Zrnic 2021); reference.md D2.
+    Theorem.  If a fully adaptive analyst is stopped before this exceeds ε, the whole is (ε, δ)-DP
+              (Whitehouse et al. 2023, Theorem 1 [cited]).
+    Proof.    (Idea.) ε_i-DP is ½ε_i²-zCDP (`pure_rho` is at most that); a stopped sum of at most
+              ρ is ρ-zCDP (Feldman–Zrnic 2021); reference.md D2.
     Checked.  tests/accounting/test_composition.py::test_filter_reference_value
     """
-    total, d = sum((not_negative(epsilon, "epsilon") ** 2 for epsilon in epsilons), Fraction(0)), failure_probability(delta)
+    total, d = (
+        sum((not_negative(epsilon, "epsilon") ** 2 for epsilon in epsilons), Fraction(0)),
+        failure_probability(delta),
+    )
     if total == 0:
         return 0.0
-    return upper_float(enclose(lambda ball: (-2 * ball(d).log() * ball(total)).sqrt() + ball(total) / 2))
+    return upper_float(
+        enclose(lambda ball: (-2 * ball(d).log() * ball(total)).sqrt() + ball(total) / 2)
+    )
 
 
 _Kind = TypeVar("_Kind", PureDP, ApproxDP, GDP, ZCDP, RDP)
 
 
 def to_replace(guarantee: _Kind) -> _Kind:
-    """From AddRemove to Replace: pure 2ε, (2ε, (1+e^ε)δ), GDP 2μ, zCDP 4ρ, RDP by its triangle inequality (reference.md A2).
+    """From AddRemove to Replace: pure 2ε, (2ε, (1+e^ε)δ), GDP 2μ, zCDP 4ρ,
+    RDP by its triangle inequality (reference.md A2).
 
     Theorem.  Replacing a row is removing one and adding one: a group of two.
     Checked.  tests/accounting/test_composition.py::test_add_remove_to_replace
     """
     if type(guarantee) not in (PureDP, ApproxDP, GDP, ZCDP, RDP):
-        raise NoTheorem("to_replace", f"a {type(guarantee).__name__} is not a guarantee that is known for groups of two", "replacing a row is removing one and adding one", "pass PureDP, ApproxDP, GDP, ZCDP or RDP")
+        raise NoTheorem(
+            "to_replace",
+            f"a {type(guarantee).__name__} is not a guarantee that is known for groups of two",
+            "replacing a row is removing one and adding one",
+            "pass PureDP, ApproxDP, GDP, ZCDP or RDP",
+        )
     return guarantee.group(2)
 
 
@@ -204,7 +274,8 @@ def to_add_remove(guarantee: object) -> NoReturn:
     """From Replace to AddRemove: refused, whatever the guarantee (reference.md A2)."""
     raise NoTheorem(
         f"a guarantee under AddRemove from {type(guarantee).__name__} under Replace",
-        "none follows: the mechanism that prints the number of rows has ε = 0 under Replace, where that number never changes, and no privacy at all under AddRemove",
+        "none follows: the mechanism that prints the number of rows has ε = 0 under Replace, "
+        "where that number never changes, and no privacy at all under AddRemove",
         "a guarantee under Replace says nothing about data sets of another size",
         "compute the sensitivity under AddRemove and calibrate the noise to it",
     )
@@ -212,7 +283,12 @@ def to_add_remove(guarantee: object) -> NoReturn:
 
 def _checked_parts(parts: tuple[PureDP | ApproxDP, ...]) -> tuple[PureDP | ApproxDP, ...]:
     if not parts or not all(type(part) in (PureDP, ApproxDP) for part in parts):
-        raise InvalidParameter("composition", "it needs at least one PureDP or ApproxDP guarantee and nothing else", "these theorems are about (ε, δ)", "compose GDP, ZCDP and RDP parts by their own rules, which are better")
+        raise InvalidParameter(
+            "composition",
+            "it needs at least one PureDP or ApproxDP guarantee and nothing else",
+            "these theorems are about (ε, δ)",
+            "compose GDP, ZCDP and RDP parts by their own rules, which are better",
+        )
     return parts
 
 

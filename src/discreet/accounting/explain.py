@@ -1,7 +1,9 @@
-"""A guarantee in words: what an attacker who knows everyone else can still find out about one person (reference.md A5, A6).
+"""A guarantee in words: what an attacker who knows everyone else can still find out about one
+person (reference.md A5, A6).
 
-The attacker must tell two neighbouring data sets apart: with and without a person's data (AddRemove), or with one of two
-values for them (Replace). Nothing is said about what may be learnt about people in general, with or without the person's data.
+The attacker must tell two neighbouring data sets apart: with and without a person's data
+(AddRemove), or with one of two values for them (Replace). Nothing is said about what may be learnt
+about people in general, with or without the person's data.
 """
 
 from __future__ import annotations
@@ -22,12 +24,16 @@ _LARGEST_LOG = 600
 
 
 @plain.door
-def explain(guarantee: Curve, *, false_alarm: float = 0.05, prior: float | None = None, delta: float = 1e-6) -> str:
+def explain(
+    guarantee: Curve, *, false_alarm: float = 0.05, prior: float | None = None, delta: float = 1e-6
+) -> str:
     """Sentences for people, each a theorem with its numbers rounded against us.
 
         false_alarm  how often the attacker may accuse wrongly
-        prior        the attacker's probability, before the release, that the person is in the data (or has the value in question)
-        delta        the probability that the statement about odds may fail with (twice this); not used for pure guarantees
+        prior        the attacker's probability, before the release, that the person is in the data
+                     (or has the value in question)
+        delta        the probability that the statement about odds may fail with (twice this);
+                     not used for pure guarantees
 
     Theorem.  `power_bound`, `guess_bound` and `odds_bound`.
     Checked.  tests/accounting/test_explain.py::test_every_sentence_holds_for_randomised_response
@@ -35,7 +41,9 @@ def explain(guarantee: Curve, *, false_alarm: float = 0.05, prior: float | None 
     rate = probability(false_alarm, "false_alarm")
     sentences = [
         f"Guarantee: {guarantee}.",
-        f"An attacker who knows everyone else's data and accepts {_exactly(rate)} false alarms detects a person with probability at most {percent_up(power_bound(guarantee, false_alarm))}"
+        f"An attacker who knows everyone else's data and accepts {_exactly(rate)} false alarms "
+        "detects a person with probability at most "
+        f"{percent_up(power_bound(guarantee, false_alarm))}"
         f" (guessing blindly: {_exactly(rate)}).",
     ]
     if prior is not None:
@@ -45,7 +53,9 @@ def explain(guarantee: Curve, *, false_alarm: float = 0.05, prior: float | None 
 
 
 def power_bound(guarantee: Curve, false_alarm: float) -> float:
-    """The most powerful test's power at a false-alarm rate: 1 − f(α), rounded up (reference.md A5, A6)."""
+    """The most powerful test's power at a false-alarm rate:
+    1 − f(α), rounded up (reference.md A5, A6).
+    """
     probability(false_alarm, "false_alarm")
     missed = getattr(guarantee, "tradeoff", None) or tradeoff_of(guarantee).tradeoff
     return min(1.0, float_up(1 - readings(missed(false_alarm))[0]))
@@ -54,25 +64,34 @@ def power_bound(guarantee: Curve, false_alarm: float) -> float:
 def guess_bound(guarantee: Curve, prior: float) -> float:
     """The probability of the best guess after the release, rounded up.
 
-    Theorem.  With prior π, every rule that guesses "in" or "out" from the release is right with probability at most
-              max(π, 1−π) + min(π, 1−π)·δ(|ln(π/(1−π))|), and this is attained where the δ(ε) curve is.
-    Proof.    Let π ≤ ½ and guess "in" on E: right with probability 1−π + π(P(E) − e^ε Q(E)), e^ε = (1−π)/π, and the bracket is at most
-              δ(ε). For π > ½ exchange the two, which the guarantee allows because it holds in both orders.
+    Theorem.  With prior π, every rule that guesses "in" or "out" from the release is right with
+              probability at most max(π, 1−π) + min(π, 1−π)·δ(|ln(π/(1−π))|), and this is attained
+              where the δ(ε) curve is.
+    Proof.    Let π ≤ ½ and guess "in" on E: right with probability 1−π + π(P(E) − e^ε Q(E)),
+              e^ε = (1−π)/π, and the bracket is at most δ(ε). For π > ½ exchange the two, which the
+              guarantee allows because it holds in both orders.
     Checked.  tests/accounting/test_explain.py::test_best_guess_by_enumeration
     """
     chance = _open_probability(prior)
     small = min(chance, 1 - chance)
     odds = (1 - small) / small
-    epsilon = max(0.0, float_down(enclose(lambda ball: ball(odds).log())[0])) if odds > 1 else 0.0  # a smaller ε has a larger δ
-    return min(1.0, float_up(1 - small + small * min(Fraction(1), readings(guarantee.delta_at(epsilon))[1])))
+    # a smaller ε has a larger δ
+    epsilon = max(0.0, float_down(enclose(lambda ball: ball(odds).log())[0])) if odds > 1 else 0.0
+    return min(
+        1.0,
+        float_up(1 - small + small * min(Fraction(1), readings(guarantee.delta_at(epsilon))[1])),
+    )
 
 
 def odds_bound(guarantee: Curve, delta: float) -> tuple[float, float]:
-    """(factor, failure): the release multiplies the odds by at most `factor`, except with probability `failure`; both rounded up.
+    """(factor, failure): the release multiplies the odds by at most `factor`, except with
+    probability `failure`; both rounded up.
 
-    Theorem.  ε-DP: by at most e^ε, always. (ε, δ)-DP: by at most 2e^ε, except with probability 2δ, whichever of the two data sets is true.
-    Proof.    By Bayes's rule the factor is the likelihood ratio e^L. For pure DP |L| ≤ ε. Else δ ≥ δ(ε) ≥ E_P(1−e^{ε−L})₊ ≥ ½·P(L > ε + ln 2),
-              and Q(L > ε + ln 2) is e^{−ε}/2 times that at most.
+    Theorem.  ε-DP: by at most e^ε, always. (ε, δ)-DP: by at most 2e^ε, except with probability 2δ,
+              whichever of the two data sets is true.
+    Proof.    By Bayes's rule the factor is the likelihood ratio e^L. For pure DP |L| ≤ ε. Else
+              δ ≥ δ(ε) ≥ E_P(1−e^{ε−L})₊ ≥ ½·P(L > ε + ln 2), and Q(L > ε + ln 2) is e^{−ε}/2 times
+              that at most.
     Checked.  tests/accounting/test_explain.py::test_odds_bound_by_enumeration
     """
     if isinstance(guarantee, PureDP):
@@ -81,23 +100,32 @@ def odds_bound(guarantee: Curve, delta: float) -> tuple[float, float]:
     epsilon = guarantee.epsilon_at(delta)
     if not math.isfinite(epsilon):
         return math.inf, 1.0
-    return float_up(2 * Fraction(_exp_up(readings(epsilon)[1]))) if epsilon <= _LARGEST_LOG else math.inf, min(1.0, float_up(2 * allowed))
+    return float_up(
+        2 * Fraction(_exp_up(readings(epsilon)[1]))
+    ) if epsilon <= _LARGEST_LOG else math.inf, min(1.0, float_up(2 * allowed))
 
 
 def posterior_bound(guarantee: PureDP, prior: float) -> tuple[float, float]:
-    """(least, greatest) probability after the release under ε-DP: odds change by a factor in [e^−ε, e^ε]; rounded outward."""
+    """(least, greatest) probability after the release under ε-DP:
+    odds change by a factor in [e^−ε, e^ε]; rounded outward.
+    """
     chance, epsilon = _open_probability(prior), rational(guarantee.epsilon, "epsilon")
     if epsilon > _LARGEST_LOG:
         return 0.0, 1.0
-    low = enclose(lambda ball: ball(chance) / (ball(chance) + ball(1 - chance) * ball(epsilon).exp()))
-    high = enclose(lambda ball: ball(chance) / (ball(chance) + ball(1 - chance) * (-ball(epsilon)).exp()))
+    low = enclose(
+        lambda ball: ball(chance) / (ball(chance) + ball(1 - chance) * ball(epsilon).exp())
+    )
+    high = enclose(
+        lambda ball: ball(chance) / (ball(chance) + ball(1 - chance) * (-ball(epsilon)).exp())
+    )
     return max(0.0, float_down(low[0])), min(1.0, upper_float(high))
 
 
 def _guess_sentence(guarantee: Curve, prior: float) -> str:
     chance = _open_probability(prior)
     return (
-        f"An attacker who gave it a probability of {_exactly(chance)} beforehand guesses right with probability at most {percent_up(guess_bound(guarantee, prior))}"
+        f"An attacker who gave it a probability of {_exactly(chance)} beforehand guesses right "
+        f"with probability at most {percent_up(guess_bound(guarantee, prior))}"
         f" after the release ({_exactly(max(chance, 1 - chance))} without it)."
     )
 
@@ -105,20 +133,35 @@ def _guess_sentence(guarantee: Curve, prior: float) -> str:
 def _odds_sentence(guarantee: Curve, prior: float | None, delta: float) -> str:
     factor, _ = odds_bound(guarantee, delta)
     if isinstance(guarantee, PureDP):
-        most = _number_up(rational(factor, "factor")) if math.isfinite(factor) else f"e^{_number_up(rational(guarantee.epsilon, 'epsilon'))}"
+        most = (
+            _number_up(rational(factor, "factor"))
+            if math.isfinite(factor)
+            else f"e^{_number_up(rational(guarantee.epsilon, 'epsilon'))}"
+        )
         text = f"Whatever is released, the attacker's odds change by a factor of at most {most}"
         if prior is None:
             return text + "."
         low, high = posterior_bound(guarantee, prior)
-        return text + f": a probability of {_exactly(_open_probability(prior))} stays between {percent_down(low)} and {percent_up(high)}."
+        return text + (
+            f": a probability of {_exactly(_open_probability(prior))} stays between "
+            f"{percent_down(low)} and {percent_up(high)}."
+        )
     chance = _number_up(2 * rational(delta, "delta"))
     if not math.isfinite(factor):
-        return f"This guarantee gives no useful bound on the attacker's odds that fails with probability at most {chance}."
-    return f"Except with probability {chance}, the release multiplies the attacker's odds by at most {_number_up(rational(factor, 'factor'))}."
+        return (
+            "This guarantee gives no useful bound on the attacker's odds that fails with "
+            f"probability at most {chance}."
+        )
+    return (
+        f"Except with probability {chance}, the release multiplies the attacker's odds by at most "
+        f"{_number_up(rational(factor, 'factor'))}."
+    )
 
 
 def percent_up(value: float) -> str:
-    """A probability, itself rounded up, as a percentage of three digits (more above 99 %), rounded up."""
+    """A probability, itself rounded up, as a percentage of three digits (more above 99 %),
+    rounded up.
+    """
     return f"{_three(100 * rational(value, 'probability'), ROUND_CEILING)} %"
 
 
@@ -135,7 +178,8 @@ def _three(value: Fraction, side: str) -> str:
     """Three significant digits (more above 99 % and for whole numbers), rounded to a side."""
     if value == 0:
         return "0"
-    exact = Decimal(value.numerator) / Decimal(value.denominator)  # 28 digits, then one step to the safe side
+    # 28 digits, then one step to the safe side
+    exact = Decimal(value.numerator) / Decimal(value.denominator)
     exact = exact.next_plus() if side == ROUND_CEILING else exact.next_minus()
     if Decimal(99) <= exact < Decimal(100):
         digits = 100 - exact
@@ -148,10 +192,15 @@ def _three(value: Fraction, side: str) -> str:
 
 
 def _plain(number: Decimal) -> str:
-    text = f"{number:f}" if Decimal("1e-3") <= abs(number) < Decimal("1e6") else f"{number:e}".lower()
+    text = (
+        f"{number:f}" if Decimal("1e-3") <= abs(number) < Decimal("1e6") else f"{number:e}".lower()
+    )
     if "e" in text:
         digits, exponent = text.split("e")
-        return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}e{exponent.replace('+', '')}"
+        return (
+            f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}e"
+            f"{exponent.replace('+', '')}"
+        )
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -161,11 +210,20 @@ def _exactly(value: Fraction) -> str:
 
 
 def _exp_up(epsilon: Fraction) -> float:
-    return upper_float(enclose(lambda ball: ball(epsilon).exp())) if epsilon <= _LARGEST_LOG else math.inf
+    return (
+        upper_float(enclose(lambda ball: ball(epsilon).exp()))
+        if epsilon <= _LARGEST_LOG
+        else math.inf
+    )
 
 
 def _open_probability(value: float) -> Fraction:
     number = probability(value, "prior")
     if number in (0, 1):
-        raise InvalidParameter("prior", "it is 0 or 1", "an attacker who is certain learns nothing", "pass a number between 0 and 1")
+        raise InvalidParameter(
+            "prior",
+            "it is 0 or 1",
+            "an attacker who is certain learns nothing",
+            "pass a number between 0 and 1",
+        )
     return number

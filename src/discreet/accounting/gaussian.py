@@ -1,4 +1,6 @@
-"""The exact dictionary between μ-GDP and (ε, δ)-DP, and the μ of a pure guarantee (reference.md A5–A7, B5)."""
+"""The exact dictionary between μ-GDP and (ε, δ)-DP,
+and the μ of a pure guarantee (reference.md A5–A7, B5).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ def delta_bounds(mu: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
 
     def formula(ball: Any) -> Any:
         center, half = ball(epsilon) / ball(mu), ball(mu) / 2
-        return normal_tail(ball, center - half) - ball(epsilon).exp() * normal_tail(ball, center + half)
+        return normal_tail(ball, center - half) - ball(epsilon).exp() * normal_tail(
+            ball, center + half
+        )
 
     return enclose(formula)
 
@@ -69,12 +73,15 @@ def mu_for_pure(epsilon: Fraction) -> float:
     """The least μ such that every ε-DP mechanism is μ-GDP, rounded up: −2Φ⁻¹(1/(1+e^ε)).
 
     Theorem.  f_(ε,0) ≥ G_μ everywhere iff Φ(−μ/2) ≤ 1/(1+e^ε).
-    Proof.    Both curves are symmetric about the diagonal; f_(ε,0) meets it at its kink α = 1/(1+e^ε), G_μ at
-              Φ(−μ/2). f_(ε,0) is linear from (0, 1) to the kink, and G_μ is convex with G_μ(0) = 1 and lies
-              below or on the kink, hence below the chord; the other half follows by symmetry. Necessity: at the kink.
+    Proof.    Both curves are symmetric about the diagonal; f_(ε,0) meets it at its kink
+              α = 1/(1+e^ε), G_μ at Φ(−μ/2). f_(ε,0) is linear from (0, 1) to the kink, and G_μ is
+              convex with G_μ(0) = 1 and lies below or on the kink, hence below the chord; the other
+              half follows by symmetry. Necessity: at the kink.
     Checked.  tests/accounting/test_gaussian.py::test_pure_curve_lies_above_its_gaussian
     """
-    return upper_float(enclose(lambda ball: 2 * ball(2).sqrt() * (2 / (1 + ball(epsilon).exp())).erfcinv()))
+    return upper_float(
+        enclose(lambda ball: 2 * ball(2).sqrt() * (2 / (1 + ball(epsilon).exp())).erfcinv())
+    )
 
 
 def tradeoff_gdp(mu: float, alpha: float) -> float:

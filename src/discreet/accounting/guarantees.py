@@ -5,7 +5,8 @@
     GDP(mu)                   telling x from x' is at least as hard as telling N(0,1) from N(μ,1)
     ZCDP(rho), RDP(…)         Rényi divergences, in `renyi`
 
-for neighbours x, x' under the relation that the data set declares. Every result is rounded against us.
+for neighbours x, x' under the relation that the data set declares.
+Every result is rounded against us.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from discreet import plain
-from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, mu_for_approx, mu_for_pure, tradeoff_gdp
+from discreet.accounting.gaussian import (
+    gdp_delta,
+    gdp_epsilon,
+    mu_for_approx,
+    mu_for_pure,
+    tradeoff_gdp,
+)
 from discreet.accounting.parameters import not_negative, probability, within
 from discreet.accounting.renyi.rdp import RDP, ZCDP, compose_renyi, rdp_of, zcdp_of
 from discreet.accounting.words import Explained
@@ -31,14 +38,21 @@ _WHY = "noise is computed from it; a value outside this range would mean no nois
 
 
 def _checked(value: object, name: str, floor: Fraction, ceiling: Fraction) -> float:
-    number = within(value, name, floor, ceiling, f"typical values of {name} are between 0.01 and 10")
+    number = within(
+        value, name, floor, ceiling, f"typical values of {name} are between 0.01 and 10"
+    )
     return plain.number(value, name) if plain.derives(type(value), float) else float(number)
 
 
 def _checked_delta(value: object, name: str = "delta") -> float:
     number = rational(value, name)
     if not DELTA_FLOOR <= number < 1:
-        raise InvalidParameter(name, f"{decimal_text(number)} is outside {decimal_text(DELTA_FLOOR)} … 1", "delta is a probability of failure; at 0 use dp.PureDP, at 1 nothing is private", "use a delta far below one over the number of people, for example 1e-6")
+        raise InvalidParameter(
+            name,
+            f"{decimal_text(number)} is outside {decimal_text(DELTA_FLOOR)} … 1",
+            "delta is a probability of failure; at 0 use dp.PureDP, at 1 nothing is private",
+            "use a delta far below one over the number of people, for example 1e-6",
+        )
     return float(number)
 
 
@@ -51,26 +65,53 @@ class PureDP(Explained):
     kind: ClassVar[str] = "pure"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _checked(self.epsilon, "epsilon", EPSILON_FLOOR, EPSILON_CEILING))
+        object.__setattr__(
+            self, "epsilon", _checked(self.epsilon, "epsilon", EPSILON_FLOOR, EPSILON_CEILING)
+        )
 
     def epsilon_at(self, delta: float) -> float:
-        """The least ε of an (ε, δ) statement that follows: ln(e^ε − δ(1+e^ε)), rounded up (reference.md A5 inverted)."""
+        """The least ε of an (ε, δ) statement that follows:
+        ln(e^ε − δ(1+e^ε)), rounded up (reference.md A5 inverted).
+        """
         if rational(delta, "delta") == 0:
             return self.epsilon
-        exact, delta_exact = rational(self.epsilon, "epsilon"), rational(_checked_delta(delta), "delta")
+        exact, delta_exact = (
+            rational(self.epsilon, "epsilon"),
+            rational(_checked_delta(delta), "delta"),
+        )
         if self.delta_at(0.0) <= delta_exact:
             return 0.0
-        return max(0.0, upper_float(enclose(lambda ball: (ball(exact).exp() * (1 - ball(delta_exact)) - ball(delta_exact)).log())))
+        return max(
+            0.0,
+            upper_float(
+                enclose(
+                    lambda ball: (
+                        ball(exact).exp() * (1 - ball(delta_exact)) - ball(delta_exact)
+                    ).log()
+                )
+            ),
+        )
 
     def delta_at(self, epsilon: float) -> float:
-        """δ(ε′) = max(0, (e^ε − e^ε′)/(1+e^ε)), rounded up: randomised response is the worst case."""
+        """δ(ε′) = max(0, (e^ε − e^ε′)/(1+e^ε)), rounded up:
+        randomised response is the worst case.
+        """
         mine, asked = rational(self.epsilon, "epsilon"), not_negative(epsilon, "epsilon")
         if asked >= mine:
             return 0.0
-        return min(1.0, upper_float(enclose(lambda ball: (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp()))))
+        return min(
+            1.0,
+            upper_float(
+                enclose(
+                    lambda ball: (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp())
+                )
+            ),
+        )
 
     def tradeoff(self, alpha: float) -> float:
-        """The least probability of missing a person at false-alarm rate α, rounded down (reference.md A5)."""
+        """The least probability of missing a person at false-alarm rate α,
+        rounded down (reference.md A5).
+        """
         return _tradeoff_approx(self.epsilon, 0.0, float(probability(alpha, "alpha")))
 
     def covers(self, other: Guarantee) -> bool:
@@ -97,11 +138,15 @@ class ApproxDP(Explained):
     kind: ClassVar[str] = "approx"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _checked(self.epsilon, "epsilon", EPSILON_FLOOR, EPSILON_CEILING))
+        object.__setattr__(
+            self, "epsilon", _checked(self.epsilon, "epsilon", EPSILON_FLOOR, EPSILON_CEILING)
+        )
         object.__setattr__(self, "delta", _checked_delta(self.delta))
 
     def epsilon_at(self, delta: float) -> float:
-        """The least ε at a δ at or above this guarantee's own; below it nothing follows (infinity)."""
+        """The least ε at a δ at or above this guarantee's own;
+        below it nothing follows (infinity).
+        """
         asked = _checked_delta(delta)
         if asked < self.delta:
             return math.inf
@@ -109,13 +154,39 @@ class ApproxDP(Explained):
         if self.delta_at(0.0) <= wanted:
             return 0.0
         # δ(ε′) = δ + (1−δ)(e^ε − e^ε′)/(1+e^ε), solved for ε′
-        return max(0.0, upper_float(enclose(lambda ball: (ball(mine).exp() - (ball(wanted) - ball(own)) / (1 - ball(own)) * (1 + ball(mine).exp())).log())))
+        return max(
+            0.0,
+            upper_float(
+                enclose(
+                    lambda ball: (
+                        ball(mine).exp()
+                        - (ball(wanted) - ball(own)) / (1 - ball(own)) * (1 + ball(mine).exp())
+                    ).log()
+                )
+            ),
+        )
 
     def delta_at(self, epsilon: float) -> float:
-        mine, own, asked = rational(self.epsilon, "epsilon"), rational(self.delta, "delta"), not_negative(epsilon, "epsilon")
+        mine, own, asked = (
+            rational(self.epsilon, "epsilon"),
+            rational(self.delta, "delta"),
+            not_negative(epsilon, "epsilon"),
+        )
         if asked >= mine:
             return self.delta
-        return min(1.0, upper_float(enclose(lambda ball: ball(own) + (1 - ball(own)) * (1 - (ball(asked) - ball(mine)).exp()) / (1 + (-ball(mine)).exp()))))
+        return min(
+            1.0,
+            upper_float(
+                enclose(
+                    lambda ball: (
+                        ball(own)
+                        + (1 - ball(own))
+                        * (1 - (ball(asked) - ball(mine)).exp())
+                        / (1 + (-ball(mine)).exp())
+                    )
+                )
+            ),
+        )
 
     def tradeoff(self, alpha: float) -> float:
         return _tradeoff_approx(self.epsilon, self.delta, float(probability(alpha, "alpha")))
@@ -125,8 +196,16 @@ class ApproxDP(Explained):
 
     def group(self, size: int) -> ApproxDP:
         """(kε, δ(e^{kε}−1)/(e^ε−1)) (reference.md A3)."""
-        k, epsilon, delta = _group(size), rational(self.epsilon, "epsilon"), rational(self.delta, "delta")
-        grown = upper_float(enclose(lambda ball: ball(delta) * (ball(k * epsilon).exp() - 1) / (ball(epsilon).exp() - 1)))
+        k, epsilon, delta = (
+            _group(size),
+            rational(self.epsilon, "epsilon"),
+            rational(self.delta, "delta"),
+        )
+        grown = upper_float(
+            enclose(
+                lambda ball: ball(delta) * (ball(k * epsilon).exp() - 1) / (ball(epsilon).exp() - 1)
+            )
+        )
         return ApproxDP(float_up(k * epsilon), grown)
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,7 +240,9 @@ class GDP(Explained):
     def covers(self, other: Guarantee) -> bool:
         if isinstance(other, GDP):
             return self.mu >= other.mu
-        return isinstance(other, PureDP) and self.mu >= mu_for_pure(rational(other.epsilon, "epsilon"))
+        return isinstance(other, PureDP) and self.mu >= mu_for_pure(
+            rational(other.epsilon, "epsilon")
+        )
 
     def group(self, size: int) -> GDP:
         return GDP(float_up(rational(self.mu, "mu") * _group(size)))
@@ -180,27 +261,59 @@ Guarantee = PureDP | ApproxDP | GDP | ZCDP | RDP
 def compose(*parts: Any) -> Any:
     """The guarantee of releasing everything together, adaptively (reference.md C1, C4), rounded up.
 
-    Pure parts add ε; Gaussian parts add μ²; pure and Gaussian parts add μ² with the pure part's μ; once a zCDP part
-    is in, all add ρ (ε·tanh(ε/2), μ²/2), and once an RDP part is in, all add at its orders (C7); once an (ε, δ) part
-    is in, only pure and (ε, δ) parts can join it here (ε and δ add). A loss distribution turns pure, (ε, δ) and Gaussian
-    parts into its own kind; a trade-off function takes every kind.
+    Pure parts add ε; Gaussian parts add μ²; pure and Gaussian parts add μ² with the pure part's μ;
+    once a zCDP part is in, all add ρ (ε·tanh(ε/2), μ²/2), and once an RDP part is in, all add at
+    its orders (C7); once an (ε, δ) part is in, only pure and (ε, δ) parts can join it here
+    (ε and δ add). A loss distribution turns pure, (ε, δ) and Gaussian parts into its own kind;
+    a trade-off function takes every kind.
     """
     if any(getattr(part, "kind", None) in ("pld", "tradeoff") for part in parts):
         return _compose_curves(parts)
     if not parts or not all(isinstance(part, (PureDP, ApproxDP, GDP, ZCDP, RDP)) for part in parts):
-        raise InvalidParameter("compose", "it needs at least one guarantee", "an empty release has no price", "pass the guarantees of what was released")
+        raise InvalidParameter(
+            "compose",
+            "it needs at least one guarantee",
+            "an empty release has no price",
+            "pass the guarantees of what was released",
+        )
     if len(parts) == 1:
         return parts[0]
     if all(isinstance(part, PureDP) for part in parts):
-        return PureDP(float_up(sum((rational(part.epsilon, "epsilon") for part in parts if isinstance(part, PureDP)), Fraction(0))))
+        return PureDP(
+            float_up(
+                sum(
+                    (
+                        rational(part.epsilon, "epsilon")
+                        for part in parts
+                        if isinstance(part, PureDP)
+                    ),
+                    Fraction(0),
+                )
+            )
+        )
     if not any(isinstance(part, ApproxDP) for part in parts):
         if any(isinstance(part, (ZCDP, RDP)) for part in parts):
             return _compose_renyi(parts)
         return GDP(float_up(sqrt_up(sum((mu_squared(part) for part in parts), Fraction(0)))))
     if any(isinstance(part, (GDP, ZCDP, RDP)) for part in parts):
-        raise NoTheorem("composing GDP, zCDP or RDP with an (ε, δ) guarantee", "no single (ε, δ), μ or ρ follows", "each of them is a whole curve of (ε, δ) pairs, and an (ε, δ) mechanism may fail outright", "choose a delta and compose ApproxDP(part.epsilon_at(delta), delta)")
-    epsilon = sum((rational(part.epsilon, "epsilon") for part in parts if isinstance(part, (PureDP, ApproxDP))), Fraction(0))
-    delta = sum((rational(part.delta, "delta") for part in parts if isinstance(part, ApproxDP)), Fraction(0))
+        raise NoTheorem(
+            "composing GDP, zCDP or RDP with an (ε, δ) guarantee",
+            "no single (ε, δ), μ or ρ follows",
+            "each of them is a whole curve of (ε, δ) pairs, and an (ε, δ) mechanism may fail "
+            "outright",
+            "choose a delta and compose ApproxDP(part.epsilon_at(delta), delta)",
+        )
+    epsilon = sum(
+        (
+            rational(part.epsilon, "epsilon")
+            for part in parts
+            if isinstance(part, (PureDP, ApproxDP))
+        ),
+        Fraction(0),
+    )
+    delta = sum(
+        (rational(part.delta, "delta") for part in parts if isinstance(part, ApproxDP)), Fraction(0)
+    )
     return ApproxDP(float_up(epsilon), float_up(delta))
 
 
@@ -218,50 +331,110 @@ def _compose_curves(parts: tuple[Any, ...]) -> Any:
     turned = []
     for part in parts:
         if isinstance(part, (ZCDP, RDP)):
-            raise NoTheorem(f"composing a loss distribution with {part}", "a bound on Rényi divergences has no dominating pair here", "it does not fix a loss distribution", "compose the mechanisms themselves, or read both at one delta and add")
-        turned.append(part if isinstance(part, PLD) else gaussian_pld(part.mu) if isinstance(part, GDP) else approx_pld(part.epsilon, getattr(part, "delta", 0.0)))
+            raise NoTheorem(
+                f"composing a loss distribution with {part}",
+                "a bound on Rényi divergences has no dominating pair here",
+                "it does not fix a loss distribution",
+                "compose the mechanisms themselves, or read both at one delta and add",
+            )
+        turned.append(
+            part
+            if isinstance(part, PLD)
+            else gaussian_pld(part.mu)
+            if isinstance(part, GDP)
+            else approx_pld(part.epsilon, getattr(part, "delta", 0.0))
+        )
     return turned[0].compose(*turned[1:])
 
 
 def _compose_renyi(parts: tuple[Guarantee, ...]) -> Guarantee:
-    """Parts without δ, at least one of them zCDP or RDP: by ρ, or at the orders of the RDP parts."""
+    """Parts without δ, at least one of them zCDP or RDP:
+    by ρ, or at the orders of the RDP parts.
+    """
     orders = sorted({order for part in parts if isinstance(part, RDP) for order in part.orders})
     if not orders:
         return compose_renyi(*(zcdp_of(part) for part in parts))
-    return compose_renyi(*(part if isinstance(part, RDP) else rdp_of(part, orders) if isinstance(part, PureDP) else zcdp_of(part) for part in parts))
+    return compose_renyi(
+        *(
+            part
+            if isinstance(part, RDP)
+            else rdp_of(part, orders)
+            if isinstance(part, PureDP)
+            else zcdp_of(part)
+            for part in parts
+        )
+    )
 
 
 def mu_squared(guarantee: Guarantee) -> Fraction:
-    """The μ² that this guarantee costs in Gaussian accounting; NoTheorem for (ε, δ), zCDP and RDP, which are no μ-GDP."""
+    """The μ² that this guarantee costs in Gaussian accounting;
+    NoTheorem for (ε, δ), zCDP and RDP, which are no μ-GDP.
+    """
     if isinstance(guarantee, GDP):
         return rational(guarantee.mu, "mu") ** 2
     if isinstance(guarantee, PureDP):
         return Fraction(mu_for_pure(rational(guarantee.epsilon, "epsilon"))) ** 2
     if isinstance(guarantee, (ZCDP, RDP)):
-        raise NoTheorem(f"the μ of {guarantee}", "a bound on Rényi divergences bounds no trade-off curve by a Gaussian one", "μ-GDP implies zCDP with ρ = μ²/2, and not the other way round", "open the ledger with dp.ZCDP(rho), or spend dp.GDP(mu)")
-    raise NoTheorem("the μ of an (ε, δ) guarantee", "a mechanism may fail outright with probability δ, which no μ-GDP mechanism does", "its trade-off curve starts at 1−δ, every G_μ at 1", "spend dp.GDP(mu) or dp.PureDP(epsilon)")
+        raise NoTheorem(
+            f"the μ of {guarantee}",
+            "a bound on Rényi divergences bounds no trade-off curve by a Gaussian one",
+            "μ-GDP implies zCDP with ρ = μ²/2, and not the other way round",
+            "open the ledger with dp.ZCDP(rho), or spend dp.GDP(mu)",
+        )
+    raise NoTheorem(
+        "the μ of an (ε, δ) guarantee",
+        "a mechanism may fail outright with probability δ, which no μ-GDP mechanism does",
+        "its trade-off curve starts at 1−δ, every G_μ at 1",
+        "spend dp.GDP(mu) or dp.PureDP(epsilon)",
+    )
 
 
 def spend_mu_squared(spend: Guarantee) -> Fraction:
-    """How much μ² a Gaussian mechanism may use so that it satisfies `spend`: 2ρ for zCDP; analytic Gaussian for (ε, δ) (reference.md B5, D1)."""
+    """How much μ² a Gaussian mechanism may use so that it satisfies `spend`: 2ρ for zCDP; analytic
+    Gaussian for (ε, δ) (reference.md B5, D1).
+    """
     if isinstance(spend, ZCDP):
         if not MU_FLOOR**2 <= 2 * spend.exact <= MU_CEILING**2:
-            raise InvalidParameter("spend=", f"{spend} is outside {decimal_text(MU_FLOOR**2 / 2)} … {decimal_text(MU_CEILING**2 / 2)}", _WHY, "typical values of rho are between 0.00001 and 10")
+            raise InvalidParameter(
+                "spend=",
+                f"{spend} is outside {decimal_text(MU_FLOOR**2 / 2)} … "
+                f"{decimal_text(MU_CEILING**2 / 2)}",
+                _WHY,
+                "typical values of rho are between 0.00001 and 10",
+            )
         return 2 * spend.exact
     if isinstance(spend, ApproxDP):
-        return Fraction(mu_for_approx(rational(spend.epsilon, "epsilon"), rational(spend.delta, "delta"))) ** 2
+        return (
+            Fraction(
+                mu_for_approx(rational(spend.epsilon, "epsilon"), rational(spend.delta, "delta"))
+            )
+            ** 2
+        )
     return mu_squared(spend)
 
 
 def guarantee_from_dict(record: dict[str, Any]) -> Guarantee:
-    kinds: dict[str, type[Guarantee]] = {"pure": PureDP, "approx": ApproxDP, "gdp": GDP, "zcdp": ZCDP, "rdp": RDP}
-    return kinds[record["kind"]](**{name: value for name, value in record.items() if name != "kind"})
+    kinds: dict[str, type[Guarantee]] = {
+        "pure": PureDP,
+        "approx": ApproxDP,
+        "gdp": GDP,
+        "zcdp": ZCDP,
+        "rdp": RDP,
+    }
+    return kinds[record["kind"]](
+        **{name: value for name, value in record.items() if name != "kind"}
+    )
 
 
 def _group(size: int) -> int:
     size = plain.value(size, "group size")
     if type(size) is not int or size < 1:
-        raise InvalidParameter("group size", "not a whole number of 1 or more", "it counts protected units", "pass for example 4 for a household of four")
+        raise InvalidParameter(
+            "group size",
+            "not a whole number of 1 or more",
+            "it counts protected units",
+            "pass for example 4 for a household of four",
+        )
     return size
 
 

@@ -1,13 +1,17 @@
-"""The ledger's price of any mechanism with a privacy loss distribution: the least μ beside a given δ₀.
+"""The ledger's price of any mechanism with a privacy loss distribution:
+the least μ beside a given δ₀.
 
-Theorem.  Let δ_M(ε) be the worse of both orders of the neighbours. If δ_M(ε) ≤ δ₀ + (1−δ₀)·δ_μ(ε) for every ε ≥ 0, then the
-          trade-off function of M lies above G_μ⊗f_(0,δ₀) in both orders, so that M may be charged (μ², δ₀).
-Proof.    The right side is the δ(ε) of the pair with trade-off function g = G_μ⊗f_(0,δ₀), which is symmetric. For one order,
-          δ at −ε follows from the other order's δ at ε by δ_{P,Q}(−ε) = 1 − e^{−ε} + e^{−ε}δ_{Q,P}(ε), and the same identity holds for g; so
-          ε ≥ 0 in both orders is all real ε in each, and f_M ≥ g by duality (reference.md A5–A7).
-On whole intervals.  As functions of y = e^ε both sides are convex. Between two points the chord of upper bounds of δ_M lies above δ_M,
-          and the right side lies above each of its tangents; so it is enough that one tangent, slope −(1−δ₀)Φ(−ε/μ − μ/2), is above the
-          chord at both ends, which is decided in ball arithmetic. Beyond the last point δ_M ≤ δ₀ already.
+Theorem.  Let δ_M(ε) be the worse of both orders of the neighbours. If δ_M(ε) ≤ δ₀ + (1−δ₀)·δ_μ(ε)
+          for every ε ≥ 0, then the trade-off function of M lies above G_μ⊗f_(0,δ₀) in both orders,
+          so that M may be charged (μ², δ₀).
+Proof.    The right side is the δ(ε) of the pair with trade-off function g = G_μ⊗f_(0,δ₀), which is
+          symmetric. For one order, δ at −ε follows from the other order's δ at ε by
+          δ_{P,Q}(−ε) = 1 − e^{−ε} + e^{−ε}δ_{Q,P}(ε), and the same identity holds for g; so ε ≥ 0
+          in both orders is all real ε in each, and f_M ≥ g by duality (reference.md A5–A7).
+On whole intervals.  As functions of y = e^ε both sides are convex. Between two points the chord of
+          upper bounds of δ_M lies above δ_M, and the right side lies above each of its tangents;
+          so it is enough that one tangent, slope −(1−δ₀)Φ(−ε/μ − μ/2), is above the chord at both
+          ends, which is decided in ball arithmetic. Beyond the last point δ_M ≤ δ₀ already.
 Checked.  tests/accounting/test_least_price.py
 """
 
@@ -37,19 +41,31 @@ _TARGETS = (0.2, 1e-3)  # where the loss distribution is evaluated most accurate
 
 
 def least_mu(pld: PLD, delta0: float) -> float:
-    """The least μ (up to the numerics, which round up) such that the composition may be charged (μ², δ₀)."""
+    """The least μ (up to the numerics, which round up) such that the composition may be charged
+    (μ², δ₀).
+    """
     exact = _gaussian_mu_squared(pld)
     if exact is not None:
         return float(sqrt_up(exact))
     failure = rational(delta0, "delta0")
     if not 0 < failure < 1:
-        raise NoTheorem("a price with δ₀ outside (0, 1)", "a loss distribution is truncated, so it always needs a little δ₀", "its far tail is only known to be rare", "open the ledger with delta0 > 0, or charge a pure mechanism by its ε")
+        raise NoTheorem(
+            "a price with δ₀ outside (0, 1)",
+            "a loss distribution is truncated, so it always needs a little δ₀",
+            "its far tail is only known to be rare",
+            "open the ledger with delta0 > 0, or charge a pure mechanism by its ε",
+        )
     bound = _upper_bound(pld, (float(failure) / 2, *_TARGETS))
     last = _first_below(bound, float(failure))
     knots = np.concatenate([[0.0], last * np.geomspace(1e-3, 1, 2 * _POINTS)])
     deltas = np.array([bound(epsilon) for epsilon in knots])
     if deltas[0] >= 1:
-        raise NoTheorem("a price of this composition", "its loss distribution could not be bounded at ε = 0", "no μ covers a mechanism that may tell everything", "compose fewer steps, or account for the mechanisms without sampling")
+        raise NoTheorem(
+            "a price of this composition",
+            "its loss distribution could not be bounded at ε = 0",
+            "no μ covers a mechanism that may tell everything",
+            "compose fewer steps, or account for the mechanisms without sampling",
+        )
     mu = _search(knots, deltas, float(failure))
     for _ in range(_ROUNDS):  # more points where the chord binds, while that still helps
         before = mu
@@ -60,7 +76,10 @@ def least_mu(pld: PLD, delta0: float) -> float:
         added = np.linspace(low, high, 18)[1:-1]
         added = added[np.min(np.abs(added[:, None] - knots[None, :]), axis=1) > 1e-8 * last]
         order = np.argsort(np.concatenate([knots, added]))
-        knots, deltas = np.concatenate([knots, added])[order], np.concatenate([deltas, [bound(epsilon) for epsilon in added]])[order]
+        knots, deltas = (
+            np.concatenate([knots, added])[order],
+            np.concatenate([deltas, [bound(epsilon) for epsilon in added]])[order],
+        )
         mu = _search(knots, deltas, float(failure))
         if before - mu < _CLOSE * mu:
             break
@@ -89,9 +108,16 @@ def _gaussian_mu_squared(pld: PLD) -> Fraction | None:
 
 
 def _upper_bound(pld: PLD, targets: tuple[float, ...]) -> Callable[[float], float]:
-    """A certified upper bound of δ(ε), the worse of both orders: the best of evaluations tuned to several δ."""
-    orders = [[_evaluate(laws, "above", _ACCURACY, delta=target) for target in targets] for laws in pld._orders()]
-    return lambda epsilon: max(min(composed.delta(epsilon) for composed in order) for order in orders)
+    """A certified upper bound of δ(ε), the worse of both orders:
+    the best of evaluations tuned to several δ.
+    """
+    orders = [
+        [_evaluate(laws, "above", _ACCURACY, delta=target) for target in targets]
+        for laws in pld._orders()
+    ]
+    return lambda epsilon: max(
+        min(composed.delta(epsilon) for composed in order) for order in orders
+    )
 
 
 def _first_below(bound: Callable[[float], float], failure: float) -> float:
@@ -100,7 +126,12 @@ def _first_below(bound: Callable[[float], float], failure: float) -> float:
     while bound(high) > failure:
         high *= 2
         if high > 1e7:
-            raise NoTheorem("a price with this δ₀", "the mechanism fails outright with a larger probability", "no μ covers an event that δ₀ does not", "choose a larger delta0")
+            raise NoTheorem(
+                "a price with this δ₀",
+                "the mechanism fails outright with a larger probability",
+                "no μ covers an event that δ₀ does not",
+                "choose a larger delta0",
+            )
     low = high / 2 if high > 1e-3 else 0.0
     while high - low > 0.02 * high:
         middle = (low + high) / 2
@@ -115,19 +146,25 @@ def _search(knots: Floats, deltas: Floats, failure: float) -> float:
         low, high = high, 2 * high
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if np.min(_slack(knots, deltas, middle, failure)) < 0 else (low, middle)
+        low, high = (
+            (middle, high) if np.min(_slack(knots, deltas, middle, failure)) < 0 else (low, middle)
+        )
     return high
 
 
 def _touching(knots: Floats, deltas: Floats, mu: float, failure: float) -> tuple[Floats, Floats]:
-    """For every interval, the ε nearest to where the right side is parallel to the chord, and the chord's height there."""
+    """For every interval, the ε nearest to where the right side is parallel to the chord,
+    and the chord's height there.
+    """
     from scipy.special import ndtri
 
     y = np.exp(knots)
     slope = np.diff(deltas) / np.diff(y)
     with np.errstate(divide="ignore"):
         parallel = -mu * (ndtri(np.clip(-slope / (1 - failure), 0.0, 1.0)) + mu / 2)
-    at = np.clip(np.nan_to_num(parallel, nan=0.0, posinf=np.inf, neginf=-np.inf), knots[:-1], knots[1:])
+    at = np.clip(
+        np.nan_to_num(parallel, nan=0.0, posinf=np.inf, neginf=-np.inf), knots[:-1], knots[1:]
+    )
     return at, deltas[:-1] + slope * (np.exp(at) - y[:-1])
 
 
@@ -136,26 +173,42 @@ def _slack(knots: Floats, deltas: Floats, mu: float, failure: float) -> Floats:
     from scipy.special import ndtr
 
     at, height = _touching(knots, deltas, mu, failure)
-    right = failure + (1 - failure) * (ndtr(-at / mu + mu / 2) - np.exp(at) * ndtr(-at / mu - mu / 2))
+    right = failure + (1 - failure) * (
+        ndtr(-at / mu + mu / 2) - np.exp(at) * ndtr(-at / mu - mu / 2)
+    )
     return np.asarray(right - height)
 
 
 def _certain(knots: Floats, deltas: Floats, mu: float, failure: Fraction) -> bool:
-    """Whether on every interval a tangent of the right side lies above the chord at both ends, in ball arithmetic."""
+    """Whether on every interval a tangent of the right side lies above the chord at both ends,
+    in ball arithmetic.
+    """
     at, _ = _touching(knots, deltas, mu, float(failure))
     exact_mu = Fraction(mu)
     for position, epsilon in enumerate(at.tolist()):
         for end in (position, position + 1):
-            if not _tangent_above(exact_mu, failure, Fraction(epsilon), Fraction(float(knots[end])), Fraction(float(deltas[end]))):
+            if not _tangent_above(
+                exact_mu,
+                failure,
+                Fraction(epsilon),
+                Fraction(float(knots[end])),
+                Fraction(float(deltas[end])),
+            ):
                 return False
     return True
 
 
-def _tangent_above(mu: Fraction, failure: Fraction, touch: Fraction, end: Fraction, needed: Fraction) -> bool:
+def _tangent_above(
+    mu: Fraction, failure: Fraction, touch: Fraction, end: Fraction, needed: Fraction
+) -> bool:
     def formula(ball: Any) -> Any:
         center, half = ball(touch) / ball(mu), ball(mu) / 2
         slope = normal_tail(ball, center + half)
         value = normal_tail(ball, center - half) - ball(touch).exp() * slope
-        return ball(failure) + (1 - ball(failure)) * (value - slope * (ball(end).exp() - ball(touch).exp())) - ball(needed)
+        return (
+            ball(failure)
+            + (1 - ball(failure)) * (value - slope * (ball(end).exp() - ball(touch).exp()))
+            - ball(needed)
+        )
 
     return enclose(formula)[0] >= 0

@@ -1,4 +1,6 @@
-"""What a number of the accountant may be: each check reads it exactly and refuses the rest in four parts."""
+"""What a number of the accountant may be:
+each check reads it exactly and refuses the rest in four parts.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ def positive(value: object, name: str) -> Fraction:
     """A finite number above 0, exactly."""
     number = rational(value, name)
     if number <= 0:
-        raise InvalidParameter(name, f"{decimal_text(number)} is not above 0", _WHY, "pass a positive number")
+        raise InvalidParameter(
+            name, f"{decimal_text(number)} is not above 0", _WHY, "pass a positive number"
+        )
     return number
 
 
@@ -29,15 +33,24 @@ def not_negative(value: object, name: str) -> Fraction:
     """A finite number of 0 or more, exactly."""
     number = rational(value, name)
     if number < 0:
-        raise InvalidParameter(name, f"{decimal_text(number)} is negative", _WHY, "pass 0 or a positive number")
+        raise InvalidParameter(
+            name, f"{decimal_text(number)} is negative", _WHY, "pass 0 or a positive number"
+        )
     return number
 
 
-def within(value: object, name: str, floor: Fraction, ceiling: Fraction, remedy: str = "") -> Fraction:
+def within(
+    value: object, name: str, floor: Fraction, ceiling: Fraction, remedy: str = ""
+) -> Fraction:
     """A number of a closed interval, exactly."""
     number = rational(value, name)
     if not floor <= number <= ceiling:
-        raise InvalidParameter(name, f"{decimal_text(number)} is outside {decimal_text(floor)} … {decimal_text(ceiling)}", _WHY, remedy or f"pass a {name} of ordinary size")
+        raise InvalidParameter(
+            name,
+            f"{decimal_text(number)} is outside {decimal_text(floor)} … {decimal_text(ceiling)}",
+            _WHY,
+            remedy or f"pass a {name} of ordinary size",
+        )
     return number
 
 
@@ -45,7 +58,12 @@ def failure_probability(value: object, name: str = "delta") -> Fraction:
     """A δ with 0 < δ < 1, exactly."""
     number = rational(value, name)
     if not _SMALLEST_DELTA <= number < 1:
-        raise InvalidParameter(name, f"{decimal_text(number)} is not above 0 and below 1", "delta is a probability of failure; at 1 nothing is private", "use a delta far below one over the number of people, for example 1e-6")
+        raise InvalidParameter(
+            name,
+            f"{decimal_text(number)} is not above 0 and below 1",
+            "delta is a probability of failure; at 1 nothing is private",
+            "use a delta far below one over the number of people, for example 1e-6",
+        )
     return number
 
 
@@ -53,7 +71,12 @@ def probability(value: object, name: str) -> Fraction:
     """A number of [0, 1], exactly."""
     number = rational(value, name)
     if not 0 <= number <= 1:
-        raise InvalidParameter(name, f"{decimal_text(number)} is not in [0, 1]", "it is a probability", "pass a number from 0 to 1")
+        raise InvalidParameter(
+            name,
+            f"{decimal_text(number)} is not in [0, 1]",
+            "it is a probability",
+            "pass a number from 0 to 1",
+        )
     return number
 
 
@@ -61,7 +84,12 @@ def order_above_one(value: object) -> Fraction:
     """A Rényi order α with 1 < α ≤ 10¹², exactly."""
     number = rational(value, "order")
     if not 1 < number <= ORDER_CEILING:
-        raise InvalidParameter("order", f"{decimal_text(number)} is not above 1 and at most {decimal_text(ORDER_CEILING)}", "the Rényi divergence of order α is used for α above 1", "pass for example 2, 8 or 32")
+        raise InvalidParameter(
+            "order",
+            f"{decimal_text(number)} is not above 1 and at most {decimal_text(ORDER_CEILING)}",
+            "the Rényi divergence of order α is used for α above 1",
+            "pass for example 2, 8 or 32",
+        )
     return number
 
 
@@ -69,5 +97,10 @@ def whole_number(value: object, name: str, *, least: int = 1, most: int = LARGES
     """A whole number of least … most; a bool is not one."""
     read = plain.value(value, name)
     if type(read) is not int or not least <= read <= most:
-        raise InvalidParameter(name, f"{shown(read)} is not a whole number from {least} to {most}", "it counts things", f"pass a whole number of {least} or more")
+        raise InvalidParameter(
+            name,
+            f"{shown(read)} is not a whole number from {least} to {most}",
+            "it counts things",
+            f"pass a whole number of {least} or more",
+        )
     return read

@@ -1,8 +1,8 @@
 """Planning: what σ, how many steps, what sampling rate, how many rows.
 
-`plan` answers for (sub)sampled steps of Gaussian or Laplace noise, by the certified loss distribution or by Rényi divergences:
-give all but one of σ (or b), steps and sampling rate, and the missing one is found so that the whole is (ε, δ)-DP.
-`rows_needed` answers for a mean.
+`plan` answers for (sub)sampled steps of Gaussian or Laplace noise, by the certified loss
+distribution or by Rényi divergences: give all but one of σ (or b), steps and sampling rate, and the
+missing one is found so that the whole is (ε, δ)-DP. `rows_needed` answers for a mean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from typing import Any
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.accounting.parameters import positive
-from discreet.accounting.pld.build import fixed_size_subsampled, gaussian_pld, laplace_pld, poisson_subsampled
+from discreet.accounting.pld.build import (
+    fixed_size_subsampled,
+    gaussian_pld,
+    laplace_pld,
+    poisson_subsampled,
+)
 from discreet.accounting.pld.calibration import calibrate_sigma
 from discreet.accounting.pld.curve import PLD
 from discreet.errors import InvalidParameter
@@ -27,7 +32,9 @@ _WHY = "the plan must be (ε, δ)-DP as a whole"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps of noise σ (Laplace: b), per sensitivity, on samples of a rate: (ε, δ)-DP as a whole, certified."""
+    """Steps of noise σ (Laplace: b), per sensitivity, on samples of a rate:
+    (ε, δ)-DP as a whole, certified.
+    """
 
     sigma: float
     steps: int
@@ -43,33 +50,83 @@ class Plan:
         return steps_pld(self.sigma, self.steps, self.sampling_rate, self.scheme, noise=self.noise)
 
     def __str__(self) -> str:
-        sample = "" if self.sampling_rate == 1 else f" on {self.scheme} samples of rate {decimal_text(self.sampling_rate)}"
+        sample = (
+            ""
+            if self.sampling_rate == 1
+            else f" on {self.scheme} samples of rate {decimal_text(self.sampling_rate)}"
+        )
         letter = "σ" if self.noise == "gaussian" else "b"
-        return f"{self.steps} {self.noise} steps with {letter} = {decimal_text(self.sigma, 6)} times the sensitivity{sample}: ε = {decimal_text(self.epsilon)}, δ = {decimal_text(self.delta)}"
+        return (
+            f"{self.steps} {self.noise} steps with {letter} = {decimal_text(self.sigma, 6)} times "
+            f"the sensitivity{sample}: ε = {decimal_text(self.epsilon)}, "
+            f"δ = {decimal_text(self.delta)}"
+        )
 
 
-def steps_pld(sigma: float, steps: int, sampling_rate: float = 1.0, scheme: str = "poisson", *, noise: str = "gaussian") -> PLD:
-    """The loss distribution of `steps` steps, sampled ("poisson": add/remove neighbours, "fixed": replace-one)."""
+def steps_pld(
+    sigma: float,
+    steps: int,
+    sampling_rate: float = 1.0,
+    scheme: str = "poisson",
+    *,
+    noise: str = "gaussian",
+) -> PLD:
+    """The loss distribution of `steps` steps,
+    sampled ("poisson": add/remove neighbours, "fixed": replace-one).
+    """
     if noise not in ("gaussian", "laplace"):
-        raise InvalidParameter("noise", "it is neither 'gaussian' nor 'laplace'", "the loss depends on the law of the noise", "pass one of the two")
-    base = (gaussian_pld if noise == "gaussian" else laplace_pld)(1 / float(positive(sigma, "sigma")))
+        raise InvalidParameter(
+            "noise",
+            "it is neither 'gaussian' nor 'laplace'",
+            "the loss depends on the law of the noise",
+            "pass one of the two",
+        )
+    base = (gaussian_pld if noise == "gaussian" else laplace_pld)(
+        1 / float(positive(sigma, "sigma"))
+    )
     if rational(sampling_rate, "sampling_rate") == 1:
         return base.self_compose(steps)
     if scheme not in ("poisson", "fixed"):
-        raise InvalidParameter("scheme", "it is neither 'poisson' nor 'fixed'", "amplification is proven for one scheme and its neighbour relation", "pass 'poisson' (AddRemove) or 'fixed' (Replace)")
+        raise InvalidParameter(
+            "scheme",
+            "it is neither 'poisson' nor 'fixed'",
+            "amplification is proven for one scheme and its neighbour relation",
+            "pass 'poisson' (AddRemove) or 'fixed' (Replace)",
+        )
     sample = poisson_subsampled if scheme == "poisson" else fixed_size_subsampled
     return sample(base, float(sampling_rate)).self_compose(steps)
 
 
 @plain.door
-def plan(*, epsilon: float, delta: float, sigma: float | None = None, steps: int | None = None, sampling_rate: float | None = 1.0, scheme: str = "poisson", noise: str = "gaussian", accountant: str = "pld") -> Plan:
-    """The missing one of σ, steps and sampling rate (pass None for it), so that everything together is (ε, δ)-DP.
+def plan(
+    *,
+    epsilon: float,
+    delta: float,
+    sigma: float | None = None,
+    steps: int | None = None,
+    sampling_rate: float | None = 1.0,
+    scheme: str = "poisson",
+    noise: str = "gaussian",
+    accountant: str = "pld",
+) -> Plan:
+    """The missing one of σ, steps and sampling rate (pass None for it),
+    so that everything together is (ε, δ)-DP.
 
-    `accountant` is "pld" (tight) or "rdp" (Gaussian noise; Poisson samples or none): a Rényi plan needs more noise.
+    `accountant` is "pld" (tight) or "rdp" (Gaussian noise; Poisson samples or none):
+    a Rényi plan needs more noise.
     """
-    missing = [name for name, value in (("sigma", sigma), ("steps", steps), ("sampling_rate", sampling_rate)) if value is None]
+    missing = [
+        name
+        for name, value in (("sigma", sigma), ("steps", steps), ("sampling_rate", sampling_rate))
+        if value is None
+    ]
     if len(missing) != 1:
-        raise InvalidParameter("plan", f"{len(missing)} of sigma, steps and sampling_rate are missing", "exactly one of them can be found from the others", "give two of the three")
+        raise InvalidParameter(
+            "plan",
+            f"{len(missing)} of sigma, steps and sampling_rate are missing",
+            "exactly one of them can be found from the others",
+            "give two of the three",
+        )
     target, failure = float(positive(epsilon, "epsilon")), float(positive(delta, "delta"))
 
     curve = _curve(noise, scheme, accountant)
@@ -83,7 +140,13 @@ def plan(*, epsilon: float, delta: float, sigma: float | None = None, steps: int
     elif sigma is None:
         assert steps is not None
         assert sampling_rate is not None
-        sigma = calibrate_sigma(target, failure, steps=steps, sampling_rate=sampling_rate, scheme=scheme)  # type: ignore[arg-type]
+        sigma = calibrate_sigma(
+            target,
+            failure,
+            steps=steps,
+            sampling_rate=sampling_rate,
+            scheme=scheme,  # type: ignore[arg-type]
+        )
     elif steps is None:
         assert sampling_rate is not None
         given, rate = sigma, sampling_rate
@@ -93,7 +156,9 @@ def plan(*, epsilon: float, delta: float, sigma: float | None = None, steps: int
         sampling_rate = _largest_rate(lambda rate: meets(given, count, rate))
     assert steps is not None
     assert sampling_rate is not None
-    return Plan(float(sigma), steps, float(sampling_rate), scheme, target, failure, noise, accountant)
+    return Plan(
+        float(sigma), steps, float(sampling_rate), scheme, target, failure, noise, accountant
+    )
 
 
 def _curve(noise: str, scheme: str, accountant: str) -> Callable[[float, int, float], Any]:
@@ -101,13 +166,24 @@ def _curve(noise: str, scheme: str, accountant: str) -> Callable[[float, int, fl
     if accountant == "pld":
         return lambda s, t, q: steps_pld(s, t, q, scheme, noise=noise)
     if accountant != "rdp" or noise != "gaussian" or scheme != "poisson":
-        raise InvalidParameter("accountant", f"{accountant!r} does not account for {scheme} samples with {noise} noise here", "a plan must be certified", "pass accountant='pld'")
+        raise InvalidParameter(
+            "accountant",
+            f"{accountant!r} does not account for {scheme} samples with {noise} noise here",
+            "a plan must be certified",
+            "pass accountant='pld'",
+        )
     from discreet.accounting.steps import sampled_gaussian_rdp
     from discreet.accounting.subsampling import PoissonSampling
     from discreet.neighbors import AddRemove
 
     orders = tuple(range(2, 65))
-    return lambda s, t, q: sampled_gaussian_rdp(noise_multiplier=s, sampling=PoissonSampling(q), neighbors=AddRemove(), steps=t, orders=orders)
+    return lambda s, t, q: sampled_gaussian_rdp(
+        noise_multiplier=s,
+        sampling=PoissonSampling(q),
+        neighbors=AddRemove(),
+        steps=t,
+        orders=orders,
+    )
 
 
 def _least_noise(meets: Callable[[float], bool]) -> float:
@@ -116,7 +192,12 @@ def _least_noise(meets: Callable[[float], bool]) -> float:
     while not meets(high):
         high *= 2
         if high > 1e8:
-            raise InvalidParameter("plan", "not even noise of 1e8 sensitivities meets the target", _WHY, "use fewer steps, or a larger epsilon or delta")
+            raise InvalidParameter(
+                "plan",
+                "not even noise of 1e8 sensitivities meets the target",
+                _WHY,
+                "use fewer steps, or a larger epsilon or delta",
+            )
     low = high / 2
     while low > 1 / 32 and meets(low):
         low, high = low / 2, low
@@ -127,17 +208,36 @@ def _least_noise(meets: Callable[[float], bool]) -> float:
 
 
 @plain.door
-def rows_needed(spend: Guarantee, *, width: float, standard_deviation: float, low: float, high: float, level: float = 0.95) -> int:
-    """The least number of rows for which a private mean's interval is expected to be no wider than `width` (Replace, n public).
+def rows_needed(
+    spend: Guarantee,
+    *,
+    width: float,
+    standard_deviation: float,
+    low: float,
+    high: float,
+    level: float = 0.95,
+) -> int:
+    """The least number of rows for which a private mean's interval is expected to be no wider than
+    `width` (Replace, n public).
 
-    *Method*: width = 2·quantile of N(0, σ²/n) plus noise of the range over n·μ (or Laplace, range over n·ε).
+    *Method*: width = 2·quantile of N(0, σ²/n) plus noise of the range over n·μ (or Laplace, range
+    over n·ε).
     """
     from statistics import NormalDist
 
-    wide, deviation = float(positive(width, "width")), float(positive(standard_deviation, "standard_deviation"))
+    wide, deviation = (
+        float(positive(width, "width")),
+        float(positive(standard_deviation, "standard_deviation")),
+    )
     reach = float(positive(rational(high, "high") - rational(low, "low"), "the range"))
     if isinstance(spend, PureDP):
-        noise = math.sqrt(2) * reach / spend.epsilon * -math.log(1 - level) / (math.sqrt(2) * NormalDist().inv_cdf(0.5 + level / 2))
+        noise = (
+            math.sqrt(2)
+            * reach
+            / spend.epsilon
+            * -math.log(1 - level)
+            / (math.sqrt(2) * NormalDist().inv_cdf(0.5 + level / 2))
+        )
     else:
         noise = reach / math.sqrt(float(spend_mu_squared(spend)))
     half = wide / (2 * NormalDist().inv_cdf(0.5 + level / 2))
@@ -147,9 +247,16 @@ def rows_needed(spend: Guarantee, *, width: float, standard_deviation: float, lo
 
 
 def _most_steps(meets: Callable[[int], bool]) -> int:
-    """The greatest number of steps that meets the target (it fails for all greater ones: more steps never cost less)."""
+    """The greatest number of steps that meets the target (it fails for all greater ones: more steps
+    never cost less).
+    """
     if not meets(1):
-        raise InvalidParameter("plan", "not even one step meets the target", _WHY, "use a larger sigma, or a larger epsilon or delta")
+        raise InvalidParameter(
+            "plan",
+            "not even one step meets the target",
+            _WHY,
+            "use a larger sigma, or a larger epsilon or delta",
+        )
     low, high = 1, 2
     while high < LARGEST_STEPS and meets(high):
         low, high = high, 2 * high
@@ -164,9 +271,13 @@ def _largest_rate(meets: Callable[[float], bool]) -> float:
         return 1.0
     low, high = 1e-9, 1.0
     if not meets(low):
-        raise InvalidParameter("plan", "not even a sampling rate of 1e-9 meets the target", _WHY, "use a larger sigma or fewer steps")
+        raise InvalidParameter(
+            "plan",
+            "not even a sampling rate of 1e-9 meets the target",
+            _WHY,
+            "use a larger sigma or fewer steps",
+        )
     while high / low > 1 + 1e-4:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if meets(middle) else (low, middle)
     return low
-

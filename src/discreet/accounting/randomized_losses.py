@@ -1,8 +1,10 @@
-"""The summed privacy loss of independent randomised responses: the worst case of composed pure guarantees.
+"""The summed privacy loss of independent randomised responses:
+the worst case of composed pure guarantees.
 
-Randomised response with odds e^ε has loss +ε with probability e^ε/(1+e^ε) if the person is in, 1/(1+e^ε) if not, else −ε. The sum of k_j
-of them with ε_j has finitely many values s; its probabilities are N(s) e^{(s+E)/2}/Π(1+e^{ε_j})^{k_j}, and e^{−s} times that,
-where E = Σk_jε_j and N(s) counts the ways to make s.
+Randomised response with odds e^ε has loss +ε with probability e^ε/(1+e^ε) if the person is in,
+1/(1+e^ε) if not, else −ε. The sum of k_j of them with ε_j has finitely many values s; its
+probabilities are N(s) e^{(s+E)/2}/Π(1+e^{ε_j})^{k_j}, and e^{−s} times that, where E = Σk_jε_j and
+N(s) counts the ways to make s.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ MOST_VALUES = 1 << 12
 
 
 class Losses(Protocol):
-    """The non-negative values of a summed loss, in increasing order, and the probabilities of reaching them."""
+    """The non-negative values of a summed loss, in increasing order,
+    and the probabilities of reaching them.
+    """
 
     @property
     def count(self) -> int: ...
@@ -74,10 +78,18 @@ class EqualLosses:
         from scipy.special import betainc
 
         chance, low, high = 1 / (1 + math.exp(min(700.0, float(self.epsilon)))), 0, self.times
-        while high - low > 1:  # P′(at least `middle` successes), in floats: it only proposes where to look
+        # P′(at least `middle` successes), in floats: it only proposes where to look
+        while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if betainc(middle, self.times - middle + 1, chance) < alpha else (middle, high)
-        return [(2 * i - self.times) * self.epsilon for i in range(max(0, low - 2), min(self.times, low + 2) + 1)]
+            low, high = (
+                (low, middle)
+                if betainc(middle, self.times - middle + 1, chance) < alpha
+                else (middle, high)
+            )
+        return [
+            (2 * i - self.times) * self.epsilon
+            for i in range(max(0, low - 2), min(self.times, low + 2) + 1)
+        ]
 
 
 @dataclass(frozen=True)
@@ -109,17 +121,23 @@ class MixedLosses:
         for epsilon, times in self.groups:
             scale *= (1 + (-ball(epsilon)).exp()) ** times  # e^{−E} is taken out of each term below
         high = low = ball(0)
-        for s, ways in zip(self.values[index + self._least :], self.ways[index + self._least :], strict=True):
+        for s, ways in zip(
+            self.values[index + self._least :], self.ways[index + self._least :], strict=True
+        ):
             high += ways * ball((s - total) / 2).exp()
             low += ways * ball((-s - total) / 2).exp()
         return high / scale, low / scale
 
     def near(self, alpha: float) -> list[Fraction]:
         total = float(sum((times * epsilon for epsilon, times in self.groups), Fraction(0)))
-        log_scale = sum(times * math.log1p(math.exp(-float(epsilon))) for epsilon, times in self.groups)
+        log_scale = sum(
+            times * math.log1p(math.exp(-float(epsilon))) for epsilon, times in self.groups
+        )
         reached = 0.0
         for place in range(len(self.values) - 1, -1, -1):
-            reached += math.exp(math.log(self.ways[place]) - (float(self.values[place]) + total) / 2 - log_scale)
+            reached += math.exp(
+                math.log(self.ways[place]) - (float(self.values[place]) + total) / 2 - log_scale
+            )
             if reached >= alpha:
                 break
         return list(self.values[max(0, place - 2) : place + 3])
@@ -127,7 +145,9 @@ class MixedLosses:
 
 @lru_cache(maxsize=64)
 def losses_of(groups: tuple[tuple[Fraction, int], ...]) -> Losses:
-    """The law of the summed loss; refuses different ε whose sum takes more than `MOST_VALUES` values."""
+    """The law of the summed loss; refuses different ε whose sum takes more than `MOST_VALUES`
+    values.
+    """
     if len(groups) == 1:
         return EqualLosses(*groups[0])
     sums: dict[Fraction, int] = {Fraction(0): 1}
@@ -147,4 +167,9 @@ def losses_of(groups: tuple[tuple[Fraction, int], ...]) -> Losses:
 
 
 def _too_many() -> InvalidParameter:
-    return InvalidParameter("optimal", f"the summed loss takes more than {MOST_VALUES} values", "exact composition of many different ε is #P-hard", "round the ε up to a common grid, or use a PLD, zCDP or GDP accountant")
+    return InvalidParameter(
+        "optimal",
+        f"the summed loss takes more than {MOST_VALUES} values",
+        "exact composition of many different ε is #P-hard",
+        "round the ε up to a common grid, or use a PLD, zCDP or GDP accountant",
+    )

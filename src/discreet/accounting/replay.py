@@ -1,9 +1,10 @@
 """The history of a ledger, priced again by another accountant: a description, never a balance.
 
-A ledger stores the mechanism of every request, so any accountant can say what they add up to. The answer treats the list
-of mechanisms as if it had been fixed before the first answer. It was not: an analyst who sees the answers chooses how the
-list goes on, and may stop when it looks best. So a replay says how much was used; what may still be spent, and what is
-promised, is the box (docs/theory/ledger.md, "Why the box is never re-split").
+A ledger stores the mechanism of every request, so any accountant can say what they add up to.
+The answer treats the list of mechanisms as if it had been fixed before the first answer. It was
+not: an analyst who sees the answers chooses how the list goes on, and may stop when it looks best.
+So a replay says how much was used; what may still be spent, and what is promised, is the box
+(docs/theory/ledger.md, "Why the box is never re-split").
 """
 
 from __future__ import annotations
@@ -36,11 +37,14 @@ _GAUSSIAN_BOX, _ZCDP_BOX = Price(mu_squared=Fraction(1)), Price(rho=Fraction(1))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """What the debits of a ledger add up to by one accountant, beside the ledger's own count; it changes nothing.
+    """What the debits of a ledger add up to by one accountant, beside the ledger's own count;
+    it changes nothing.
 
-    epsilon    ε at `delta` of all debited mechanisms by `accountant`, as if they had been chosen before the first answer
+    epsilon    ε at `delta` of all debited mechanisms by `accountant`,
+               as if they had been chosen before the first answer
     spent      ε at `delta` of a box of the size spent so far: the ledger's own count
-    promised   ε at `delta` of the whole box, which holds however the questions were chosen; `promise` says it in words
+    promised   ε at `delta` of the whole box, which holds however the questions were chosen;
+               `promise` says it in words
 
     Each is infinity where `delta` is not above the δ₀ that belongs to it.
     """
@@ -55,7 +59,11 @@ class Replay:
 
     def rows(self) -> list[tuple[str, int | None, float]]:
         """(what, number of debits, ε at `delta`), for a table."""
-        return [(f"history by {self.accountant}", self.debits, self.epsilon), ("spent, by the ledger's box", self.debits, self.spent), ("promised, the whole box", None, self.promised)]
+        return [
+            (f"history by {self.accountant}", self.debits, self.epsilon),
+            ("spent, by the ledger's box", self.debits, self.spent),
+            ("promised, the whole box", None, self.promised),
+        ]
 
     def __str__(self) -> str:
         return replay_text(self)
@@ -66,11 +74,30 @@ def replay_text(*replays: Replay) -> str:
     rows = [*(one.rows()[0] for one in replays), *replays[0].rows()[1:]]
     width = max(len(name) for name, _, _ in rows)
     lines = [f"{'':{width}}  {'debits':>6}  ε at δ = {decimal_text(replays[0].delta)}"]
-    lines += [f"{name:{width}}  {'' if count is None else count:>6}  {epsilon:.6g}" for name, count, epsilon in rows]
-    return "\n".join([*lines, f"The promise is {replays[0].promise}. A replay describes what was used; it never gives budget back."])
+    lines += [
+        f"{name:{width}}  {'' if count is None else count:>6}  {epsilon:.6g}"
+        for name, count, epsilon in rows
+    ]
+    return "\n".join(
+        [
+            *lines,
+            (
+                f"The promise is {replays[0].promise}. A replay describes what was used; it never "
+                "gives budget back."
+            ),
+        ]
+    )
 
 
-def replayed(entries: Sequence[Entry], accountant: str | Accountant, delta: float, *, spent: Price, box: Price, promise: str) -> Replay:
+def replayed(
+    entries: Sequence[Entry],
+    accountant: str | Accountant,
+    delta: float,
+    *,
+    spent: Price,
+    box: Price,
+    promise: str,
+) -> Replay:
     """`Ledger.replay`, from the entries of a ledger."""
     name, price_again = _accountant(accountant)
     asked = failure_probability(delta)
@@ -78,19 +105,36 @@ def replayed(entries: Sequence[Entry], accountant: str | Accountant, delta: floa
     rest = asked - spent.delta
     epsilon = 0.0
     if mechanisms and rest > 0:
-        epsilon = price_again(mechanisms, delta if type(delta) is float and not spent.delta else float_down(rest))
+        epsilon = price_again(
+            mechanisms, delta if type(delta) is float and not spent.delta else float_down(rest)
+        )
         epsilon = plain.value(epsilon, "accountant=")
         if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float)) or not epsilon >= 0:
-            raise InvalidParameter("accountant=", f"it returned {shown(epsilon)}", _WHY, "return the total ε of the mechanisms at delta, a number of 0 or more")
+            raise InvalidParameter(
+                "accountant=",
+                f"it returned {shown(epsilon)}",
+                _WHY,
+                "return the total ε of the mechanisms at delta, a number of 0 or more",
+            )
     elif mechanisms:
         epsilon = float("inf")
     whole = epsilon_at(box, asked)
     used = epsilon_at(spent, asked)
-    return Replay(accountant=name, delta=float(delta), debits=len(mechanisms), epsilon=float(epsilon), spent=used, promised=whole, promise=promise)
+    return Replay(
+        accountant=name,
+        delta=float(delta),
+        debits=len(mechanisms),
+        epsilon=float(epsilon),
+        spent=used,
+        promised=whole,
+        promise=promise,
+    )
 
 
 def epsilon_at(price: Price, delta: Fraction) -> float:
-    """The ε at δ that a box of this size promises, rounded up; infinity where its δ₀ leaves nothing of δ."""
+    """The ε at δ that a box of this size promises, rounded up;
+    infinity where its δ₀ leaves nothing of δ.
+    """
     rest = delta - price.delta
     if rest < 0 or (rest == 0 and (price.mu_squared or price.rho)):
         return float("inf")
@@ -103,7 +147,9 @@ def epsilon_at(price: Price, delta: Fraction) -> float:
 
 
 def _by_gdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
-    return gdp_epsilon(sqrt_up(_total(mechanisms, _GAUSSIAN_BOX).mu_squared), rational(delta, "delta"))
+    return gdp_epsilon(
+        sqrt_up(_total(mechanisms, _GAUSSIAN_BOX).mu_squared), rational(delta, "delta")
+    )
 
 
 def _by_zcdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
@@ -111,22 +157,33 @@ def _by_zcdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
 
 
 def _by_rdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
-    """What is Gaussian or of bounded range by ρ; pure parts at the usual orders, each distinct mechanism once."""
+    """What is Gaussian or of bounded range by ρ;
+    pure parts at the usual orders, each distinct mechanism once.
+    """
     rho, curves = Fraction(0), []
     for one, times in Counter(mechanisms).items():
         loss = loss_of(one)
-        rho += times * (loss.mu_squared / 2 + loss.rho + sum((bounded_range_rho(epsilon) for epsilon in loss.bounded_range), Fraction(0)))
+        rho += times * (
+            loss.mu_squared / 2
+            + loss.rho
+            + sum((bounded_range_rho(epsilon) for epsilon in loss.bounded_range), Fraction(0))
+        )
         if isinstance(one, LaplaceNoise):
             curves.append(rdp_of_mechanism(one).repeat(times))
         else:
-            curves += [rdp_of(PureDP(float_up(epsilon))).repeat(times * same) for epsilon, same in Counter(loss.pure).items()]
+            curves += [
+                rdp_of(PureDP(float_up(epsilon))).repeat(times * same)
+                for epsilon, same in Counter(loss.pure).items()
+            ]
     return compose_renyi(*([ZCDP(float_up(rho))] if rho else []), *curves).epsilon_at(delta)
 
 
 def _by_pld(mechanisms: Sequence[Mechanism], delta: float) -> float:
     """Additive noise by its own loss distribution; other mechanisms by those of their parts."""
     from discreet.accounting.pld.build import approx_pld, exponential_pld, gaussian_pld, pld_of
-    from discreet.accounting.pld.curve import compose_all  # late: numpy and the transforms are needed here alone
+
+    # late: numpy and the transforms are needed here alone
+    from discreet.accounting.pld.curve import compose_all
 
     parts = []
     for one, times in Counter(mechanisms).items():
@@ -135,14 +192,32 @@ def _by_pld(mechanisms: Sequence[Mechanism], delta: float) -> float:
             continue
         loss = loss_of(one)
         if loss.rho:
-            raise NoTheorem("a loss distribution", "a mechanism of this ledger is known by its zCDP alone", "a bound on Rényi divergences fixes no loss distribution", "replay with accountant='zcdp' or 'rdp'")
-        parts += [(gaussian_pld(float_up(sqrt_up(loss.mu_squared))), times)] if loss.mu_squared else []
-        parts += [(approx_pld(float_up(epsilon)), times * same) for epsilon, same in Counter(loss.pure).items()]
-        parts += [(exponential_pld(float_up(epsilon)), times * same) for epsilon, same in Counter(loss.bounded_range).items()]
+            raise NoTheorem(
+                "a loss distribution",
+                "a mechanism of this ledger is known by its zCDP alone",
+                "a bound on Rényi divergences fixes no loss distribution",
+                "replay with accountant='zcdp' or 'rdp'",
+            )
+        parts += (
+            [(gaussian_pld(float_up(sqrt_up(loss.mu_squared))), times)] if loss.mu_squared else []
+        )
+        parts += [
+            (approx_pld(float_up(epsilon)), times * same)
+            for epsilon, same in Counter(loss.pure).items()
+        ]
+        parts += [
+            (exponential_pld(float_up(epsilon)), times * same)
+            for epsilon, same in Counter(loss.bounded_range).items()
+        ]
     return compose_all(parts).epsilon_at(delta)
 
 
-ACCOUNTANTS: Mapping[str, Accountant] = {"pld": _by_pld, "rdp": _by_rdp, "gdp": _by_gdp, "zcdp": _by_zcdp}
+ACCOUNTANTS: Mapping[str, Accountant] = {
+    "pld": _by_pld,
+    "rdp": _by_rdp,
+    "gdp": _by_gdp,
+    "zcdp": _by_zcdp,
+}
 
 
 def _accountant(asked: object) -> tuple[str, Accountant]:
@@ -150,7 +225,12 @@ def _accountant(asked: object) -> tuple[str, Accountant]:
         return asked, ACCOUNTANTS[asked]
     if callable(asked):
         return getattr(asked, "__name__", type(asked).__name__), asked
-    raise InvalidParameter("accountant=", f"{shown(asked)} is not one of {', '.join(ACCOUNTANTS)}", _WHY, "pass one of these names, or a function of (mechanisms, delta) that returns ε")
+    raise InvalidParameter(
+        "accountant=",
+        f"{shown(asked)} is not one of {', '.join(ACCOUNTANTS)}",
+        _WHY,
+        "pass one of these names, or a function of (mechanisms, delta) that returns ε",
+    )
 
 
 def _total(mechanisms: Sequence[Mechanism], box: Price) -> Price:
@@ -165,5 +245,11 @@ def _mechanism(entry: Entry) -> Mechanism:
     record: Any = (entry.request or {}).get("mechanism")
     try:
         return mechanism_from_dict(record)
-    except (LookupError, TypeError, ValueError, ArithmeticError):  # a DiscreetError about a spec is a ValueError
-        raise LedgerRefused("replaying a ledger", f"the debit in entry {entry.number} names no mechanism that this version knows", "only a mechanism can be priced again; an amount cannot", "read what was charged with ledger.spent_guarantee(delta)") from None
+    except (LookupError, TypeError, ValueError, ArithmeticError):
+        # a DiscreetError about a spec is a ValueError
+        raise LedgerRefused(
+            "replaying a ledger",
+            f"the debit in entry {entry.number} names no mechanism that this version knows",
+            "only a mechanism can be priced again; an amount cannot",
+            "read what was charged with ledger.spent_guarantee(delta)",
+        ) from None

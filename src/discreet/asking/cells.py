@@ -1,4 +1,6 @@
-"""From what a caller writes (``by=``, ``where=``, ``bins=``) to keys, labels and whether a row may fall in no cell."""
+"""From what a caller writes (``by=``, ``where=``, ``bins=``) to keys,
+labels and whether a row may fall in no cell.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,24 @@ class Cells:
         return cell_count(self.keys)
 
     def joined(self, other: Cells) -> Cells:
-        return Cells(self.keys + other.keys, self.by + other.by, self.labels + other.labels, self.optional or other.optional, self.where or other.where)
+        return Cells(
+            self.keys + other.keys,
+            self.by + other.by,
+            self.labels + other.labels,
+            self.optional or other.optional,
+            self.where or other.where,
+        )
 
 
 def cells_by(schema: Schema, by: By, called: str = "by") -> Cells:
-    """Cells of declared levels (a column name) or of declared bins (a mapping from column to edges or number of bins); `called` is the parameter's name in refusals."""
+    """Cells of declared levels (a column name) or of declared bins (a mapping from column to edges
+    or number of bins); `called` is the parameter's name in refusals.
+    """
     cells = Cells()
     for name, bins in wanted_by(schema, by, called):
-        cells = cells.joined(level_cells(schema, name, called) if bins is None else bin_cells(schema, name, bins))
+        cells = cells.joined(
+            level_cells(schema, name, called) if bins is None else bin_cells(schema, name, bins)
+        )
     cell_count(cells.keys)
     return cells
 
@@ -53,11 +65,21 @@ def wanted_by(schema: Schema, by: By, called: str = "by") -> list[tuple[str, obj
     elif isinstance(by, Iterable):
         wanted = [(name, None) for name in by]
     else:
-        raise InvalidParameter(f"{called}=", f"a {type(by).__name__} is not a column name", "cells are declared, never learnt from the data", "pass a column name, a list of them, or a mapping such as {'age': [18, 40, 65, 90]}")
+        raise InvalidParameter(
+            f"{called}=",
+            f"a {type(by).__name__} is not a column name",
+            "cells are declared, never learnt from the data",
+            "pass a column name, a list of them, or a mapping such as {'age': [18, 40, 65, 90]}",
+        )
     for name, _ in wanted:
         schema[name]  # refuses what is not declared, or no name at all
     if not wanted or len({name for name, _ in wanted}) != len(wanted):
-        raise InvalidParameter(f"{called}=", "no column, or one column twice", "cells are the combinations of different columns", "name each column once")
+        raise InvalidParameter(
+            f"{called}=",
+            "no column, or one column twice",
+            "cells are the combinations of different columns",
+            "name each column once",
+        )
     return wanted
 
 
@@ -71,29 +93,61 @@ def level_cells(schema: Schema, name: str, called: str = "by") -> Cells:
         return Cells((Levels(name, len(labels)),), (name,), (labels,), column.missing is None)
     if isinstance(column, Open):
         raise _open_column(f"cells of {name!r}")
-    raise InvalidParameter(f"{called}={name!r}", "it is a number column without declared bins", "group keys must be declared: undeclared ones would show who is in the data (thresholding needs a delta)", f"pass {called}={{{name!r}: [edge, edge, …]}}, or declare it as dp.Category(levels)")
+    raise InvalidParameter(
+        f"{called}={name!r}",
+        "it is a number column without declared bins",
+        "group keys must be declared: undeclared ones would show who is in the data (thresholding "
+        "needs a delta)",
+        f"pass {called}={{{name!r}: [edge, edge, …]}}, or declare it as dp.Category(levels)",
+    )
 
 
 def bin_cells(schema: Schema, name: str, bins: object) -> Cells:
-    """Bins of a number column: a number of equal ones over the declared range, or increasing edges."""
+    """Bins of a number column: a number of equal ones over the declared range,
+    or increasing edges.
+    """
     column = schema[name]
     if isinstance(column, Open):
         raise _open_column(f"bins of {name!r}")
     if isinstance(column, (Category, Boolean)):
-        raise InvalidParameter(f"bins of {name!r}", f"it is declared as {type(column).__name__}", "its declared levels are its cells", "leave bins out")
-    if isinstance(bins, bool) or not isinstance(bins, (int, Sequence, np.ndarray)) or (isinstance(bins, np.ndarray) and bins.ndim != 1):
-        raise InvalidParameter("bins", f"a {type(bins).__name__} is neither a number of bins nor a list of edges", "each bin is one noisy count", "pass for example bins=20 or bins=[0, 10, 20]")
-    edges = _equal_edges(column, bins) if isinstance(bins, int) else tuple(float(rational(edge, "bin edge")) for edge in list(bins))
+        raise InvalidParameter(
+            f"bins of {name!r}",
+            f"it is declared as {type(column).__name__}",
+            "its declared levels are its cells",
+            "leave bins out",
+        )
+    if (
+        isinstance(bins, bool)
+        or not isinstance(bins, (int, Sequence, np.ndarray))
+        or (isinstance(bins, np.ndarray) and bins.ndim != 1)
+    ):
+        raise InvalidParameter(
+            "bins",
+            f"a {type(bins).__name__} is neither a number of bins nor a list of edges",
+            "each bin is one noisy count",
+            "pass for example bins=20 or bins=[0, 10, 20]",
+        )
+    edges = (
+        _equal_edges(column, bins)
+        if isinstance(bins, int)
+        else tuple(float(rational(edge, "bin edge")) for edge in list(bins))
+    )
     key = Bins(name, edges)
     whole = isinstance(column, Integer) and all(edge == int(edge) for edge in edges)
-    labels = tuple(_bin_label(low, high, whole, high == edges[-1]) for low, high in itertools.pairwise(edges))
-    return Cells((key,), (name,), (labels,), optional=edges[0] > column.low or edges[-1] < column.high)
+    labels = tuple(
+        _bin_label(low, high, whole, high == edges[-1]) for low, high in itertools.pairwise(edges)
+    )
+    return Cells(
+        (key,), (name,), (labels,), optional=edges[0] > column.low or edges[-1] < column.high
+    )
 
 
 def _equal_edges(column: object, bins: int) -> tuple[float, ...]:
     low, high = column.low, column.high  # type: ignore[attr-defined]
     if not 1 <= bins <= 4096:
-        raise InvalidParameter("bins", f"{shown(bins)} bins", "each bin is one noisy count", "use 1 to 4096 bins")
+        raise InvalidParameter(
+            "bins", f"{shown(bins)} bins", "each bin is one noisy count", "use 1 to 4096 bins"
+        )
     return tuple(float(edge) for edge in np.linspace(low, high, bins + 1))
 
 
@@ -105,11 +159,18 @@ def _bin_label(low: float, high: float, whole: bool, last: bool) -> str:
 
 
 def cells_where(schema: Schema, where: Where | None) -> Cells:
-    """The single cell of a filter: levels for a Category or Boolean column, (low, high) for a number column."""
+    """The single cell of a filter: levels for a Category or Boolean column,
+    (low, high) for a number column.
+    """
     if where is None:
         return Cells()
     if not isinstance(where, Mapping) or not where:
-        raise InvalidParameter("where=", "not a mapping from columns to conditions", "a filter is part of the question and is declared with it", "pass for example where={'region': 'N', 'age': (18, 30)}")
+        raise InvalidParameter(
+            "where=",
+            "not a mapping from columns to conditions",
+            "a filter is part of the question and is declared with it",
+            "pass for example where={'region': 'N', 'age': (18, 30)}",
+        )
     keys: list[Key] = []
     texts: list[str] = []
     for name, condition in where.items():
@@ -128,8 +189,14 @@ def cells_where(schema: Schema, where: Where | None) -> Cells:
 
 
 def _open_column(asked: str) -> InvalidParameter:
-    return InvalidParameter(asked, "the column is declared as Open", "nobody has listed its values: it has neither levels nor a range, and a table can be grouped by it, with a delta, and nothing else",
-                            "use dp.table(session, by=…, spend=…, delta=…), or declare the column as dp.Category(levels)")
+    return InvalidParameter(
+        asked,
+        "the column is declared as Open",
+        "nobody has listed its values: it has neither levels nor a range, and a table can be "
+        "grouped by it, with a delta, and nothing else",
+        "use dp.table(session, by=…, spend=…, delta=…), or declare the column as "
+        "dp.Category(levels)",
+    )
 
 
 def _code(column: Category | Boolean, level: object) -> int:
@@ -137,13 +204,28 @@ def _code(column: Category | Boolean, level: object) -> int:
         return column.index(level)
     if isinstance(level, bool):
         return int(level)
-    raise InvalidParameter("where=", f"{level_text(str(level))!r} is neither True nor False", "the column is Boolean", "use True or False")
+    raise InvalidParameter(
+        "where=",
+        f"{level_text(str(level))!r} is neither True nor False",
+        "the column is Boolean",
+        "use True or False",
+    )
 
 
 def _range(name: str, condition: object) -> tuple[float, float]:
     if not isinstance(condition, (tuple, list)) or len(condition) != 2:
-        raise InvalidParameter(f"where={{{name!r}: …}}", "a number column needs a pair (low, high)", "the filter keeps rows between the two, both included", f"pass where={{{name!r}: (low, high)}}")
+        raise InvalidParameter(
+            f"where={{{name!r}: …}}",
+            "a number column needs a pair (low, high)",
+            "the filter keeps rows between the two, both included",
+            f"pass where={{{name!r}: (low, high)}}",
+        )
     low, high = (float(rational(end, "where")) for end in condition)
     if low > high:
-        raise InvalidParameter(f"where={{{name!r}: …}}", "low is above high", "no row could be kept", "give the smaller end first")
+        raise InvalidParameter(
+            f"where={{{name!r}: …}}",
+            "low is above high",
+            "no row could be kept",
+            "give the smaller end first",
+        )
     return low, high

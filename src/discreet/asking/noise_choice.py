@@ -18,7 +18,13 @@ def require_spend(spend: object) -> Guarantee:
     """`spend` if it is a guarantee, else the error that shows how to write one."""
     if isinstance(spend, (PureDP, ApproxDP, GDP, ZCDP)):
         return spend
-    raise InvalidParameter("spend=", f"a {type(spend).__name__} is not a guarantee", "every release says what it costs", "pass for example spend=dp.GDP(0.1), dp.PureDP(0.1), dp.ZCDP(0.005) or dp.ApproxDP(0.1, 1e-8)")
+    raise InvalidParameter(
+        "spend=",
+        f"a {type(spend).__name__} is not a guarantee",
+        "every release says what it costs",
+        "pass for example spend=dp.GDP(0.1), dp.PureDP(0.1), dp.ZCDP(0.005) or dp.ApproxDP(0.1, "
+        "1e-8)",
+    )
 
 
 def norm_of(spend: Guarantee) -> int:
@@ -27,7 +33,9 @@ def norm_of(spend: Guarantee) -> int:
 
 
 def count_noise(query: Sum, neighbors: Neighbors, spend: Guarantee) -> AdditiveNoise:
-    """Noise for counts: geometric on the integers for a pure spend, so that exact tests stay possible."""
+    """Noise for counts: geometric on the integers for a pure spend,
+    so that exact tests stay possible.
+    """
     l1, l2, _ = query.sensitivity(neighbors)
     if isinstance(spend, PureDP):
         return geometric_noise(l1, rational(spend.epsilon, "epsilon"))

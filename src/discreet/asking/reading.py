@@ -1,4 +1,6 @@
-"""Any result, from the JSON text that its `to_json` wrote: of releases, of fits, of tests, or of randomised reports."""
+"""Any result, from the JSON text that its `to_json` wrote:
+of releases, of fits, of tests, or of randomised reports.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,10 @@ from discreet import plain
 
 
 def from_json(text: str) -> Any:
-    """The result that `to_json` of a result wrote; a text that no result wrote is refused. Tests are made again from the result in the text."""
+    """The result that `to_json` of a result wrote; a text that no result wrote is refused.
+
+    Tests are made again from the result in the text.
+    """
     from discreet.inference.results.hypothesis import TEST_FORMAT, test_again
     from discreet.inference.results.results import result_from_json
 

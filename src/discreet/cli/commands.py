@@ -7,14 +7,25 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Differentially private statistical inference.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    help="Differentially private statistical inference.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 ledger_app = typer.Typer(help="Look at a ledger file and check it.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 
 
 @app.command()
-def demo(folder: Annotated[Path, typer.Option("--output", help="Where the picture and the ledger go.")] = Path("demo-output")) -> None:
-    """Release a mean, a table and a histogram of real census incomes under one budget, and draw them."""
+def demo(
+    folder: Annotated[
+        Path, typer.Option("--output", help="Where the picture and the ledger go.")
+    ] = Path("demo-output"),
+) -> None:
+    """Release a mean, a table and a histogram of real census incomes under one budget,
+    and draw them.
+    """
     from discreet.cli.demo import run_demo
 
     run_demo(folder)
@@ -22,9 +33,16 @@ def demo(folder: Annotated[Path, typer.Option("--output", help="Where the pictur
 
 @app.command()
 def account(
-    sigma: Annotated[float, typer.Option(help="Noise, as a multiple of the sensitivity.")], delta: Annotated[float, typer.Option(help="The δ at which ε is read.")] = 1e-6,
-    steps: Annotated[int, typer.Option(help="How many times.")] = 1, sampling_rate: Annotated[float, typer.Option(help="Share of the rows in each step's random sample.")] = 1.0,
-    scheme: Annotated[str, typer.Option(help="poisson (add/remove neighbours) or fixed (replace-one).")] = "poisson", plot: Annotated[Path | None, typer.Option(help="Write a picture of ε(δ) here.")] = None,
+    sigma: Annotated[float, typer.Option(help="Noise, as a multiple of the sensitivity.")],
+    delta: Annotated[float, typer.Option(help="The δ at which ε is read.")] = 1e-6,
+    steps: Annotated[int, typer.Option(help="How many times.")] = 1,
+    sampling_rate: Annotated[
+        float, typer.Option(help="Share of the rows in each step's random sample.")
+    ] = 1.0,
+    scheme: Annotated[
+        str, typer.Option(help="poisson (add/remove neighbours) or fixed (replace-one).")
+    ] = "poisson",
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of ε(δ) here.")] = None,
 ) -> None:
     """What (sampled) Gaussian steps cost: ε at δ by every accountant that applies."""
     from rich.console import Console
@@ -33,7 +51,9 @@ def account(
 
     console = Console()
     with console.status("accounting …"):
-        table = account_table(sigma=sigma, delta=delta, steps=steps, sampling_rate=sampling_rate, scheme=scheme)
+        table = account_table(
+            sigma=sigma, delta=delta, steps=steps, sampling_rate=sampling_rate, scheme=scheme
+        )
     console.print(table)
     if plot is not None:
         plot_account(plot, sigma=sigma, steps=steps, sampling_rate=sampling_rate, scheme=scheme)
@@ -41,7 +61,10 @@ def account(
 
 
 @ledger_app.command("show")
-def ledger_show(file: Annotated[Path, typer.Argument(help="The ledger file.")], entries: Annotated[int, typer.Option(help="How many of the last entries to list.")] = 20) -> None:
+def ledger_show(
+    file: Annotated[Path, typer.Argument(help="The ledger file.")],
+    entries: Annotated[int, typer.Option(help="How many of the last entries to list.")] = 20,
+) -> None:
     """What was promised, what was spent on what, and what is left."""
     from rich.console import Console
 
@@ -53,7 +76,12 @@ def ledger_show(file: Annotated[Path, typer.Argument(help="The ledger file.")], 
 
 
 @ledger_app.command("verify")
-def ledger_verify(file: Annotated[Path, typer.Argument(help="The ledger file.")], expected_head: Annotated[str | None, typer.Option(help="A head hash noted earlier; the file must contain it.")] = None) -> None:
+def ledger_verify(
+    file: Annotated[Path, typer.Argument(help="The ledger file.")],
+    expected_head: Annotated[
+        str | None, typer.Option(help="A head hash noted earlier; the file must contain it.")
+    ] = None,
+) -> None:
     """Check the hash chain, the sums and the limits; exits with 1 if anything is wrong."""
     from discreet.errors import DiscreetError
     from discreet.trusted.ledger.opening import verify_file
@@ -74,9 +102,13 @@ def ledger_verify(file: Annotated[Path, typer.Argument(help="The ledger file.")]
 def ledger_replay(
     file: Annotated[Path, typer.Argument(help="The ledger file.")],
     delta: Annotated[float, typer.Option(help="The δ at which ε is said.")],
-    accountant: Annotated[list[str], typer.Option(help="pld, rdp, gdp or zcdp; may be given several times.")] = ["pld"],  # noqa: B006
+    accountant: Annotated[
+        list[str], typer.Option(help="pld, rdp, gdp or zcdp; may be given several times.")
+    ] = ["pld"],  # noqa: B006
 ) -> None:
-    """Price the history again by other accountants; it describes what was used and changes nothing."""
+    """Price the history again by other accountants;
+    it describes what was used and changes nothing.
+    """
     from rich.console import Console
 
     from discreet.cli.ledger import replay_table
@@ -112,7 +144,9 @@ def _must_exist(file: Path) -> None:
 
 
 def main() -> None:
-    """The console command: errors of discreet are printed as their four parts, without a traceback."""
+    """The console command: errors of discreet are printed as their four parts,
+    without a traceback.
+    """
     from discreet.errors import DiscreetError
 
     try:

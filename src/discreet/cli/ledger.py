@@ -10,7 +10,12 @@ from discreet.exact import decimal_text
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.ledger.units import Amounts
 
-_NAMES = (("epsilon", "ε (pure)"), ("mu_squared", "μ² (Gaussian)"), ("rho", "ρ (zero-concentrated)"), ("delta", "δ₀"))
+_NAMES = (
+    ("epsilon", "ε (pure)"),
+    ("mu_squared", "μ² (Gaussian)"),
+    ("rho", "ρ (zero-concentrated)"),
+    ("delta", "δ₀"),
+)
 
 
 def balance_table(ledger: Ledger) -> Any:
@@ -18,7 +23,13 @@ def balance_table(ledger: Ledger) -> Any:
     from rich import box
     from rich.table import Table
 
-    table = Table(title=f"Ledger: the total promise is {ledger.guarantee()}", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=f"Ledger: the total promise is {ledger.guarantee()}",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for name in ("", "budget", "spent", "set aside", "left", "used"):
         table.add_column(name, justify="left" if not name else "right")
     box_amounts, parts = ledger.box, (ledger.spent(), ledger.reserved(), ledger.remaining())
@@ -26,7 +37,11 @@ def balance_table(ledger: Ledger) -> Any:
         whole = getattr(box_amounts, field)
         if whole:
             spent, reserved, left = (getattr(part.exact(), field) for part in parts)
-            table.add_row(label, *(decimal_text(value) for value in (whole, spent, reserved, left)), f"{100 * float(spent / whole):.1f}%")
+            table.add_row(
+                label,
+                *(decimal_text(value) for value in (whole, spent, reserved, left)),
+                f"{100 * float(spent / whole):.1f}%",
+            )
     return table
 
 
@@ -38,12 +53,29 @@ def entries_table(ledger: Ledger, most: int) -> Any:
     entries = ledger.entries()
     answered = {entry.key for entry in entries if entry.kind == "answer"}
     shown = [entry for entry in entries if entry.kind not in ("answer", "open")][-most:]
-    table = Table(title=f"The last {len(shown)} movements ({len(entries)} entries in all)", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=f"The last {len(shown)} movements ({len(entries)} entries in all)",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
     for name in ("#", "time (UTC)", "asked", "price", "state", "key"):
         table.add_column(name, justify="right" if name == "#" else "left", overflow="fold")
     for entry in shown:
-        state = ("answered" if entry.key in answered else "unfinished") if entry.kind == "debit" else entry.kind
-        table.add_row(str(entry.number), entry.timestamp[:16].replace("T", " "), _asked(entry.request), _short(entry.amounts), state, entry.key)
+        state = (
+            ("answered" if entry.key in answered else "unfinished")
+            if entry.kind == "debit"
+            else entry.kind
+        )
+        table.add_row(
+            str(entry.number),
+            entry.timestamp[:16].replace("T", " "),
+            _asked(entry.request),
+            _short(entry.amounts),
+            state,
+            entry.key,
+        )
     return table
 
 
@@ -53,7 +85,13 @@ def replay_table(replays: Sequence[Replay]) -> list[Any]:
     from rich.table import Table
 
     first = replays[0]
-    table = Table(title=f"Replay: the total promise is {first.promise}", title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=f"Replay: the total promise is {first.promise}",
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
     table.add_column("")
     table.add_column("debits", justify="right")
     table.add_column(f"ε at δ = {decimal_text(first.delta)}", justify="right")
@@ -64,7 +102,14 @@ def replay_table(replays: Sequence[Replay]) -> list[Any]:
 
 def ledger_table(ledger: Ledger, most: int) -> list[Any]:
     """Balance, history and head hash."""
-    return [balance_table(ledger), entries_table(ledger, most), f"head {ledger.head}\nNote the head somewhere else: an older copy of the file cannot be told from the file alone (expected_head=)."]
+    return [
+        balance_table(ledger),
+        entries_table(ledger, most),
+        (
+            f"head {ledger.head}\nNote the head somewhere else: an older copy of the file cannot "
+            "be told from the file alone (expected_head=)."
+        ),
+    ]
 
 
 def _asked(request: dict[str, Any] | None) -> str:
@@ -73,7 +118,9 @@ def _asked(request: dict[str, Any] | None) -> str:
         return ""
     what = f" of {question['column']}" if question.get("column") else ""
     by = question.get("by") or []
-    return f"{question['estimator']}{what}" + (f" by {', '.join(by)}" if by and by != [question.get("column")] else "")
+    return f"{question['estimator']}{what}" + (
+        f" by {', '.join(by)}" if by and by != [question.get("column")] else ""
+    )
 
 
 def _short(amounts: Amounts) -> str:

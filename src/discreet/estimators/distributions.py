@@ -1,4 +1,6 @@
-"""Public functions for whole distributions: `ecdf` from a tree of counts, `density` from a histogram."""
+"""Public functions for whole distributions:
+`ecdf` from a tree of counts, `density` from a histogram.
+"""
 
 from __future__ import annotations
 
@@ -31,50 +33,100 @@ if TYPE_CHECKING:
 
 FEWEST_POINTS, MOST_POINTS = 64, 4096  # of a distribution function, where the caller does not say
 PRIVATE_ROWS_POINTS = 1024  # where the number of rows is private
-FEWEST_QUANTILE_LEAVES, MOST_QUANTILE_LEAVES = 1 << 12, 1 << 14  # finer leaves gain less than interpolation within them
-PRIVATE_ROWS = 1000  # the number of rows that the default number of bins is made for, where the true one is private
+# finer leaves gain less than interpolation within them
+FEWEST_QUANTILE_LEAVES, MOST_QUANTILE_LEAVES = 1 << 12, 1 << 14
+# the number of rows that the default number of bins is made for, where the true one is private
+PRIVATE_ROWS = 1000
 MOST_BINS = 512
-BEND = 8.0**3 / (48 * math.sqrt(math.pi))  # ∫f′²/12 of a normal law whose declared range is eight standard deviations, that range being 1
+# ∫f′²/12 of a normal law whose declared range is eight standard deviations, that range being 1
+BEND = 8.0**3 / (48 * math.sqrt(math.pi))
 
 
 @plain.door
-def ecdf(session: Session, column: str, *, spend: Guarantee, points: int | None = None, where: Where | None = None, key: str | None = None) -> EcdfResult:
-    """The distribution function of a number column, with pointwise and simultaneous bands and any number of quantiles.
+def ecdf(
+    session: Session,
+    column: str,
+    *,
+    spend: Guarantee,
+    points: int | None = None,
+    where: Where | None = None,
+    key: str | None = None,
+) -> EcdfResult:
+    """The distribution function of a number column,
+    with pointwise and simultaneous bands and any number of quantiles.
 
-    `points` is the least number of points at which it is estimated, equally spaced over the declared range; by default about 16·√n, fewer
-    where noise dominates, between 64 and 4096 (1024 where n is private). More points cost little: noise grows with the logarithm of their number.
+    `points` is the least number of points at which it is estimated, equally spaced over the
+    declared range; by default about 16·√n, fewer where noise dominates, between 64 and 4096
+    (1024 where n is private). More points cost little: noise grows with the logarithm of their
+    number.
 
-    *Method*: noisy counts at all levels of a tree over the column's grid, made consistent by least squares (docs/theory/trees.md).
+    *Method*: noisy counts at all levels of a tree over the column's grid, made consistent by least
+    squares (docs/theory/trees.md).
     """
-    return EcdfResult(_open(session).release(ecdf_question(_open(session).public, column, spend=spend, points=points, where=where), key=key))
+    return EcdfResult(
+        _open(session).release(
+            ecdf_question(_open(session).public, column, spend=spend, points=points, where=where),
+            key=key,
+        )
+    )
 
 
 @plain.door
-def density(session: Session, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None, key: str | None = None) -> DensityResult:
-    """A histogram density of a number column, with pointwise and simultaneous bands (reference.md F3).
+def density(
+    session: Session,
+    column: str,
+    *,
+    spend: Guarantee,
+    bins: object = None,
+    where: Where | None = None,
+    key: str | None = None,
+) -> DensityResult:
+    """A histogram density of a number column,
+    with pointwise and simultaneous bands (reference.md F3).
 
-    `bins` is a number of equal bins over the declared range or increasing edges; by default the number that minimises the expected squared
-    error of sampling, noise and bin width together for a normal law that fills the declared range (`default_bins`).
+    `bins` is a number of equal bins over the declared range or increasing edges; by default the
+    number that minimises the expected squared error of sampling, noise and bin width together for a
+    normal law that fills the declared range (`default_bins`).
     """
-    return DensityResult(_open(session).release(density_question(_open(session).public, column, spend=spend, bins=bins, where=where), key=key))
+    return DensityResult(
+        _open(session).release(
+            density_question(_open(session).public, column, spend=spend, bins=bins, where=where),
+            key=key,
+        )
+    )
 
 
-def ecdf_question(public: PublicFacts, column: str, *, spend: Guarantee, points: int | None = None, where: Where | None = None) -> Question:
+def ecdf_question(
+    public: PublicFacts,
+    column: str,
+    *,
+    spend: Guarantee,
+    points: int | None = None,
+    where: Where | None = None,
+) -> Question:
     asked = Description("ecdf", column, (column,))
     if points is not None:
-        return tree_question(public, asked, spend=spend, leaves=_checked_points(points) + 1, where=where)
-    question = tree_question(public, asked, spend=spend, leaves=ecdf_leaves(public.rows, 0.0), where=where)
+        return tree_question(
+            public, asked, spend=spend, leaves=_checked_points(points) + 1, where=where
+        )
+    question = tree_question(
+        public, asked, spend=spend, leaves=ecdf_leaves(public.rows, 0.0), where=where
+    )
     query, mechanism = question.query, question.mechanism
     assert isinstance(query, TreeCounts)
     assert isinstance(mechanism, AdditiveNoise)
     noise = mechanism.variance * mean_prefix_variance(query.branching, query.levels)
-    return tree_question(public, asked, spend=spend, leaves=ecdf_leaves(public.rows, noise), where=where)
+    return tree_question(
+        public, asked, spend=spend, leaves=ecdf_leaves(public.rows, noise), where=where
+    )
 
 
 def ecdf_leaves(rows: int | None, noise_variance: float) -> int:
-    """Leaves for a distribution function: 8 over its standard error √(1/4n + noise/n²), up to the next power of two, between 64 and 4096.
+    """Leaves for a distribution function: 8 over its standard error √(1/4n + noise/n²), up to the
+    next power of two, between 64 and 4096.
 
-    So they are fine against the error also where the data fill a sixteenth of the range, and few where there is nothing to be seen.
+    So they are fine against the error also where the data fill a sixteenth of the range, and few
+    where there is nothing to be seen.
     """
     if rows is None:
         return PRIVATE_ROWS_POINTS
@@ -83,17 +135,40 @@ def ecdf_leaves(rows: int | None, noise_variance: float) -> int:
 
 
 def quantile_leaves(public: PublicFacts) -> int:
-    """Leaves for quantiles: sixteen a row where their number is public, 4096 to 16384; 16384 where it is private."""
-    return MOST_QUANTILE_LEAVES if public.rows is None else int(np.clip(16 * public.rows, FEWEST_QUANTILE_LEAVES, MOST_QUANTILE_LEAVES))
+    """Leaves for quantiles: sixteen a row where their number is public, 4096 to 16384;
+    16384 where it is private.
+    """
+    return (
+        MOST_QUANTILE_LEAVES
+        if public.rows is None
+        else int(np.clip(16 * public.rows, FEWEST_QUANTILE_LEAVES, MOST_QUANTILE_LEAVES))
+    )
 
 
-def tree_question(public: PublicFacts, asked: Description, *, spend: Guarantee, leaves: int, where: Where | None = None) -> Question:
-    """A question for the counts of a tree over `asked.column`; `asked` says for which estimator, and gets the filter's words."""
+def tree_question(
+    public: PublicFacts,
+    asked: Description,
+    *,
+    spend: Guarantee,
+    leaves: int,
+    where: Where | None = None,
+) -> Question:
+    """A question for the counts of a tree over `asked.column`;
+    `asked` says for which estimator, and gets the filter's words.
+    """
     assert asked.column is not None
     cells = cells_where(public.schema, where)
     factor = number_factor(public.schema, asked.column, "a distribution function")
-    query = tree_over(cells.keys, factor, optional=cells.optional, leaves=leaves, norm=norm_of(require_spend(spend)))
-    named = Description(asked.estimator, asked.column, asked.by, asked.labels, cells.where, asked.edges)
+    query = tree_over(
+        cells.keys,
+        factor,
+        optional=cells.optional,
+        leaves=leaves,
+        norm=norm_of(require_spend(spend)),
+    )
+    named = Description(
+        asked.estimator, asked.column, asked.by, asked.labels, cells.where, asked.edges
+    )
     return Question(named, query, tree_noise(query, public.neighbors, spend), spend)
 
 
@@ -105,25 +180,55 @@ def tree_noise(query: TreeCounts, neighbors: Neighbors, spend: Guarantee) -> Add
     return gaussian_noise(l2, spend_mu_squared(spend))
 
 
-def density_question(public: PublicFacts, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None) -> Question:
+def density_question(
+    public: PublicFacts,
+    column: str,
+    *,
+    spend: Guarantee,
+    bins: object = None,
+    where: Where | None = None,
+) -> Question:
     declared = public.schema[column]
     if not isinstance(declared, (Real, Integer)):
-        raise WrongColumnKind(column, type(declared).__name__, "Real or Integer", "a density (its levels have shares: use histogram)")
-    cells = bin_cells(public.schema, column, default_edges(public, column, spend=require_spend(spend)) if bins is None else bins)
+        raise WrongColumnKind(
+            column,
+            type(declared).__name__,
+            "Real or Integer",
+            "a density (its levels have shares: use histogram)",
+        )
+    cells = bin_cells(
+        public.schema,
+        column,
+        default_edges(public, column, spend=require_spend(spend)) if bins is None else bins,
+    )
     edges = cells.keys[0].edges  # type: ignore[union-attr]
     subset = cells_where(public.schema, where)
     joined = cells.joined(subset)
     query = Sum(joined.keys, (), joined.optional)
     if query.size == 1 and public.rows is not None and not query.optional:
-        raise InvalidParameter("bins", "one bin holds all rows, and their number is public", "it would cost budget and add noise to a known number", "ask for two bins or more")
-    return Question(Description("density", column, (column,), cells.labels, subset.where, edges), query, count_noise(query, public.neighbors, require_spend(spend)), spend)
+        raise InvalidParameter(
+            "bins",
+            "one bin holds all rows, and their number is public",
+            "it would cost budget and add noise to a known number",
+            "ask for two bins or more",
+        )
+    return Question(
+        Description("density", column, (column,), cells.labels, subset.where, edges),
+        query,
+        count_noise(query, public.neighbors, require_spend(spend)),
+        spend,
+    )
 
 
 def default_edges(public: PublicFacts, column: str, *, spend: Guarantee) -> list[float]:
-    """Equal bins over the declared range, as many as `default_bins` says; those of a whole-number column have widths that differ by at most 1."""
+    """Equal bins over the declared range, as many as `default_bins` says; those of a whole-number
+    column have widths that differ by at most 1.
+    """
     declared = public.schema[column]
     assert isinstance(declared, (Real, Integer))
-    noise = count_noise(Sum(bin_cells(public.schema, column, 2).keys, (), False), public.neighbors, spend)
+    noise = count_noise(
+        Sum(bin_cells(public.schema, column, 2).keys, (), False), public.neighbors, spend
+    )
     bins = default_bins(public.rows or PRIVATE_ROWS, noise.variance, cluster=public.neighbors.rows)
     if not isinstance(declared, Integer):
         return [float(edge) for edge in np.linspace(declared.low, declared.high, bins + 1)]
@@ -133,10 +238,12 @@ def default_edges(public: PublicFacts, column: str, *, spend: Guarantee) -> list
 
 
 def default_bins(rows: float, noise_variance: float, *, cluster: int = 1) -> int:
-    """The number J of bins that minimises the integrated squared error of a histogram density, from public facts alone.
+    """The number J of bins that minimises the integrated squared error of a histogram density,
+    from public facts alone.
 
-    With the declared range as unit, a normal law of standard deviation 1/8 has ∫(bias²) = BEND/J², ∫(sampling variance) = cluster·J/n and
-    ∫(noise variance) = noise_variance·J²/n². Without noise it is Scott's rule; noise makes fewer bins: J ≤ (BEND·n²/noise_variance)^¼.
+    With the declared range as unit, a normal law of standard deviation 1/8 has ∫(bias²) = BEND/J²,
+    ∫(sampling variance) = cluster·J/n and ∫(noise variance) = noise_variance·J²/n². Without noise
+    it is Scott's rule; noise makes fewer bins: J ≤ (BEND·n²/noise_variance)^¼.
     """
     bins = np.arange(2, MOST_BINS + 1)
     error = BEND / bins**2 + cluster * bins / rows + noise_variance * (bins / rows) ** 2
@@ -144,20 +251,36 @@ def default_bins(rows: float, noise_variance: float, *, cluster: int = 1) -> int
 
 
 def expected_tree(query: TreeCounts, rows: float, assume: Assumptions) -> tuple[list[int], str]:
-    """The counts that a normal law with the assumed mean and standard deviation would give, and the assumptions in words."""
+    """The counts that a normal law with the assumed mean and standard deviation would give,
+    and the assumptions in words.
+    """
     low, high = query.value(0), query.value(query.cells - 1)
     mean = float(assume.mean if assume.mean is not None else (low + high) / 2)
-    deviation = float(assume.standard_deviation if assume.standard_deviation is not None else (high - low) / 4)
+    deviation = float(
+        assume.standard_deviation if assume.standard_deviation is not None else (high - low) / 4
+    )
     share = float(assume.share) if assume.share is not None else (0.5 if query.optional else 1.0)
-    ends = [query.value((leaf + 1) * query.width - 0.5) for leaf in range(-(-query.cells // query.width) - 1)]
-    before = np.array([0.0, *(math.erfc((mean - end) / (deviation * math.sqrt(2))) / 2 for end in ends), 1.0])
+    ends = [
+        query.value((leaf + 1) * query.width - 0.5)
+        for leaf in range(-(-query.cells // query.width) - 1)
+    ]
+    before = np.array(
+        [0.0, *(math.erfc((mean - end) / (deviation * math.sqrt(2))) / 2 for end in ends), 1.0]
+    )
     counts = np.diff(np.round(rows * share * before)).astype(np.int64)
     places = np.arange(len(counts), dtype=np.int64) * query.width
-    words = f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (f", a share of {share:.3g} of the rows" if query.optional else "")
+    words = f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (
+        f", a share of {share:.3g} of the rows" if query.optional else ""
+    )
     return query.assemble(Histogram(query.cells, places, counts)), words
 
 
 def _checked_points(points: object) -> int:
     if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points < MOST_LEAVES:
-        raise InvalidParameter("points=", f"not a whole number from 1 to {MOST_LEAVES - 1}", "the distribution function is estimated at so many points", "pass for example points=1000, or leave it out")
+        raise InvalidParameter(
+            "points=",
+            f"not a whole number from 1 to {MOST_LEAVES - 1}",
+            "the distribution function is estimated at so many points",
+            "pass for example points=1000, or leave it out",
+        )
     return points

@@ -1,7 +1,8 @@
 """dp.covariance and dp.correlation: one joint release for any number of columns.
 
-*Method*: means, second moments and what their standard errors need are one exact integer statistic with symmetric matrix noise
-(docs/theory/covariance.md). The quantities are those of the columns clamped to their declared ranges.
+*Method*: means, second moments and what their standard errors need are one exact integer statistic
+with symmetric matrix noise (docs/theory/covariance.md). The quantities are those of the columns
+clamped to their declared ranges.
 """
 
 from __future__ import annotations
@@ -24,79 +25,176 @@ from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
-HEIGHTS = (2047, 1023, 511, 255, 127, 63, 31)  # largest codes to try: fourth powers stay exact, and the noise within its grid
+# largest codes to try: fourth powers stay exact, and the noise within its grid
+HEIGHTS = (2047, 1023, 511, 255, 127, 63, 31)
 MOST_STEPS = 1 << 50
 
 
 @plain.door
-def covariance(session: Session, columns: Sequence[str], *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> CovarianceResult:
+def covariance(
+    session: Session,
+    columns: Sequence[str],
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    key: str | None = None,
+) -> CovarianceResult:
     """Variances and covariances of number columns, with intervals (reference.md F2, G5).
 
-    `spend` is GDP, zCDP or (ε, δ): the noise is Gaussian. A filter `where` keeps some rows, as in dp.mean.
+    `spend` is GDP, zCDP or (ε, δ): the noise is Gaussian.
+    A filter `where` keeps some rows, as in dp.mean.
     """
-    return CovarianceResult(_open(session).release(covariance_question(_open(session).public, columns, spend=spend, where=where), key=key))
+    return CovarianceResult(
+        _open(session).release(
+            covariance_question(_open(session).public, columns, spend=spend, where=where), key=key
+        )
+    )
 
 
 @plain.door
-def correlation(session: Session, columns: Sequence[str], *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> CorrelationResult:
-    """Pearson correlations of two or more number columns, with intervals within [−1, 1] (reference.md F2, G5)."""
-    return CorrelationResult(_open(session).release(correlation_question(_open(session).public, columns, spend=spend, where=where), key=key))
+def correlation(
+    session: Session,
+    columns: Sequence[str],
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    key: str | None = None,
+) -> CorrelationResult:
+    """Pearson correlations of two or more number columns,
+    with intervals within [−1, 1] (reference.md F2, G5).
+    """
+    return CorrelationResult(
+        _open(session).release(
+            correlation_question(_open(session).public, columns, spend=spend, where=where), key=key
+        )
+    )
 
 
-def covariance_question(public: PublicFacts, columns: Sequence[str], *, spend: Guarantee, where: Where | None = None) -> Question:
+def covariance_question(
+    public: PublicFacts, columns: Sequence[str], *, spend: Guarantee, where: Where | None = None
+) -> Question:
     return _question(public, "covariance", _names(columns, least=1), spend, where)
 
 
-def correlation_question(public: PublicFacts, columns: Sequence[str], *, spend: Guarantee, where: Where | None = None) -> Question:
+def correlation_question(
+    public: PublicFacts, columns: Sequence[str], *, spend: Guarantee, where: Where | None = None
+) -> Question:
     return _question(public, "correlation", _names(columns, least=2), spend, where)
 
 
-def _question(public: PublicFacts, estimator: str, names: tuple[str, ...], spend: Guarantee, where: Where | None) -> Question:
+def _question(
+    public: PublicFacts,
+    estimator: str,
+    names: tuple[str, ...],
+    spend: Guarantee,
+    where: Where | None,
+) -> Question:
     declared = [public.schema[name] for name in names]
     for name, column in zip(names, declared, strict=True):
         if isinstance(column, (Category, Open)):
-            raise WrongColumnKind(name, type(column).__name__, "Real, Integer or Boolean", f"a {estimator}")
+            raise WrongColumnKind(
+                name, type(column).__name__, "Real, Integer or Boolean", f"a {estimator}"
+            )
     if isinstance(require_spend(spend), PureDP):
-        raise NoTheorem(f"a {estimator} with a pure spend", "its noise is Gaussian", "no Gaussian noise is pure, and Laplace noise on a matrix would grow with the number of pairs", "spend dp.GDP(mu), dp.ZCDP(rho) or dp.ApproxDP(epsilon, delta)")
+        raise NoTheorem(
+            f"a {estimator} with a pure spend",
+            "its noise is Gaussian",
+            "no Gaussian noise is pure, and Laplace noise on a matrix would grow with the number "
+            "of pairs",
+            "spend dp.GDP(mu), dp.ZCDP(rho) or dp.ApproxDP(epsilon, delta)",
+        )
     cells = cells_where(public.schema, where)
-    mu_squared, count = spend_mu_squared(spend), count_weight(public.neighbors, optional=cells.optional)
+    mu_squared, count = (
+        spend_mu_squared(spend),
+        count_weight(public.neighbors, optional=cells.optional),
+    )
     for height in HEIGHTS:
         whole = _dividing(height, declared)
-        query = PairMoments(cells.keys, tuple(Factor(name, _encoding(column, whole)) for name, column in zip(names, declared, strict=True)), count, cells.optional)
+        query = PairMoments(
+            cells.keys,
+            tuple(
+                Factor(name, _encoding(column, whole))
+                for name, column in zip(names, declared, strict=True)
+            ),
+            count,
+            cells.optional,
+        )
         if query.sensitivity(public.neighbors).squared <= mu_squared * MOST_STEPS**2 / 4:
             break
     asked = Description(estimator, None, ("column", "with"), (), cells.where)
-    return Question(asked, query, symmetric_noise(query.sensitivity(public.neighbors), mu_squared), spend)
+    return Question(
+        asked, query, symmetric_noise(query.sensitivity(public.neighbors), mu_squared), spend
+    )
 
 
 def _encoding(column: Column, height: int) -> Encoding:
     """The declared range on codes −height … height."""
-    low, high = (0.0, 1.0) if isinstance(column, Boolean) else (float(column.low), float(column.high))  # type: ignore[union-attr]
+    low, high = (
+        (0.0, 1.0) if isinstance(column, Boolean) else (float(column.low), float(column.high))  # type: ignore[union-attr]
+    )
     return Encoding(low / 2 + high / 2, height / ((high - low) / 2), -height, height)
 
 
 def _dividing(height: int, columns: Sequence[Column]) -> int:
-    """The greatest number up to `height` on whose grid every whole number of the declared ranges lies, if there is one; else `height`."""
-    common = math.lcm(*(column.high - column.low for column in columns if isinstance(column, Integer)), 1)
+    """The greatest number up to `height` on whose grid every whole number of the declared ranges
+    lies, if there is one; else `height`.
+    """
+    common = math.lcm(
+        *(column.high - column.low for column in columns if isinstance(column, Integer)), 1
+    )
     return height // common * common or height
 
 
 def _names(columns: object, *, least: int) -> tuple[str, ...]:
-    names = list(columns) if isinstance(columns, Sequence) and not isinstance(columns, str) else None
-    if names is None or not least <= len(names) <= LARGEST_COLUMNS or len(set(map(str, names))) != len(names):
-        raise InvalidParameter("columns", f"not a list of {least} to {LARGEST_COLUMNS} different columns", "every pair of them is one entry of the matrix", "pass for example ['age', 'income']")
+    names = (
+        list(columns) if isinstance(columns, Sequence) and not isinstance(columns, str) else None
+    )
+    if (
+        names is None
+        or not least <= len(names) <= LARGEST_COLUMNS
+        or len(set(map(str, names))) != len(names)
+    ):
+        raise InvalidParameter(
+            "columns",
+            f"not a list of {least} to {LARGEST_COLUMNS} different columns",
+            "every pair of them is one entry of the matrix",
+            "pass for example ['age', 'income']",
+        )
     return tuple(names)
 
 
 def expected_pairs(query: PairMoments, rows: float, assume: Any) -> tuple[list[int], str]:
-    """The statistic of independent normal columns with the assumed mean and standard deviation (a quarter of each range), for previews."""
+    """The statistic of independent normal columns with the assumed mean and standard deviation
+    (a quarter of each range), for previews.
+    """
     share = 1.0 if not query.optional else float(assume.share if assume.share is not None else 0.5)
     powers = []
     for factor in query.factors:
         grid = factor.encoding
         center = 0.0 if assume.mean is None else (float(assume.mean) - grid.center) * grid.per_unit
-        spread = grid.high / 2 if assume.standard_deviation is None else float(assume.standard_deviation) * grid.per_unit
-        powers.append((1.0, center, center**2 + spread**2, center**3 + 3 * center * spread**2, center**4 + 6 * center**2 * spread**2 + 3 * spread**4))
-    sums = {term: round(rows * share * math.prod(powers[j][term.count(j)] for j in set(term))) for term in query.terms()}
-    words = "uncorrelated columns with a standard deviation of " + ("a quarter of each range" if assume.standard_deviation is None else f"{float(assume.standard_deviation):.6g}")
-    return query.arrange(sums), words + (f", a share of {share:.3g} in the filter" if query.optional else "")
+        spread = (
+            grid.high / 2
+            if assume.standard_deviation is None
+            else float(assume.standard_deviation) * grid.per_unit
+        )
+        powers.append(
+            (
+                1.0,
+                center,
+                center**2 + spread**2,
+                center**3 + 3 * center * spread**2,
+                center**4 + 6 * center**2 * spread**2 + 3 * spread**4,
+            )
+        )
+    sums = {
+        term: round(rows * share * math.prod(powers[j][term.count(j)] for j in set(term)))
+        for term in query.terms()
+    }
+    words = "uncorrelated columns with a standard deviation of " + (
+        "a quarter of each range"
+        if assume.standard_deviation is None
+        else f"{float(assume.standard_deviation):.6g}"
+    )
+    return query.arrange(sums), words + (
+        f", a share of {share:.3g} in the filter" if query.optional else ""
+    )

@@ -1,4 +1,7 @@
-"""Tests of means: one sample, pairs, groups. Each is one joint release of counts, sums and spreads; all else is post-processing."""
+"""Tests of means: one sample, pairs, groups.
+
+Each is one joint release of counts, sums and spreads; all else is post-processing.
+"""
 
 from __future__ import annotations
 
@@ -28,54 +31,129 @@ from discreet.trusted.session import PublicFacts, Session
 
 
 @plain.door
-def mean_test(session: Session, column: str, null: float, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> MeanTestResult:
-    """Test whether a mean is `null`: ``dp.mean_test(session, "income", 50_000, spend=dp.GDP(0.2)).test(alternative="greater")`` (reference.md F1, F4).
+def mean_test(
+    session: Session,
+    column: str,
+    null: float,
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    key: str | None = None,
+) -> MeanTestResult:
+    """Test whether a mean is `null`: ``dp.mean_test(session, "income", 50_000,
+    spend=dp.GDP(0.2)).test(alternative="greater")`` (reference.md F1, F4).
 
     The release is that of `dp.mean`; `test(other)` asks about other values at no cost.
     """
-    return MeanTestResult(_open(session).release(mean_test_question(_open(session).public, column, null, spend=spend, where=where), key=key))
+    return MeanTestResult(
+        _open(session).release(
+            mean_test_question(_open(session).public, column, null, spend=spend, where=where),
+            key=key,
+        )
+    )
 
 
-def mean_test_question(public: PublicFacts, column: str, null: float, *, spend: Guarantee, where: Where | None = None) -> Question:
+def mean_test_question(
+    public: PublicFacts, column: str, null: float, *, spend: Guarantee, where: Where | None = None
+) -> Question:
     question = mean_question(public, column, spend=spend, where=where)
-    asked = Description("mean test", column, where=question.description.where, edges=(float(rational(null, "null")),))
+    asked = Description(
+        "mean test",
+        column,
+        where=question.description.where,
+        edges=(float(rational(null, "null")),),
+    )
     return Question(asked, question.query, question.mechanism, question.spend)
 
 
 @plain.door
-def compare_means(session: Session, column: str, *, by: str, spend: Guarantee, where: Where | None = None, key: str | None = None) -> MeansResult:
-    """Compare means between groups: ``dp.compare_means(session, "income", by="region", spend=dp.GDP(0.3))``.
+def compare_means(
+    session: Session,
+    column: str,
+    *,
+    by: str,
+    spend: Guarantee,
+    where: Where | None = None,
+    key: str | None = None,
+) -> MeansResult:
+    """Compare means between groups: ``dp.compare_means(session, "income", by="region",
+    spend=dp.GDP(0.3))``.
 
-    Differences from the first declared level with intervals, Welch's test of two groups, and a test that all means are equal (analysis of variance without equal variances).
-    Noise is least for means near the middle of the declared range.
+    Differences from the first declared level with intervals, Welch's test of two groups, and a test
+    that all means are equal (analysis of variance without equal variances). Noise is least for
+    means near the middle of the declared range.
 
-    Validity. Independent rows. Simulated sizes at 0.05, 10 000 data sets each, 50 to 10 000 rows, ε from 0.1 to 2: 0.044 to 0.057 for two groups, in the middle of the range and far from it,
-              0.042 to 0.057 for three and four (docs/theory/tests.md).
+    Validity. Independent rows. Simulated sizes at 0.05, 10 000 data sets each, 50 to 10 000 rows,
+              ε from 0.1 to 2: 0.044 to 0.057 for two groups, in the middle of the range and far
+              from it, 0.042 to 0.057 for three and four (docs/theory/tests.md).
     """
-    return MeansResult(_open(session).release(compare_means_question(_open(session).public, column, by=by, spend=spend, where=where), key=key))
+    return MeansResult(
+        _open(session).release(
+            compare_means_question(_open(session).public, column, by=by, spend=spend, where=where),
+            key=key,
+        )
+    )
 
 
-def compare_means_question(public: PublicFacts, column: str, *, by: str, spend: Guarantee, where: Where | None = None) -> Question:
+def compare_means_question(
+    public: PublicFacts, column: str, *, by: str, spend: Guarantee, where: Where | None = None
+) -> Question:
     groups, subset = _groups(public, by), cells_where(public.schema, where)
     _different((by, column))
     cells = groups.joined(subset)
-    design = mean_design(public.neighbors, cells=cells.count, optional=True, norm=norm_of(require_spend(spend)))
-    return _moments(public, Description("means", column, (by,), groups.labels, subset.where), cells, design, spend)
+    design = mean_design(
+        public.neighbors, cells=cells.count, optional=True, norm=norm_of(require_spend(spend))
+    )
+    return _moments(
+        public,
+        Description("means", column, (by,), groups.labels, subset.where),
+        cells,
+        design,
+        spend,
+    )
 
 
 @plain.door
-def paired_test(session: Session, first: str, second: str, *, spend: Guarantee, null: float = 0, where: Where | None = None, key: str | None = None) -> PairedResult:
-    """Test whether two columns of the same rows have means that differ by `null`: ``dp.paired_test(session, "after", "before", spend=dp.GDP(0.3))``.
+def paired_test(
+    session: Session,
+    first: str,
+    second: str,
+    *,
+    spend: Guarantee,
+    null: float = 0,
+    where: Where | None = None,
+    key: str | None = None,
+) -> PairedResult:
+    """Test whether two columns of the same rows have means that differ by `null`:
+    ``dp.paired_test(session, "after", "before", spend=dp.GDP(0.3))``.
 
-    The differences first − second are summed exactly on a grid that both columns share: the range of the difference is twice the range that holds both columns.
+    The differences first − second are summed exactly on a grid that both columns share: the range
+    of the difference is twice the range that holds both columns.
     """
-    return PairedResult(_open(session).release(paired_question(_open(session).public, first, second, spend=spend, null=null, where=where), key=key))
+    return PairedResult(
+        _open(session).release(
+            paired_question(
+                _open(session).public, first, second, spend=spend, null=null, where=where
+            ),
+            key=key,
+        )
+    )
 
 
-def paired_question(public: PublicFacts, first: str, second: str, *, spend: Guarantee, null: float = 0, where: Where | None = None) -> Question:
+def paired_question(
+    public: PublicFacts,
+    first: str,
+    second: str,
+    *,
+    spend: Guarantee,
+    null: float = 0,
+    where: Where | None = None,
+) -> Question:
     x, y = _common_grid(public, first, second)
     cells = cells_where(public.schema, where)
-    design = mean_design(public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend)))
+    design = mean_design(
+        public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend))
+    )
     query = DifferenceMoments(cells.keys, x, y, design, cells.optional)
     sensitivity = query.sensitivity(public.neighbors)
     noise: AdditiveNoise
@@ -85,7 +163,12 @@ def paired_question(public: PublicFacts, first: str, second: str, *, spend: Guar
     else:
         assert isinstance(sensitivity, L2)
         noise = gaussian_noise(sensitivity, spend_mu_squared(spend))
-    asked = Description("paired test", f"{first} − {second}", where=cells.where, edges=(float(rational(null, "null")),))
+    asked = Description(
+        "paired test",
+        f"{first} − {second}",
+        where=cells.where,
+        edges=(float(rational(null, "null")),),
+    )
     return Question(asked, query, noise, spend)
 
 
@@ -96,18 +179,33 @@ def _common_grid(public: PublicFacts, first: str, second: str) -> tuple[Factor, 
     for name in (first, second):
         column = public.schema[name]
         if not isinstance(column, (Real, Integer, Boolean)):
-            raise WrongColumnKind(name, type(column).__name__, "Real, Integer or Boolean", "a paired test")
+            raise WrongColumnKind(
+                name, type(column).__name__, "Real, Integer or Boolean", "a paired test"
+            )
         columns.append(Integer(0, 1) if isinstance(column, Boolean) else column)
     low, high = min(column.low for column in columns), max(column.high for column in columns)
     if all(isinstance(column, Integer) for column in columns):
         encoding = Integer(int(low), int(high)).encoding(FINE_MEAN_BITS)
     else:
-        bits = MEAN_BITS if any(isinstance(column, Real) and column.bits == MEAN_BITS for column in columns) else FINE_MEAN_BITS
+        bits = (
+            MEAN_BITS
+            if any(isinstance(column, Real) and column.bits == MEAN_BITS for column in columns)
+            else FINE_MEAN_BITS
+        )
         encoding = Real(low, high, bits=32 if bits == FINE_MEAN_BITS else 16).encoding(bits)
     return Factor(first, encoding), Factor(second, encoding)
 
 
-def _paired_forecast(session: Session, first: str, second: str, *, spend: Guarantee, assume: Any, level: float, **options: Any) -> forecast.Preview:
+def _paired_forecast(
+    session: Session,
+    first: str,
+    second: str,
+    *,
+    spend: Guarantee,
+    assume: Any,
+    level: float,
+    **options: Any,
+) -> forecast.Preview:
     """As for a mean, with the assumptions about the difference."""
     question = paired_question(session.public, first, second, spend=spend, **options)
     query = question.query
@@ -115,9 +213,17 @@ def _paired_forecast(session: Session, first: str, second: str, *, spend: Guaran
     as_column = Question(question.description, query.moments, question.mechanism, spend)
     release, text = forecast.expected_release(session.public, as_column, assume)
     quantity = PairedResult(release).quantities(checked_level(level))[0]
-    item = forecast.Forecast(quantity.name, float(quantity.privacy_variance[0]) ** 0.5, float(quantity.std_error[0]), float(quantity.high[0] - quantity.low[0]), float(quantity.noise_share[0]))
+    item = forecast.Forecast(
+        quantity.name,
+        float(quantity.privacy_variance[0]) ** 0.5,
+        float(quantity.std_error[0]),
+        float(quantity.high[0] - quantity.low[0]),
+        float(quantity.noise_share[0]),
+    )
     price = session.price(question)
-    return forecast.Preview(question, (item,), str(price), session.ledger.how_many(price), text, level)
+    return forecast.Preview(
+        question, (item,), str(price), session.ledger.how_many(price), text, level
+    )
 
 
 forecast._BUILDERS.update({mean_test: mean_test_question, compare_means: compare_means_question})

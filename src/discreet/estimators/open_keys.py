@@ -1,4 +1,6 @@
-"""Tables by keys that nobody declared: how the question is built from public facts, and what to expect of it."""
+"""Tables by keys that nobody declared: how the question is built from public facts,
+and what to expect of it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,15 @@ def open_columns(schema: Schema, by: By) -> tuple[str, ...]:
     return tuple(name for name, _ in wanted_by(schema, by) if isinstance(schema[name], Open))
 
 
-def open_table_question(public: PublicFacts, column: str | None, *, by: By, spend: Guarantee, where: Where | None, delta: object) -> Question:
+def open_table_question(
+    public: PublicFacts,
+    column: str | None,
+    *,
+    by: By,
+    spend: Guarantee,
+    where: Where | None,
+    delta: object,
+) -> Question:
     """Counts by undeclared keys, crossed with declared ones where `by` names some."""
     schema = public.schema
     wanted = wanted_by(schema, by)
@@ -34,19 +44,36 @@ def open_table_question(public: PublicFacts, column: str | None, *, by: By, spen
     opened = open_columns(schema, by)
     if column is not None:
         raise InvalidParameter(
-            f"the mean of {column!r} by {', '.join(map(repr, opened))}", "the keys are not declared", "only counts of undeclared keys have a theorem here",
-            "find the keys with dp.table(session, by=…, delta=…), declare them as dp.Category(keys) in a data set that shares the ledger, and ask for the means there")
+            f"the mean of {column!r} by {', '.join(map(repr, opened))}",
+            "the keys are not declared",
+            "only counts of undeclared keys have a theorem here",
+            "find the keys with dp.table(session, by=…, delta=…), declare them as "
+            "dp.Category(keys) in a data set that shares the ledger, and ask for the means there",
+        )
     for name, bins in wanted:
         if name in opened and bins is not None:
-            raise InvalidParameter(f"bins of {name!r}", "it is declared as Open", "nobody has listed its values, so it has no bins", "leave bins out")
+            raise InvalidParameter(
+                f"bins of {name!r}",
+                "it is declared as Open",
+                "nobody has listed its values, so it has no bins",
+                "leave bins out",
+            )
     declared = [(name, bins) for name, bins in wanted if name not in opened]
     groups = cells_by(schema, dict(declared)) if declared else Cells()
     subset = cells_where(schema, where)
     chosen = required_delta(require_spend(spend), delta, opened)
     query = OpenCounts(opened, groups.keys + subset.keys)
     labels = dict(zip(groups.by, groups.labels, strict=True))
-    asked = Description("open table", None, names, tuple(labels.get(name, ()) for name in names), subset.where)
-    return Question(asked, query, thresholded_counts(query.sensitivity(public.neighbors), spend, chosen), spend, chosen)
+    asked = Description(
+        "open table", None, names, tuple(labels.get(name, ()) for name in names), subset.where
+    )
+    return Question(
+        asked,
+        query,
+        thresholded_counts(query.sensitivity(public.neighbors), spend, chosen),
+        spend,
+        chosen,
+    )
 
 
 def required_delta(spend: Guarantee, delta: object, opened: tuple[str, ...]) -> Fraction:
@@ -56,13 +83,22 @@ def required_delta(spend: Guarantee, delta: object, opened: tuple[str, ...]) -> 
     if isinstance(spend, ApproxDP):
         return rational(spend.delta, "delta") / 10
     raise InvalidParameter(
-        f"by={', '.join(map(repr, opened))}", f"its keys are not declared, and neither delta= nor a delta in the spend ({spend}) was given",
-        "undeclared keys would show who is in the data; a key that one person alone holds is shown with probability at most delta",
-        "pass delta=, for example 1e-8, or declare the column as dp.Category(levels), which needs none")
+        f"by={', '.join(map(repr, opened))}",
+        f"its keys are not declared, and neither delta= nor a delta in the spend ({spend}) was "
+        "given",
+        "undeclared keys would show who is in the data; a key that one person alone holds is "
+        "shown with probability at most delta",
+        "pass delta=, for example 1e-8, or declare the column as dp.Category(levels), which needs "
+        "none",
+    )
 
 
-def expected_open_release(public: PublicFacts, question: Question, *, rows: float | None, share: float | None) -> tuple[Release, str]:
-    """A release that shows one key as the caller imagines it, and in words what is assumed and from which size on keys appear."""
+def expected_open_release(
+    public: PublicFacts, question: Question, *, rows: float | None, share: float | None
+) -> tuple[Release, str]:
+    """A release that shows one key as the caller imagines it,
+    and in words what is assumed and from which size on keys appear.
+    """
     mechanism = question.mechanism
     assert isinstance(mechanism, ThresholdedCounts)
     least, known = float(mechanism.least_shown), public.rows if public.rows is not None else rows
@@ -72,11 +108,33 @@ def expected_open_release(public: PublicFacts, question: Question, *, rows: floa
         part = TYPICAL_SHARE if share is None else float(share)
         size, text = float(known) * part, f"{int(known)} rows, a key with a share of {part:.3g}"
     chance = float(show_probability(mechanism, size))
-    unit = "a key that one row alone holds" if mechanism.sensitivity.rows == 1 else "a key that one unit alone holds"
+    unit = (
+        "a key that one row alone holds"
+        if mechanism.sensitivity.rows == 1
+        else "a key that one unit alone holds"
+    )
     loss = decimal_text(question.delta)
-    text += (f" ({size:.0f} rows: it appears with probability {chance:.3g}). A key is shown if its noisy count reaches {least:.4g}: keys with fewer than about "
-             f"{least:.0f} rows are unlikely to appear, and {unit} appears with probability at most {loss}")
+    text += (
+        f" ({size:.0f} rows: it appears with probability {chance:.3g}). A key is shown if its "
+        f"noisy count reaches {least:.4g}: keys with fewer than about "
+        f"{least:.0f} rows are unlikely to appear, and {unit} appears with probability at most "
+        f"{loss}"
+    )
     shown = max(mechanism.threshold, round(size) << mechanism.noise.refinement)
     plan = question.query.plan()
     name = plan.name(("a key",) * len(plan.open), 0)
-    return Release(question.description, question.query, mechanism, (shown,), public.neighbors, question.spend, guarantee_of(mechanism), public.count, "preview", 0, "", delta=question.delta, found=(name,)), text
+    return Release(
+        question.description,
+        question.query,
+        mechanism,
+        (shown,),
+        public.neighbors,
+        question.spend,
+        guarantee_of(mechanism),
+        public.count,
+        "preview",
+        0,
+        "",
+        delta=question.delta,
+        found=(name,),
+    ), text

@@ -1,4 +1,6 @@
-"""Any test, made private: it is run on secret disjoint parts of the data, and only the noisy number of rejections is released (reference.md K1, K2)."""
+"""Any test, made private: it is run on secret disjoint parts of the data, and only the noisy number
+of rejections is released (reference.md K1, K2).
+"""
 
 from __future__ import annotations
 
@@ -31,33 +33,85 @@ FEWEST_ROWS_A_PART = 10
 
 
 @plain.door
-def subsample_test(session: Session, test: Callable[..., float], *, columns: str | Sequence[str], spend: Guarantee, parts: int | None = None, inner: float | None = None, where: Where | None = None, key: str | None = None) -> PartsResult:
-    """Make any test private: ``dp.subsample_test(session, lambda x, g: ttest_ind(x[g], x[~g]).pvalue, columns=["income", "member"], spend=dp.PureDP(1)).test()``.
+def subsample_test(
+    session: Session,
+    test: Callable[..., float],
+    *,
+    columns: str | Sequence[str],
+    spend: Guarantee,
+    parts: int | None = None,
+    inner: float | None = None,
+    where: Where | None = None,
+    key: str | None = None,
+) -> PartsResult:
+    """Make any test private: ``dp.subsample_test(session, lambda x, g:
+    ttest_ind(x[g], x[~g]).pvalue, columns=["income", "member"], spend=dp.PureDP(1)).test()``.
 
-    `test` is a plain function from arrays (the columns, in the order named: clamped numbers, True/False, or levels) to a p-value. The rows are put at random
-    into `parts` secret parts, a unit's rows together; the test runs in each at level `inner`; the number of rejections is released with noise, and a binomial test
-    says whether it is more than `inner` explains. Left out, `parts` and `inner` are the pair that finds the weakest signal at this spend.
+    `test` is a plain function from arrays (the columns, in the order named: clamped numbers,
+    True/False, or levels) to a p-value. The rows are put at random into `parts` secret parts,
+    a unit's rows together; the test runs in each at level `inner`; the number of rejections is
+    released with noise, and a binomial test says whether it is more than `inner` explains. Left
+    out, `parts` and `inner` are the pair that finds the weakest signal at this spend.
 
-    **The function runs beside the private data with your rights.** It must be one you trust: it must depend on its arguments alone (no state between calls, no clock) and must
-    not write them anywhere. Failures and NaN count as no rejection. It has no time limit, since a clock would let one part decide over another. A test made for its
-    data has more power: this is the fallback for tests that have no private form.
+    **The function runs beside the private data with your rights.** It must be one you trust:
+    it must depend on its arguments alone (no state between calls, no clock) and must not write them
+    anywhere. Failures and NaN count as no rejection. It has no time limit, since a clock would let
+    one part decide over another. A test made for its data has more power: this is the fallback for
+    tests that have no private form.
     """
-    question = subsample_question(_open(session).public, test, columns=columns, spend=spend, parts=parts, inner=inner, where=where)
+    question = subsample_question(
+        _open(session).public,
+        test,
+        columns=columns,
+        spend=spend,
+        parts=parts,
+        inner=inner,
+        where=where,
+    )
     return PartsResult(_open(session).release(question, key=key))
 
 
-def subsample_question(public: PublicFacts, test: Callable[..., float], *, columns: str | Sequence[str], spend: Guarantee, parts: int | None = None, inner: float | None = None, where: Where | None = None) -> Question:
+def subsample_question(
+    public: PublicFacts,
+    test: Callable[..., float],
+    *,
+    columns: str | Sequence[str],
+    spend: Guarantee,
+    parts: int | None = None,
+    inner: float | None = None,
+    where: Where | None = None,
+) -> Question:
     if not callable(test):
-        raise InvalidParameter("test", f"a {type(test).__name__} is not a function", "it is run on every part", "pass a function from arrays to a p-value")
-    names = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, Sequence) else ()
+        raise InvalidParameter(
+            "test",
+            f"a {type(test).__name__} is not a function",
+            "it is run on every part",
+            "pass a function from arrays to a p-value",
+        )
+    names = (
+        (columns,)
+        if isinstance(columns, str)
+        else tuple(columns)
+        if isinstance(columns, Sequence)
+        else ()
+    )
     for name in names:
         if isinstance(public.schema[name], Open):
-            raise WrongColumnKind(name, "Open", "Real, Integer, Boolean or Category", "a test on parts")
+            raise WrongColumnKind(
+                name, "Open", "Real, Integer, Boolean or Category", "a test on parts"
+            )
     noise = _noise(spend)
     chosen_parts, chosen_inner = _split(public, noise, parts, inner)
     cells = cells_where(public.schema, where)
-    query = PartRejections(cells.keys, names, chosen_parts, rational(chosen_inner, "inner"), function_name(test), test)
-    return Question(Description("parts", getattr(test, "__name__", "test"), where=cells.where), query, noise, spend)
+    query = PartRejections(
+        cells.keys, names, chosen_parts, rational(chosen_inner, "inner"), function_name(test), test
+    )
+    return Question(
+        Description("parts", getattr(test, "__name__", "test"), where=cells.where),
+        query,
+        noise,
+        spend,
+    )
 
 
 def _noise(spend: Guarantee) -> AdditiveNoise:
@@ -66,35 +120,82 @@ def _noise(spend: Guarantee) -> AdditiveNoise:
     return gaussian_noise(L2(rational(1, "sensitivity")), spend_mu_squared(spend))
 
 
-def _split(public: PublicFacts, noise: AdditiveNoise, parts: int | None, inner: float | None) -> tuple[int, float]:
-    """What the caller chose, else the pair that finds the weakest signal, with at least FEWEST_ROWS_A_PART rows a part where their number is public."""
+def _split(
+    public: PublicFacts, noise: AdditiveNoise, parts: int | None, inner: float | None
+) -> tuple[int, float]:
+    """What the caller chose, else the pair that finds the weakest signal, with at least
+    FEWEST_ROWS_A_PART rows a part where their number is public.
+    """
     if parts is not None and inner is not None:
         return parts, inner
     law = ReleasedNoise("gaussian" if noise.kind == "gaussian" else "tulap", float(noise.spread))
-    best, level = best_split(law, 10**9 if public.rows is None else max(1, public.rows // FEWEST_ROWS_A_PART))
+    best, level = best_split(
+        law, 10**9 if public.rows is None else max(1, public.rows // FEWEST_ROWS_A_PART)
+    )
     return best if parts is None else parts, level if inner is None else inner
 
 
 def function_name(test: Callable[..., Any]) -> str:
-    """What the ledger keeps of a function: its name and a hash of its code, so that a key is bound to it."""
+    """What the ledger keeps of a function: its name and a hash of its code,
+    so that a key is bound to it.
+    """
     code = getattr(test, "__code__", None)
-    text = f"{getattr(test, '__module__', '')}.{getattr(test, '__qualname__', type(test).__qualname__)}"
-    return text if type(code) is not types.CodeType else f"{text}#{hashlib.sha256(code.co_code + repr((code.co_names, code.co_varnames)).encode()).hexdigest()[:16]}"
+    text = (
+        f"{getattr(test, '__module__', '')}."
+        f"{getattr(test, '__qualname__', type(test).__qualname__)}"
+    )
+    if type(code) is not types.CodeType:
+        return text
+    names = repr((code.co_names, code.co_varnames)).encode()
+    return f"{text}#{hashlib.sha256(code.co_code + names).hexdigest()[:16]}"
 
 
-def _forecast(session: Session, test: Callable[..., float], *, spend: Guarantee, assume: Any, level: float, **options: Any) -> forecast.Preview:
-    """The expected interval of the share of parts where the assumed share (default: the inner level) of them rejects."""
+def _forecast(
+    session: Session,
+    test: Callable[..., float],
+    *,
+    spend: Guarantee,
+    assume: Any,
+    level: float,
+    **options: Any,
+) -> forecast.Preview:
+    """The expected interval of the share of parts where the assumed share (default: the inner
+    level) of them rejects.
+    """
     question = subsample_question(session.public, test, spend=spend, **options)
     query = question.query
     assert isinstance(query, PartRejections)
     share = float(query.level) if assume.share is None else float(assume.share)
     release = Release(
-        question.description, query, question.mechanism, (round(share * query.parts) << question.mechanism.refinement,),  # type: ignore[attr-defined]
-        session.public.neighbors, spend, guarantee_of(question.mechanism), session.public.count, "preview", 0, "")
+        question.description,
+        query,
+        question.mechanism,
+        (round(share * query.parts) << question.mechanism.refinement,),  # type: ignore[attr-defined]
+        session.public.neighbors,
+        spend,
+        guarantee_of(question.mechanism),
+        session.public.count,
+        "preview",
+        0,
+        "",
+    )
     quantity = PartsResult(release).quantities(level)[0]
-    item = forecast.Forecast(quantity.name, float(quantity.privacy_variance[0]) ** 0.5, float(quantity.std_error[0]), float(quantity.high[0] - quantity.low[0]), float(quantity.noise_share[0]))
+    item = forecast.Forecast(
+        quantity.name,
+        float(quantity.privacy_variance[0]) ** 0.5,
+        float(quantity.std_error[0]),
+        float(quantity.high[0] - quantity.low[0]),
+        float(quantity.noise_share[0]),
+    )
     price = session.price(question)
-    return forecast.Preview(question, (item,), str(price), session.ledger.how_many(price), f"{query.parts} parts, a share of {share:.3g} of which rejects", level)
+    return forecast.Preview(
+        question,
+        (item,),
+        str(price),
+        session.ledger.how_many(price),
+        f"{query.parts} parts, a share of {share:.3g} of which rejects",
+        level,
+    )
 
 
 forecast.register_procedure(subsample_test, _forecast)

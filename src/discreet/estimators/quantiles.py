@@ -1,8 +1,10 @@
 """dp.median, dp.quantile and dp.quantiles: estimates with intervals that assume no shape.
 
-*Method*: the estimate is chosen by the exponential mechanism on the column's grid (reference.md B6). A search by noisy counts, which starts from it, then finds the
-ends of the interval; both are one release with one debit. Other methods (``method="inverse"``, ``"smooth"``, ``"ptr"``) release one number without an interval.
-More than three quantiles at once come from one noisy tree of counts, at about logarithmic cost.
+*Method*: the estimate is chosen by the exponential mechanism on the column's grid
+(reference.md B6). A search by noisy counts, which starts from it, then finds the ends of the
+interval; both are one release with one debit. Other methods (``method="inverse"``, ``"smooth"``,
+``"ptr"``) release one number without an interval. More than three quantiles at once come from one
+noisy tree of counts, at about logarithmic cost.
 """
 
 from __future__ import annotations
@@ -33,102 +35,295 @@ from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
-# What goes to the interval: the estimate's error grows by 1/√(1 − share), or 1/(1 − share) for a pure spend, so by 1.104 and 1.111 (docs/theory/quantile-intervals.md).
+# What goes to the interval: the estimate's error grows by 1/√(1 − share), or 1/(1 − share) for a
+# pure spend, so by 1.104 and 1.111 (docs/theory/quantile-intervals.md).
 INTERVAL_SHARE, PURE_INTERVAL_SHARE = Fraction(18, 100), Fraction(1, 10)
-SCARCE, AMPLE = 15, 40  # exponents of the choice at the ends of the grid: between them the share rises from a tenth of itself to all of it
-LEVEL = Fraction(95, 100)  # the level that ends are searched for; intervals of other levels use the same answers
+# exponents of the choice at the ends of the grid:
+# between them the share rises from a tenth of itself to all of it
+SCARCE, AMPLE = 15, 40
+# the level that ends are searched for; intervals of other levels use the same answers
+LEVEL = Fraction(95, 100)
 UNITS = 1 << 16
 MOST_SEARCHED = 3  # with more quantiles a tree of counts is better
 
 
 @plain.door
-def median(session: Session, column: str, *, spend: Guarantee, method: str | None = None, delta: float | None = None, where: Where | None = None, key: str | None = None, **options: object) -> MedianResult:
+def median(
+    session: Session,
+    column: str,
+    *,
+    spend: Guarantee,
+    method: str | None = None,
+    delta: float | None = None,
+    where: Where | None = None,
+    key: str | None = None,
+    **options: object,
+) -> MedianResult:
     """The median of a number column, with an interval (reference.md B6–B9).
 
-    `method` is "exponential" (default, with an interval), "inverse", "smooth" (options `law`, `shape`) or "ptr" (option `eta`; needs `delta`, and may
-    answer ⊥: then `released` is False and the estimate nan). With the default, `interval_share` is the part of the spend that the interval gets.
+    `method` is "exponential" (default, with an interval), "inverse", "smooth" (options `law`,
+    `shape`) or "ptr" (option `eta`; needs `delta`, and may answer ⊥: then `released` is False and
+    the estimate nan). With the default, `interval_share` is the part of the spend that the interval
+    gets.
     """
-    return MedianResult(_open(session).release(median_question(_open(session).public, column, spend=spend, method=method, delta=delta, where=where, **options), key=key))
+    return MedianResult(
+        _open(session).release(
+            median_question(
+                _open(session).public,
+                column,
+                spend=spend,
+                method=method,
+                delta=delta,
+                where=where,
+                **options,
+            ),
+            key=key,
+        )
+    )
 
 
 @plain.door
-def quantile(session: Session, column: str, q: object, *, spend: Guarantee, method: str | None = None, delta: float | None = None, where: Where | None = None, key: str | None = None, **options: object) -> QuantileResult:
-    """The q-quantile of a number column: the least value with at least a share q of the rows at or below it; `method` as for `median`."""
-    release = _open(session).release(quantile_question(_open(session).public, column, q, spend=spend, method=method, delta=delta, where=where, **options), key=key)
-    return MedianResult(release) if release.description.estimator == "median" else QuantileResult(release)
+def quantile(
+    session: Session,
+    column: str,
+    q: object,
+    *,
+    spend: Guarantee,
+    method: str | None = None,
+    delta: float | None = None,
+    where: Where | None = None,
+    key: str | None = None,
+    **options: object,
+) -> QuantileResult:
+    """The q-quantile of a number column: the least value with at least a share q of the rows at or
+    below it; `method` as for `median`.
+    """
+    release = _open(session).release(
+        quantile_question(
+            _open(session).public,
+            column,
+            q,
+            spend=spend,
+            method=method,
+            delta=delta,
+            where=where,
+            **options,
+        ),
+        key=key,
+    )
+    return (
+        MedianResult(release)
+        if release.description.estimator == "median"
+        else QuantileResult(release)
+    )
 
 
 @plain.door
-def quantiles(session: Session, column: str, qs: Iterable[object], *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> QuantilesResult:
-    """Several quantiles in one release: up to three by searches of their own, more from one noisy tree of counts at about logarithmic cost."""
-    return QuantilesResult(_open(session).release(quantiles_question(_open(session).public, column, qs, spend=spend, where=where), key=key))
+def quantiles(
+    session: Session,
+    column: str,
+    qs: Iterable[object],
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    key: str | None = None,
+) -> QuantilesResult:
+    """Several quantiles in one release: up to three by searches of their own, more from one noisy
+    tree of counts at about logarithmic cost.
+    """
+    return QuantilesResult(
+        _open(session).release(
+            quantiles_question(_open(session).public, column, qs, spend=spend, where=where), key=key
+        )
+    )
 
 
-def median_question(public: PublicFacts, column: str, *, spend: Guarantee, method: str | None = None, delta: float | None = None, where: Where | None = None, **options: object) -> Question:
-    return quantile_question(public, column, Fraction(1, 2), spend=spend, method=method, delta=delta, where=where, **options)
+def median_question(
+    public: PublicFacts,
+    column: str,
+    *,
+    spend: Guarantee,
+    method: str | None = None,
+    delta: float | None = None,
+    where: Where | None = None,
+    **options: object,
+) -> Question:
+    return quantile_question(
+        public,
+        column,
+        Fraction(1, 2),
+        spend=spend,
+        method=method,
+        delta=delta,
+        where=where,
+        **options,
+    )
 
 
-def quantile_question(public: PublicFacts, column: str, q: object, *, spend: Guarantee, method: str | None = None, delta: float | None = None, where: Where | None = None, **options: object) -> Question:
+def quantile_question(
+    public: PublicFacts,
+    column: str,
+    q: object,
+    *,
+    spend: Guarantee,
+    method: str | None = None,
+    delta: float | None = None,
+    where: Where | None = None,
+    **options: object,
+) -> Question:
     a, b = quantile_parts(q)
     require_spend(spend)
     if method is not None and (not isinstance(method, str) or method not in METHODS):
-        raise InvalidParameter("method=", f"{shown(method)} is not known", "each method has its own proof", f"pass one of {', '.join(METHODS)}, or leave it out for the exponential mechanism with an interval")
+        raise InvalidParameter(
+            "method=",
+            f"{shown(method)} is not known",
+            "each method has its own proof",
+            f"pass one of {', '.join(METHODS)}, or leave it out for the exponential mechanism "
+            "with an interval",
+        )
     _known_options(method or "exponential", options)
     if method not in (None, "exponential") or a in (0, b):
         options.pop("interval_share", None)
-        return METHODS[method or "exponential"](public, column, Fraction(a, b), spend=spend, delta=delta, where=where, **options)
+        return METHODS[method or "exponential"](
+            public, column, Fraction(a, b), spend=spend, delta=delta, where=where, **options
+        )
     if delta is not None:
-        raise InvalidParameter("delta=", "the exponential mechanism needs none", "it protects without a probability of failure", "leave it out")
+        raise InvalidParameter(
+            "delta=",
+            "the exponential mechanism needs none",
+            "it protects without a probability of failure",
+            "leave it out",
+        )
     query, condition = _query(public, column, where)
-    parts = searched(public, query, a, b, spend=spend, share=_interval_share(public, query, (a, b), spend=spend, given=options.get("interval_share")))
-    return Question(Description("median" if (a, b) == (1, 2) else "quantile", column, where=condition), query, InTurn(parts), spend)
+    parts = searched(
+        public,
+        query,
+        a,
+        b,
+        spend=spend,
+        share=_interval_share(
+            public, query, (a, b), spend=spend, given=options.get("interval_share")
+        ),
+    )
+    return Question(
+        Description("median" if (a, b) == (1, 2) else "quantile", column, where=condition),
+        query,
+        InTurn(parts),
+        spend,
+    )
 
 
-def quantiles_question(public: PublicFacts, column: str, qs: Iterable[object], *, spend: Guarantee, where: Where | None = None) -> Question:
+def quantiles_question(
+    public: PublicFacts,
+    column: str,
+    qs: Iterable[object],
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+) -> Question:
     if isinstance(qs, (str, bytes)) or not isinstance(qs, Iterable):
-        raise InvalidParameter("qs", f"a {type(qs).__name__} is no list of quantiles", "each is a share of rows", "pass for example [0.25, 0.5, 0.75]")
+        raise InvalidParameter(
+            "qs",
+            f"a {type(qs).__name__} is no list of quantiles",
+            "each is a share of rows",
+            "pass for example [0.25, 0.5, 0.75]",
+        )
     parts = [quantile_parts(q) for q in qs]
     if not parts or len(set(parts)) != len(parts) or any(a in (0, b) for a, b in parts):
-        raise InvalidParameter("qs", "none, one twice, or one that is 0 or 1", "each quantile has an interval, and rows must lie on both sides of it", "pass different numbers strictly between 0 and 1")
+        raise InvalidParameter(
+            "qs",
+            "none, one twice, or one that is 0 or 1",
+            "each quantile has an interval, and rows must lie on both sides of it",
+            "pass different numbers strictly between 0 and 1",
+        )
     labels = (tuple(_label(Fraction(a, b)) for a, b in parts),)
     require_spend(spend)
     if len(parts) > MOST_SEARCHED:
-        return tree_question(public, Description("quantiles", column, ("q",), labels), spend=spend, leaves=quantile_leaves(public), where=where)
+        return tree_question(
+            public,
+            Description("quantiles", column, ("q",), labels),
+            spend=spend,
+            leaves=quantile_leaves(public),
+            where=where,
+        )
     query, condition = _query(public, column, where)
     each = part_of(spend, Fraction(1, len(parts)))
-    mechanisms = [part for a, b in parts for part in searched(public, query, a, b, spend=each, share=_interval_share(public, query, (a, b), spend=each))]
-    return Question(Description("quantiles", column, ("q",), labels, condition), query, InTurn(tuple(mechanisms)), spend)
+    mechanisms = [
+        part
+        for a, b in parts
+        for part in searched(
+            public,
+            query,
+            a,
+            b,
+            spend=each,
+            share=_interval_share(public, query, (a, b), spend=each),
+        )
+    ]
+    return Question(
+        Description("quantiles", column, ("q",), labels, condition),
+        query,
+        InTurn(tuple(mechanisms)),
+        spend,
+    )
 
 
-def searched(public: PublicFacts, query: GridCounts, a: int, b: int, *, spend: Guarantee, share: Fraction) -> tuple[Mechanism, Mechanism]:
-    """The choice of a quantile a/b, and the search for the ends of its interval with `share` of the spend."""
+def searched(
+    public: PublicFacts, query: GridCounts, a: int, b: int, *, spend: Guarantee, share: Fraction
+) -> tuple[Mechanism, Mechanism]:
+    """The choice of a quantile a/b, and the search for the ends of its interval with `share` of the
+    spend.
+    """
     rows = query.sensitivity(public.neighbors)
     moved = QuantileChoice(rows, a, b, Fraction(1), "exponential").largest_change
-    choice = QuantileChoice(rows, a, b, bounded_range_within(part_of(spend, 1 - share)) / (2 * moved), "exponential")
+    choice = QuantileChoice(
+        rows, a, b, bounded_range_within(part_of(spend, 1 - share)) / (2 * moved), "exponential"
+    )
     box = spend_box(part_of(spend, share))
-    law, budget = ("laplace", box.epsilon) if box.epsilon else ("gaussian", box.mu_squared or 2 * box.rho)
-    policy = QuantileEnds(b - a, a, LEVEL, None if query.optional else public.rows, public.neighbors.rows, law)
+    law, budget = (
+        ("laplace", box.epsilon) if box.epsilon else ("gaussian", box.mu_squared or 2 * box.rho)
+    )
+    policy = QuantileEnds(
+        b - a, a, LEVEL, None if query.optional else public.rows, public.neighbors.rows, law
+    )
     return choice, CountSearch(rows, b - a, a, law, budget, UNITS, policy)
 
 
 def part_of(spend: Guarantee, share: Fraction) -> Guarantee:
-    """A share of a spend, rounded down: of ε, of ρ, or of μ² (an (ε, δ) spend is worth the μ² that it buys)."""
+    """A share of a spend, rounded down: of ε, of ρ,
+    or of μ² (an (ε, δ) spend is worth the μ² that it buys).
+    """
     box = spend_box(spend)
     if box.epsilon:
         return PureDP(float_down(box.epsilon * share))
-    return ZCDP(float_down(box.rho * share)) if box.rho else GDP(float_down(sqrt_down(box.mu_squared * share)))
+    return (
+        ZCDP(float_down(box.rho * share))
+        if box.rho
+        else GDP(float_down(sqrt_down(box.mu_squared * share)))
+    )
 
 
 def _query(public: PublicFacts, column: str, where: Where | None) -> tuple[GridCounts, str]:
     cells = cells_where(public.schema, where)
-    return GridCounts(cells.keys, number_factor(public.schema, column, "a quantile"), cells.optional), cells.where
+    return GridCounts(
+        cells.keys, number_factor(public.schema, column, "a quantile"), cells.optional
+    ), cells.where
 
 
-def _interval_share(public: PublicFacts, query: GridCounts, parts: tuple[int, int], *, spend: Guarantee, given: object = None) -> Fraction:
-    """The share of a spend that goes to the interval: the caller's, or the default, less where the estimate alone needs all of it.
+def _interval_share(
+    public: PublicFacts,
+    query: GridCounts,
+    parts: tuple[int, int],
+    *,
+    spend: Guarantee,
+    given: object = None,
+) -> Fraction:
+    """The share of a spend that goes to the interval: the caller's, or the default, less where the
+    estimate alone needs all of it.
 
-    exp(−exponent) is how much less likely the choice is to pick a cell beyond all data than one at the quantile, for a public number of rows.
-    Where that is not far below one over the number of cells, the estimate's error falls steeply with its budget, and no interval would be narrow.
+    exp(−exponent) is how much less likely the choice is to pick a cell beyond all data than one at
+    the quantile, for a public number of rows. Where that is not far below one over the number of
+    cells, the estimate's error falls steeply with its budget, and no interval would be narrow.
     """
     if given is None:
         share = PURE_INTERVAL_SHARE if isinstance(spend, PureDP) else INTERVAL_SHARE
@@ -136,21 +331,44 @@ def _interval_share(public: PublicFacts, query: GridCounts, parts: tuple[int, in
             return share
         a, b = parts
         rows = query.sensitivity(public.neighbors)
-        exponent = bounded_range_within(spend) * min(a, b - a) * public.rows / (2 * QuantileChoice(rows, a, b, Fraction(1), "exponential").largest_change)
-        return share * min(max(Fraction(int(exponent) - SCARCE, AMPLE - SCARCE), Fraction(1, 10)), Fraction(1))
+        exponent = (
+            bounded_range_within(spend)
+            * min(a, b - a)
+            * public.rows
+            / (2 * QuantileChoice(rows, a, b, Fraction(1), "exponential").largest_change)
+        )
+        return share * min(
+            max(Fraction(int(exponent) - SCARCE, AMPLE - SCARCE), Fraction(1, 10)), Fraction(1)
+        )
     share = rational(given, "interval_share=")
     if not Fraction(1, 100) <= share <= Fraction(99, 100):
-        raise InvalidParameter("interval_share=", "it is not between 0.01 and 0.99", "the spend is split between the estimate and its interval", "leave it out, or pass for example 0.5 for a narrower interval and a less exact estimate")
+        raise InvalidParameter(
+            "interval_share=",
+            "it is not between 0.01 and 0.99",
+            "the spend is split between the estimate and its interval",
+            "leave it out, or pass for example 0.5 for a narrower interval and a less exact "
+            "estimate",
+        )
     return share
 
 
-_OPTIONS = {"exponential": ("interval_share",), "inverse": (), "smooth": ("law", "shape"), "ptr": ("eta",)}
+_OPTIONS = {
+    "exponential": ("interval_share",),
+    "inverse": (),
+    "smooth": ("law", "shape"),
+    "ptr": ("eta",),
+}
 
 
 def _known_options(method: str, options: dict[str, object]) -> None:
     for name in options:
         if name not in _OPTIONS[method]:
-            raise InvalidParameter(f"{name}=", f'method="{method}" has no such option', "a misspelt option would be ignored", f"options of this method: {', '.join(_OPTIONS[method]) or 'none'}")
+            raise InvalidParameter(
+                f"{name}=",
+                f'method="{method}" has no such option',
+                "a misspelt option would be ignored",
+                f"options of this method: {', '.join(_OPTIONS[method]) or 'none'}",
+            )
 
 
 def _label(q: Fraction) -> str:

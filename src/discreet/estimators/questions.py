@@ -1,4 +1,6 @@
-"""How each basic estimator turns what is asked into a statistic and its noise, from public facts alone."""
+"""How each basic estimator turns what is asked into a statistic and its noise,
+from public facts alone.
+"""
 
 from __future__ import annotations
 
@@ -10,81 +12,167 @@ from discreet.errors import InvalidParameter, UndeclaredColumn, WrongColumnKind
 from discreet.estimators.open_keys import open_columns, open_table_question
 from discreet.schema import Boolean, Category, Real
 from discreet.specs.queries.keys import Split, Subset
-from discreet.specs.queries.moments import Design, Moments, mean_design, total_design, variance_design
+from discreet.specs.queries.moments import (
+    Design,
+    Moments,
+    mean_design,
+    total_design,
+    variance_design,
+)
 from discreet.specs.queries.sums import Sum, number_factor
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts
 
 MEAN_BITS = 16  # a Real column of 16 bits
-FINE_MEAN_BITS = 20  # whole numbers and Real columns of 32 bits: squares stay exact and the noise grid small
+# whole numbers and Real columns of 32 bits: squares stay exact and the noise grid small
+FINE_MEAN_BITS = 20
 VARIANCE_BITS = 10  # fourth powers stay exact and the noise grid small
 
 
-def count_question(public: PublicFacts, *, spend: Guarantee, where: Where | None = None) -> Question:
+def count_question(
+    public: PublicFacts, *, spend: Guarantee, where: Where | None = None
+) -> Question:
     cells = cells_where(public.schema, where)
     if public.rows is not None and where is None:
-        raise InvalidParameter("count", "under row-level Replace the number of rows is public", "it would cost budget and add noise to a known number", "read session.public.rows, or count a subset with where=")
+        raise InvalidParameter(
+            "count",
+            "under row-level Replace the number of rows is public",
+            "it would cost budget and add noise to a known number",
+            "read session.public.rows, or count a subset with where=",
+        )
     return _counts(public, Description("count", where=cells.where), cells, spend)
 
 
-def proportion_question(public: PublicFacts, column: str, *, spend: Guarantee, level: object = None, where: Where | None = None, noise: str | None = None) -> Question:
-    """A proportion of rows: its own cell where the number of rows is public, else that cell and all other rows."""
+def proportion_question(
+    public: PublicFacts,
+    column: str,
+    *,
+    spend: Guarantee,
+    level: object = None,
+    where: Where | None = None,
+    noise: str | None = None,
+) -> Question:
+    """A proportion of rows: its own cell where the number of rows is public,
+    else that cell and all other rows.
+    """
     declared = public.schema[column]
     if not isinstance(declared, (Boolean, Category)):
-        raise WrongColumnKind(column, type(declared).__name__, "Boolean or Category", "a proportion")
+        raise WrongColumnKind(
+            column, type(declared).__name__, "Boolean or Category", "a proportion"
+        )
     if isinstance(declared, Category) and level is None:
-        raise InvalidParameter("proportion", f"{column!r} has {len(declared.levels)} levels", "a proportion is of one level", "pass level=, or use histogram for all of them")
+        raise InvalidParameter(
+            "proportion",
+            f"{column!r} has {len(declared.levels)} levels",
+            "a proportion is of one level",
+            "pass level=, or use histogram for all of them",
+        )
     if isinstance(declared, Boolean) and not (level is None or isinstance(level, bool)):
-        raise InvalidParameter("level=", "neither True nor False", f"{column!r} is Boolean", "leave it out for True")
+        raise InvalidParameter(
+            "level=", "neither True nor False", f"{column!r} is Boolean", "leave it out for True"
+        )
     code = declared.index(level) if isinstance(declared, Category) else int(level is not False)
     label = f"{column} = {True if level is None else level}"
     if public.rows is not None and where is None:
-        question = _counts(public, Description("proportion", column, (column,), ((label,),)), Cells((Subset(column, (code,)),), optional=True), spend)
+        question = _counts(
+            public,
+            Description("proportion", column, (column,), ((label,),)),
+            Cells((Subset(column, (code,)),), optional=True),
+            spend,
+        )
     else:
         subset = cells_where(public.schema, where)
         cells = Cells((Split(column, (code,)),)).joined(subset)
-        question = _counts(public, Description("proportion", column, (column,), ((label, "other"),), subset.where), cells, spend)
+        question = _counts(
+            public,
+            Description("proportion", column, (column,), ((label, "other"),), subset.where),
+            cells,
+            spend,
+        )
     return with_noise(question, noise, question.query.sensitivity(public.neighbors)[0])  # type: ignore[index, arg-type]
 
 
-def histogram_question(public: PublicFacts, column: str, *, spend: Guarantee, bins: object = None, where: Where | None = None) -> Question:
+def histogram_question(
+    public: PublicFacts,
+    column: str,
+    *,
+    spend: Guarantee,
+    bins: object = None,
+    where: Where | None = None,
+) -> Question:
     declared = public.schema[column]
     levels = isinstance(declared, (Category, Boolean))
     if levels and bins is not None:
         bin_cells(public.schema, column, bins)  # refuses, with the reason
-    cells = level_cells(public.schema, column) if levels else bin_cells(public.schema, column, 20 if bins is None else bins)
+    cells = (
+        level_cells(public.schema, column)
+        if levels
+        else bin_cells(public.schema, column, 20 if bins is None else bins)
+    )
     edges = () if levels else cells.keys[0].edges  # type: ignore[union-attr]
     subset = cells_where(public.schema, where)
     asked = Description("histogram", column, (column,), cells.labels, subset.where, edges)
     return _counts(public, asked, cells.joined(subset), spend)
 
 
-def mean_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
+def mean_question(
+    public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None
+) -> Question:
     public.schema[column]  # refuses what is not declared
     cells = cells_where(public.schema, where)
-    design = mean_design(public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend)))
+    design = mean_design(
+        public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend))
+    )
     return _moments(public, Description("mean", column, where=cells.where), cells, design, spend)
 
 
-def sum_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
+def sum_question(
+    public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None
+) -> Question:
     public.schema[column]  # refuses what is not declared
     cells = cells_where(public.schema, where)
-    design = total_design(public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend)))
+    design = total_design(
+        public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend))
+    )
     return _moments(public, Description("sum", column, where=cells.where), cells, design, spend)
 
 
-def variance_question(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None) -> Question:
+def variance_question(
+    public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None
+) -> Question:
     public.schema[column]  # refuses what is not declared
     cells = cells_where(public.schema, where)
-    design = variance_design(public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend)))
-    return _moments(public, Description("variance", column, where=cells.where), cells, design, spend, bits=VARIANCE_BITS)
+    design = variance_design(
+        public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend))
+    )
+    return _moments(
+        public,
+        Description("variance", column, where=cells.where),
+        cells,
+        design,
+        spend,
+        bits=VARIANCE_BITS,
+    )
 
 
-def table_question(public: PublicFacts, column: str | None = None, *, by: By, spend: Guarantee, where: Where | None = None, delta: float | None = None) -> Question:
+def table_question(
+    public: PublicFacts,
+    column: str | None = None,
+    *,
+    by: By,
+    spend: Guarantee,
+    where: Where | None = None,
+    delta: float | None = None,
+) -> Question:
     if open_columns(public.schema, by):
         return open_table_question(public, column, by=by, spend=spend, where=where, delta=delta)
     if delta is not None:
-        raise InvalidParameter("delta=", "every key of by= is declared", "declared keys are shown whether or not anyone holds them, so they cost no delta", "leave it out")
+        raise InvalidParameter(
+            "delta=",
+            "every key of by= is declared",
+            "declared keys are shown whether or not anyone holds them, so they cost no delta",
+            "leave it out",
+        )
     groups, subset = cells_by(public.schema, by), cells_where(public.schema, where)
     if column is not None:
         public.schema[column]  # refuses what is not declared
@@ -92,7 +180,9 @@ def table_question(public: PublicFacts, column: str | None = None, *, by: By, sp
     asked = Description("table", column, groups.by, groups.labels, subset.where)
     if column is None:
         return _counts(public, asked, cells, spend)
-    design = mean_design(public.neighbors, cells=cells.count, optional=True, norm=norm_of(require_spend(spend)))
+    design = mean_design(
+        public.neighbors, cells=cells.count, optional=True, norm=norm_of(require_spend(spend))
+    )
     return _moments(public, asked, cells, design, spend)
 
 
@@ -101,12 +191,24 @@ def _counts(public: PublicFacts, asked: Description, cells: Cells, spend: Guaran
     return Question(asked, query, count_noise(query, public.neighbors, require_spend(spend)), spend)
 
 
-def _moments(public: PublicFacts, asked: Description, cells: Cells, design: Design, spend: Guarantee, *, bits: int | None = None) -> Question:
+def _moments(
+    public: PublicFacts,
+    asked: Description,
+    cells: Cells,
+    design: Design,
+    spend: Guarantee,
+    *,
+    bits: int | None = None,
+) -> Question:
     if asked.column is None:
         raise UndeclaredColumn(None, public.schema)
     column = public.schema[asked.column]
     if bits is None:
-        bits = MEAN_BITS if isinstance(column, Real) and column.bits == MEAN_BITS else FINE_MEAN_BITS
+        bits = (
+            MEAN_BITS if isinstance(column, Real) and column.bits == MEAN_BITS else FINE_MEAN_BITS
+        )
     factor = number_factor(public.schema, asked.column, f"the {asked.estimator}", bits)
     query = Moments(cells.keys, factor, design, cells.optional)
-    return Question(asked, query, moments_noise(query, public.neighbors, require_spend(spend)), spend)
+    return Question(
+        asked, query, moments_noise(query, public.neighbors, require_spend(spend)), spend
+    )

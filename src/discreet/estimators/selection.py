@@ -1,12 +1,18 @@
 """Choosing among declared candidates, and asking which counts are above a threshold.
 
-*Method.* Scores are exact whole numbers (counts of rows, or sums of a column on its grid) and the mechanism's draw is exact. At the rate λ a candidate that is g
-behind the best is chosen with a probability of about exp(−λ·g), so λ decides. A pure spend ε buys λ = ε/span for every method; the expected loss in the worst case,
-among 10 candidates, is then 0.89/λ for permute-and-flip, 1.00/λ for report-noisy-max and 1.10/λ for the exponential choice. Any other spend charges the
-exponential choice by its bounded range, which buys twice the λ of a pure method (1.98 times at ρ = 0.125, 1.26 times at ρ = 5): 0.55/λ against 0.89/λ. So permute-and-flip is the default for
-pure spends and the exponential choice for all others. span is the sensitivity Δ where all scores move the same way (counts under AddRemove), else 2Δ.
-*Validity.* `score_gap(level)` holds for every data set, over the noise alone. The answer is a label, not an estimate: it has no interval.
-*Reference.* docs/theory/selection.md; McSherry and Talwar 2007, McKenna and Sheldon 2020, Dong et al. 2020, Lyu, Su and Li 2017.
+*Method.* Scores are exact whole numbers (counts of rows, or sums of a column on its grid) and the
+mechanism's draw is exact. At the rate λ a candidate that is g behind the best is chosen with a
+probability of about exp(−λ·g), so λ decides. A pure spend ε buys λ = ε/span for every method;
+the expected loss in the worst case, among 10 candidates, is then 0.89/λ for permute-and-flip,
+1.00/λ for report-noisy-max and 1.10/λ for the exponential choice. Any other spend charges the
+exponential choice by its bounded range, which buys twice the λ of a pure method (1.98 times at
+ρ = 0.125, 1.26 times at ρ = 5): 0.55/λ against 0.89/λ. So permute-and-flip is the default for pure
+spends and the exponential choice for all others. span is the sensitivity Δ where all scores move
+the same way (counts under AddRemove), else 2Δ.
+*Validity.* `score_gap(level)` holds for every data set, over the noise alone. The answer is a
+label, not an estimate: it has no interval.
+*Reference.* docs/theory/selection.md; McSherry and Talwar 2007, McKenna and Sheldon 2020, Dong
+et al. 2020, Lyu, Su and Li 2017.
 """
 
 from __future__ import annotations
@@ -28,47 +34,123 @@ from discreet.trusted.session import Session
 
 
 @plain.door
-def select(session: Session, candidates: Candidates, *, spend: Guarantee, score: str | None = None, method: str | None = None, key: str | None = None) -> ChoiceResult:
+def select(
+    session: Session,
+    candidates: Candidates,
+    *,
+    spend: Guarantee,
+    score: str | None = None,
+    method: str | None = None,
+    key: str | None = None,
+) -> ChoiceResult:
     """The declared candidate with, about, the greatest score.
 
-    `candidates` is a mapping from labels to filters (``{"young": {"age": (18, 30)}, "north": {"region": "N"}}``, which may overlap), the name of a Category or Boolean
-    column (its levels), or a list of number columns (their sums). The score is the number of rows, or the sum of the column named by `score`.
-    `method` is "exponential", "permute-and-flip" or "noisy-max"; the best for the spend where left out.
+    `candidates` is a mapping from labels to filters (``{"young": {"age": (18, 30)}, "north":
+    {"region": "N"}}``, which may overlap), the name of a Category or Boolean column (its levels),
+    or a list of number columns (their sums). The score is the number of rows, or the sum of the
+    column named by `score`. `method` is "exponential", "permute-and-flip" or "noisy-max"; the best
+    for the spend where left out.
     """
-    return ChoiceResult(_open(session).release(build.select_question(_open(session).public, candidates, spend=spend, score=score, method=method), key=key))
+    return ChoiceResult(
+        _open(session).release(
+            build.select_question(
+                _open(session).public, candidates, spend=spend, score=score, method=method
+            ),
+            key=key,
+        )
+    )
 
 
 @plain.door
-def mode(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, method: str | None = None, key: str | None = None) -> ChoiceResult:
-    """The most frequent level of a Category or Boolean column: the most frequent eye colour, say."""
-    return ChoiceResult(_open(session).release(build.mode_question(_open(session).public, column, spend=spend, where=where, method=method), key=key))
+def mode(
+    session: Session,
+    column: str,
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    method: str | None = None,
+    key: str | None = None,
+) -> ChoiceResult:
+    """The most frequent level of a Category or Boolean column:
+    the most frequent eye colour, say.
+    """
+    return ChoiceResult(
+        _open(session).release(
+            build.mode_question(
+                _open(session).public, column, spend=spend, where=where, method=method
+            ),
+            key=key,
+        )
+    )
 
 
 @plain.door
-def top(session: Session, candidates: Candidates, k: int, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> TopResult:
-    """The k most frequent levels of a column, or k of the candidates of `select`, in the order in which they were chosen.
+def top(
+    session: Session,
+    candidates: Candidates,
+    k: int,
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    key: str | None = None,
+) -> TopResult:
+    """The k most frequent levels of a column, or k of the candidates of `select`,
+    in the order in which they were chosen.
 
-    One choice after another among those that are left, at equal prices: permute-and-flip for a pure spend, exponential choices for all others.
+    One choice after another among those that are left, at equal prices: permute-and-flip for a pure
+    spend, exponential choices for all others.
     """
-    return TopResult(_open(session).release(build.top_question(_open(session).public, candidates, k, spend=spend, where=where), key=key))
+    return TopResult(
+        _open(session).release(
+            build.top_question(_open(session).public, candidates, k, spend=spend, where=where),
+            key=key,
+        )
+    )
 
 
 @plain.door
-def above_threshold(session: Session, questions: Questions, threshold: int, *, spend: Guarantee, positives: int = 1, key: str | None = None) -> ThresholdResult:
-    """Which filters keep about `threshold` rows or more, answered in order until `positives` of them do; the zeros before them cost nothing extra.
+def above_threshold(
+    session: Session,
+    questions: Questions,
+    threshold: int,
+    *,
+    spend: Guarantee,
+    positives: int = 1,
+    key: str | None = None,
+) -> ThresholdResult:
+    """Which filters keep about `threshold` rows or more, answered in order until `positives` of
+    them do; the zeros before them cost nothing extra.
 
-    `questions` is a list of filters or a mapping from labels to filters. The threshold is public: choose it without looking at the data.
+    `questions` is a list of filters or a mapping from labels to filters. The threshold is public:
+    choose it without looking at the data.
     """
-    return ThresholdResult(_open(session).release(build.above_threshold_question(_open(session).public, questions, threshold, spend=spend, positives=positives), key=key))
+    return ThresholdResult(
+        _open(session).release(
+            build.above_threshold_question(
+                _open(session).public, questions, threshold, spend=spend, positives=positives
+            ),
+            key=key,
+        )
+    )
 
 
 @plain.door
 def watch(session: Session, threshold: int, *, spend: Guarantee, positives: int = 1) -> Watch:
-    """A noisy threshold that stays open: ask one filter after another, each chosen after the answers before it; paid once, here.
+    """A noisy threshold that stays open: ask one filter after another, each chosen after the
+    answers before it; paid once, here.
 
-    It has no key: a watch lives in this process alone and cannot be resumed, because its noise is written nowhere.
+    It has no key: a watch lives in this process alone and cannot be resumed,
+    because its noise is written nowhere.
     """
-    return Watch(NoisyThreshold(_open(session), build.watch_question(_open(session).public, threshold, spend=spend, positives=positives)), _open(session))
+    return Watch(
+        NoisyThreshold(
+            _open(session),
+            build.watch_question(
+                _open(session).public, threshold, spend=spend, positives=positives
+            ),
+        ),
+        _open(session),
+    )
 
 
 class Watch:
@@ -81,10 +163,19 @@ class Watch:
 
     @plain.door
     def above(self, where: Where) -> bool:
-        """Whether the filter keeps about `threshold` rows or more; refuses once all positives were given."""
+        """Whether the filter keeps about `threshold` rows or more;
+        refuses once all positives were given.
+        """
         if not isinstance(where, Mapping):
-            raise InvalidParameter("where", f"a {type(where).__name__} is no filter", "a watch counts the rows of a declared filter", "pass for example {'region': 'N'}")
-        return self._noisy.above(CandidateScores((Scored(cells_where(self._session.public.schema, where).keys),)))
+            raise InvalidParameter(
+                "where",
+                f"a {type(where).__name__} is no filter",
+                "a watch counts the rows of a declared filter",
+                "pass for example {'region': 'N'}",
+            )
+        return self._noisy.above(
+            CandidateScores((Scored(cells_where(self._session.public.schema, where).keys),))
+        )
 
     @property
     def left(self) -> int:

@@ -1,4 +1,6 @@
-"""What `dp.power` and `dp.sample_size` need to know of each test of tables, means, ranks and parts (row-level Replace)."""
+"""What `dp.power` and `dp.sample_size` need to know of each test of tables, means,
+ranks and parts (row-level Replace).
+"""
 
 from __future__ import annotations
 
@@ -32,36 +34,89 @@ from discreet.specs.queries.moments import mean_design
 def count_law(spend: Guarantee, moved: int = 2) -> ReleasedNoise:
     """The noise of a count in a table, `moved` of whose cells one row changes by one."""
     if isinstance(require_spend(spend), PureDP):
-        return released_noise(geometric_noise(L1(Fraction(moved)), rational(spend.epsilon, "epsilon")))  # type: ignore[union-attr]
+        return released_noise(
+            geometric_noise(L1(Fraction(moved)), rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
+        )
     return released_noise(gaussian_noise(L2(Fraction(moved)), spend_mu_squared(spend)))
 
 
-def _plan(name: str, assumed: str, distance: Distance, freedom: int, alternative: str, alpha: float, noise: ReleasedNoise, effect: tuple[str, float] = ("", 0.0)) -> TestPlan:
+def _plan(
+    name: str,
+    assumed: str,
+    distance: Distance,
+    freedom: int,
+    alternative: str,
+    alpha: float,
+    noise: ReleasedNoise,
+    effect: tuple[str, float] = ("", 0.0),
+) -> TestPlan:
     """`effect`: the assumption that has a side, and how far it lies on it."""
     if freedom != 1 and alternative != "two-sided":
-        raise InvalidParameter("alternative=", f"{alternative!r} for {name}", "a test of several groups or cells has no direction", "leave it out")
+        raise InvalidParameter(
+            "alternative=",
+            f"{alternative!r} for {name}",
+            "a test of several groups or cells has no direction",
+            "leave it out",
+        )
     if (alternative == "greater" and effect[1] < 0) or (alternative == "less" and effect[1] > 0):
-        raise InvalidParameter(effect[0], "it is no case of the alternative", "the test hardly ever rejects there", "assume something on the alternative's side, or pass the other alternative=")
-    return TestPlan(name, assumed, distance, freedom, checked_alternative(alternative), checked_alpha(alpha), noise)
+        raise InvalidParameter(
+            effect[0],
+            "it is no case of the alternative",
+            "the test hardly ever rejects there",
+            "assume something on the alternative's side, or pass the other alternative=",
+        )
+    return TestPlan(
+        name,
+        assumed,
+        distance,
+        freedom,
+        checked_alternative(alternative),
+        checked_alpha(alpha),
+        noise,
+    )
 
 
 def _scaled(noise: ReleasedNoise, scale: float) -> ReleasedNoise:
     return replace(noise, spread=max(noise.spread * scale, 1e-6), step=0.0)
 
 
-def _table_plan(name: str, assumed: str, shares: Any, statistic: Any, freedom: int, spend: Guarantee, alternative: str, alpha: float, effect: tuple[str, float] = ("", 0.0)) -> TestPlan:
+def _table_plan(
+    name: str,
+    assumed: str,
+    shares: Any,
+    statistic: Any,
+    freedom: int,
+    spend: Guarantee,
+    alternative: str,
+    alpha: float,
+    effect: tuple[str, float] = ("", 0.0),
+) -> TestPlan:
     noise = count_law(spend)
 
     def distance(rows: int, scale: float) -> float:
-        return float(statistic(NoisyTables(rows * shares, _scaled(noise, scale), np.asarray(float(rows)))))
+        return float(
+            statistic(NoisyTables(rows * shares, _scaled(noise, scale), np.asarray(float(rows))))
+        )
 
     return _plan(name, assumed, distance, freedom, alternative, alpha, noise, effect)
 
 
-def _compare_plan(*, spend: Guarantee, alternative: str, alpha: float, baseline: float, share: float) -> TestPlan:
+def _compare_plan(
+    *, spend: Guarantee, alternative: str, alpha: float, baseline: float, share: float
+) -> TestPlan:
     low, high = checked_share(baseline, "baseline"), checked_share(share, "share")
     shares = np.array([[high, 1 - high], [low, 1 - low]]) / 2
-    return _table_plan("the comparison of two proportions", f"shares {low:g} and {high:g} in groups of equal size", shares, chi_square, 1, spend, alternative, alpha, ("share=", high - low))
+    return _table_plan(
+        "the comparison of two proportions",
+        f"shares {low:g} and {high:g} in groups of equal size",
+        shares,
+        chi_square,
+        1,
+        spend,
+        alternative,
+        alpha,
+        ("share=", high - low),
+    )
 
 
 def _shares_table(table: Any) -> Any:
@@ -69,8 +124,19 @@ def _shares_table(table: Any) -> Any:
         shares = np.array(table, dtype=float)
     except (TypeError, ValueError):
         shares = np.zeros(0)
-    if shares.ndim != 2 or min(shares.shape) < 2 or not np.all(np.isfinite(shares)) or shares.min() < 0 or shares.max() <= 0:
-        raise InvalidParameter("table=", "it is no table of at least 2 × 2 shares", "power is computed at assumed shares of all cells", "pass for example table=[[0.3, 0.2], [0.2, 0.3]]")
+    if (
+        shares.ndim != 2
+        or min(shares.shape) < 2
+        or not np.all(np.isfinite(shares))
+        or shares.min() < 0
+        or shares.max() <= 0
+    ):
+        raise InvalidParameter(
+            "table=",
+            "it is no table of at least 2 × 2 shares",
+            "power is computed at assumed shares of all cells",
+            "pass for example table=[[0.3, 0.2], [0.2, 0.3]]",
+        )
     shares = shares / shares.max()
     return shares / shares.sum()
 
@@ -78,75 +144,170 @@ def _shares_table(table: Any) -> Any:
 def _independence_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
     shares = _shares_table(table)
     freedom = (shares.shape[0] - 1) * (shares.shape[1] - 1)
-    return _table_plan("the test of independence", f"a table of {shares.shape[0]} × {shares.shape[1]} cells", shares, chi_square, freedom, spend, alternative, alpha)
+    return _table_plan(
+        "the test of independence",
+        f"a table of {shares.shape[0]} × {shares.shape[1]} cells",
+        shares,
+        chi_square,
+        freedom,
+        spend,
+        alternative,
+        alpha,
+    )
 
 
 def _rank_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
     shares = _shares_table(table)
     columns = shares.sum(axis=0)
-    ranks = (shares * (columns.cumsum() - columns / 2)).sum(axis=1) / np.maximum(shares.sum(axis=1), 1e-300)
-    return _table_plan("the rank test", f"{shares.shape[0]} groups in {shares.shape[1]} bins", shares, kruskal_wallis, shares.shape[0] - 1, spend, alternative, alpha, ("table=", float(ranks[1] - ranks[0])))
+    ranks = (shares * (columns.cumsum() - columns / 2)).sum(axis=1) / np.maximum(
+        shares.sum(axis=1), 1e-300
+    )
+    return _table_plan(
+        "the rank test",
+        f"{shares.shape[0]} groups in {shares.shape[1]} bins",
+        shares,
+        kruskal_wallis,
+        shares.shape[0] - 1,
+        spend,
+        alternative,
+        alpha,
+        ("table=", float(ranks[1] - ranks[0])),
+    )
 
 
-def _fit_plan(*, spend: Guarantee, alternative: str, alpha: float, expected: Any, shares: Any) -> TestPlan:
+def _fit_plan(
+    *, spend: Guarantee, alternative: str, alpha: float, expected: Any, shares: Any
+) -> TestPlan:
     null, true = _shares_table([expected, expected])[0] * 2, _shares_table([shares, shares])[0] * 2
     if null.shape != true.shape:
-        raise InvalidParameter("shares=", "not as many as expected=", "both are shares of the same cells", "pass two lists of equal length")
+        raise InvalidParameter(
+            "shares=",
+            "not as many as expected=",
+            "both are shares of the same cells",
+            "pass two lists of equal length",
+        )
     noise = count_law(spend)
 
     def distance(rows: int, scale: float) -> float:
         return float(fit_statistic(rows * true, null, _scaled(noise, scale).variance, rows))
 
-    return _plan("goodness of fit", f"{null.size} cells", distance, null.size - 1, alternative, alpha, noise)
+    return _plan(
+        "goodness of fit", f"{null.size} cells", distance, null.size - 1, alternative, alpha, noise
+    )
 
 
 def _mean_laws(spend: Guarantee, groups: int) -> tuple[ReleasedNoise, tuple[float, ...]]:
-    """The noise of counts, sums and spreads of c, and what a unit of each is worth (the count's is 0 where it is public)."""
+    """The noise of counts, sums and spreads of c,
+    and what a unit of each is worth (the count's is 0 where it is public).
+    """
     norm = norm_of(require_spend(spend))
     design = mean_design(Replace(), cells=groups, optional=groups > 1, norm=norm)
     reach = design.reach(Replace(), cells=groups, optional=groups > 1)
     if norm == 1:
         spread = float(reach) / float(rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
-        return ReleasedNoise("laplace", spread), ((1 / design.count) if design.count else 0.0, *(1 / weight for weight in design.weights))
+        return ReleasedNoise("laplace", spread), (
+            (1 / design.count) if design.count else 0.0,
+            *(1 / weight for weight in design.weights),
+        )
     spread = float(reach) ** 0.5 / float(spend_mu_squared(spend)) ** 0.5
-    return ReleasedNoise("gaussian", spread), ((1 / design.count) if design.count else 0.0, *(1 / weight for weight in design.weights))
+    return ReleasedNoise("gaussian", spread), (
+        (1 / design.count) if design.count else 0.0,
+        *(1 / weight for weight in design.weights),
+    )
 
 
-def _mean_distance(law: ReleasedNoise, worths: tuple[float, ...], means: Any, deviation: float) -> Distance:
+def _mean_distance(
+    law: ReleasedNoise, worths: tuple[float, ...], means: Any, deviation: float
+) -> Distance:
     """From equal groups with these means and one standard deviation, in units of c."""
+
     def distance(rows: int, scale: float) -> float:
         variance = _scaled(law, scale).variance if scale else 0.0
         count = np.full(len(means), rows / len(means))
         middle = float(means.mean())
-        squares = count * ((means - middle) ** 2 + deviation**2)  # the test's variance, about the common mean
-        return float(((count * (means - middle)) ** 2 / (squares + variance * (worths[1] ** 2 + middle**2 * worths[0] ** 2))).sum())
+        # the test's variance, about the common mean
+        squares = count * ((means - middle) ** 2 + deviation**2)
+        return float(
+            (
+                (count * (means - middle)) ** 2
+                / (squares + variance * (worths[1] ** 2 + middle**2 * worths[0] ** 2))
+            ).sum()
+        )
 
     return distance
 
 
-def _effect(difference: float, standard_deviation: float, low: float, high: float, width: float = 1.0) -> tuple[float, float]:
+def _effect(
+    difference: float, standard_deviation: float, low: float, high: float, width: float = 1.0
+) -> tuple[float, float]:
     """Difference and standard deviation in units of c, of a range of (high − low)·width."""
-    numbers = [float(rational(value, name)) for value, name in ((difference, "difference"), (standard_deviation, "standard_deviation"), (low, "low"), (high, "high"))]
+    numbers = [
+        float(rational(value, name))
+        for value, name in (
+            (difference, "difference"),
+            (standard_deviation, "standard_deviation"),
+            (low, "low"),
+            (high, "high"),
+        )
+    ]
     half = (numbers[3] - numbers[2]) * width / 2
     if half <= 0 or numbers[1] <= 0 or numbers[1] > half or abs(numbers[0]) > 2 * half:
-        raise InvalidParameter("standard_deviation=", "it does not fit in the declared range", "noise is set by the range from low to high", "pass the column's declared bounds as low= and high=")
+        raise InvalidParameter(
+            "standard_deviation=",
+            "it does not fit in the declared range",
+            "noise is set by the range from low to high",
+            "pass the column's declared bounds as low= and high=",
+        )
     return numbers[0] / half, numbers[1] / half
 
 
-def _means_plan(*, spend: Guarantee, alternative: str, alpha: float, difference: float, standard_deviation: float, low: float, high: float, mean: float | None = None) -> TestPlan:
-    """`mean`: about which the two means lie; the noise of the groups' sizes counts by its distance from the middle of the range."""
+def _means_plan(
+    *,
+    spend: Guarantee,
+    alternative: str,
+    alpha: float,
+    difference: float,
+    standard_deviation: float,
+    low: float,
+    high: float,
+    mean: float | None = None,
+) -> TestPlan:
+    """`mean`: about which the two means lie; the noise of the groups' sizes counts by its distance
+    from the middle of the range.
+    """
     effect, deviation = _effect(difference, standard_deviation, low, high)
     bounds = float(rational(low, "low")), float(rational(high, "high"))
     place = sum(bounds) / 2 if mean is None else float(rational(mean, "mean"))
     middle = (2 * place - sum(bounds)) / (bounds[1] - bounds[0])
     if abs(middle) + abs(effect) / 2 > 1:
-        raise InvalidParameter("mean=", "a group's mean would lie outside the declared range", "means lie from low to high", "pass a mean at least half the difference away from both bounds")
+        raise InvalidParameter(
+            "mean=",
+            "a group's mean would lie outside the declared range",
+            "means lie from low to high",
+            "pass a mean at least half the difference away from both bounds",
+        )
     law, worths = _mean_laws(spend, 2)
-    return _plan("the comparison of two means", f"a difference of {float(difference):g} about {place:g}, standard deviation {float(standard_deviation):g}, range {bounds[0]:g} … {bounds[1]:g}, groups of equal size",
-                 _mean_distance(law, worths, middle + np.array([-effect / 2, effect / 2]), deviation), 1, alternative, alpha, law, ("difference=", effect))
+    return _plan(
+        "the comparison of two means",
+        f"a difference of {float(difference):g} about {place:g}, standard deviation "
+        f"{float(standard_deviation):g}, range {bounds[0]:g} … {bounds[1]:g}, groups of equal size",
+        _mean_distance(law, worths, middle + np.array([-effect / 2, effect / 2]), deviation),
+        1,
+        alternative,
+        alpha,
+        law,
+        ("difference=", effect),
+    )
 
 
-def _one_mean(name: str, width: float, spend: Guarantee, alternative: str, alpha: float, assumed: dict[str, float]) -> TestPlan:
+def _one_mean(
+    name: str,
+    width: float,
+    spend: Guarantee,
+    alternative: str,
+    alpha: float,
+    assumed: dict[str, float],
+) -> TestPlan:
     effect, deviation = _effect(**assumed, width=width)
     law, worths = _mean_laws(spend, 1)
 
@@ -154,7 +315,16 @@ def _one_mean(name: str, width: float, spend: Guarantee, alternative: str, alpha
         noise = (_scaled(law, scale).variance if scale else 0.0) * worths[1] ** 2
         return (rows * effect) ** 2 / (rows * deviation**2 + noise)
 
-    return _plan(name, ", ".join(f"{key.replace('_', ' ')} {float(value):g}" for key, value in assumed.items()), distance, 1, alternative, alpha, law, ("difference=", effect))
+    return _plan(
+        name,
+        ", ".join(f"{key.replace('_', ' ')} {float(value):g}" for key, value in assumed.items()),
+        distance,
+        1,
+        alternative,
+        alpha,
+        law,
+        ("difference=", effect),
+    )
 
 
 def _mean_plan(*, spend: Guarantee, alternative: str, alpha: float, **assumed: float) -> TestPlan:
@@ -177,13 +347,28 @@ def _parts_plan(*, spend: Guarantee, alternative: str, alpha: float, effect: flo
         noise = _scaled(smooth, scale)
         return planned_power(*best_split(noise, max(1, rows // 10)), noise, size * rows**0.5, level)
 
-    plan = _plan("the test of tests", f"an effect of {float(effect):g} standard deviations a row", lambda rows, scale: 0.0, 1, alternative, alpha, law)
+    plan = _plan(
+        "the test of tests",
+        f"an effect of {float(effect):g} standard deviations a row",
+        lambda rows, scale: 0.0,
+        1,
+        alternative,
+        alpha,
+        law,
+    )
     return replace(plan, chance=chance)
 
 
 _MEANS = ("difference", "standard_deviation", "low", "high")
-proportions._PLANS.update({
-    compare: (_compare_plan, ("baseline", "share"), ()), independence_test: (_independence_plan, ("table",), ()), rank_test: (_rank_plan, ("table",), ()),
-    goodness_of_fit: (_fit_plan, ("expected", "shares"), ()), compare_means: (_means_plan, _MEANS, ("mean",)), mean_test: (_mean_plan, _MEANS, ()), paired_test: (_paired_plan, _MEANS, ()),
-    subsample_test: (_parts_plan, ("effect",), ()),
-})
+proportions._PLANS.update(
+    {
+        compare: (_compare_plan, ("baseline", "share"), ()),
+        independence_test: (_independence_plan, ("table",), ()),
+        rank_test: (_rank_plan, ("table",), ()),
+        goodness_of_fit: (_fit_plan, ("expected", "shares"), ()),
+        compare_means: (_means_plan, _MEANS, ("mean",)),
+        mean_test: (_mean_plan, _MEANS, ()),
+        paired_test: (_paired_plan, _MEANS, ()),
+        subsample_test: (_parts_plan, ("effect",), ()),
+    }
+)

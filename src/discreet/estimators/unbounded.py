@@ -1,9 +1,13 @@
-"""Means without bounds: a range is found privately first, then a clipped mean; Huber-type location; truncated means (reference.md F4, F5).
+"""Means without bounds: a range is found privately first, then a clipped mean; Huber-type location;
+truncated means (reference.md F4, F5).
 
-*Method*: the declared range may be absurdly wide. A part of the spend asks noisy counts of rows below places of a 32-bit grid on it (where is the
-bulk?), then of a finer grid about what was found (how far do the tails reach?); the column is encoded anew, from its original values, on the
-released range, and the rest of the spend goes to the joint moments of a mean. All releases are debited within one reservation of the spend.
-*Validity* is stated by the result classes in `discreet.inference.means.unbounded`. With a `key`, asking again returns the stored answers at no cost.
+*Method*: the declared range may be absurdly wide. A part of the spend asks noisy counts of rows
+below places of a 32-bit grid on it (where is the bulk?), then of a finer grid about what was found
+(how far do the tails reach?); the column is encoded anew, from its original values, on the released
+range, and the rest of the spend goes to the joint moments of a mean. All releases are debited
+within one reservation of the spend.
+*Validity* is stated by the result classes in `discreet.inference.means.unbounded`. With a `key`,
+asking again returns the stored answers at no cost.
 """
 
 from __future__ import annotations
@@ -21,7 +25,13 @@ from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, re
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.exact import float_down, rational, sqrt_up
-from discreet.inference.means.unbounded import LocationResult, TruncatedMeanResult, UnboundedMeanResult, found_by, mean_of_clipped
+from discreet.inference.means.unbounded import (
+    LocationResult,
+    TruncatedMeanResult,
+    UnboundedMeanResult,
+    found_by,
+    mean_of_clipped,
+)
 from discreet.schema import Encoding, Integer, Real
 from discreet.search.policies import Policy
 from discreet.search.range_policy import BulkSearch, EndsSearch
@@ -37,10 +47,14 @@ from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import PublicFacts, Session, fresh_key
 
 UNITS = 1 << 16
-SEARCH_SHARE, PURE_SEARCH_SHARE = Fraction(18, 100), Fraction(40, 100)  # of the spend, for both searches together
-BULK_SHARES = Fraction(12, 100), Fraction(1, 4), Fraction(1, 2)  # of the search: at least, where the number of rows is private, at most
-LOCATION_SHARES = Fraction(20, 100), Fraction(20, 100), Fraction(12, 100), Fraction(48, 100)  # bulk, first step, rows inside, second step
-KEPT = 1 - Fraction(1, 10**6)  # parts are rounded up one by one when they are debited; together they stay within the spend
+# of the spend, for both searches together
+SEARCH_SHARE, PURE_SEARCH_SHARE = Fraction(18, 100), Fraction(40, 100)
+# of the search: at least, where the number of rows is private, at most
+BULK_SHARES = Fraction(12, 100), Fraction(1, 4), Fraction(1, 2)
+# bulk, first step, rows inside, second step
+LOCATION_SHARES = Fraction(20, 100), Fraction(20, 100), Fraction(12, 100), Fraction(48, 100)
+# parts are rounded up one by one when they are debited; together they stay within the spend
+KEPT = 1 - Fraction(1, 10**6)
 CODES = (1 << 31) - 1
 MEAN_CODES = (1 << 19) - 1
 ZOOM = 16  # the finer grid reaches this many widths of the bulk to both sides
@@ -54,7 +68,9 @@ Step = Callable[[Question, str], Release]
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What both procedures start from: public facts, the column, the filter, and how the spend is shared."""
+    """What both procedures start from: public facts, the column, the filter,
+    and how the spend is shared.
+    """
 
     public: PublicFacts
     column: str
@@ -81,24 +97,45 @@ class Search:
     def amount(self, share: Fraction) -> Fraction:
         """The ε or μ² of such a part."""
         part = self.part(share)
-        return rational(part.epsilon, "epsilon") if isinstance(part, PureDP) else spend_mu_squared(part)
+        return (
+            rational(part.epsilon, "epsilon")
+            if isinstance(part, PureDP)
+            else spend_mu_squared(part)
+        )
 
-    def question(self, estimator: str, encoding: Encoding, policy: Policy, share: Fraction) -> Question:
+    def question(
+        self, estimator: str, encoding: Encoding, policy: Policy, share: Fraction
+    ) -> Question:
         """A search by noisy counts on a grid of this column."""
         query = GridCounts(self.cells.keys, Factor(self.column, encoding), self.cells.optional)
         law = "laplace" if isinstance(self.spend, PureDP) else "gaussian"
-        mechanism = CountSearch(query.sensitivity(self.public.neighbors), 1, 0, law, self.amount(share), UNITS, policy)
-        return Question(Description(estimator, self.column, where=self.cells.where), query, mechanism, self.part(share))
+        mechanism = CountSearch(
+            query.sensitivity(self.public.neighbors), 1, 0, law, self.amount(share), UNITS, policy
+        )
+        return Question(
+            Description(estimator, self.column, where=self.cells.where),
+            query,
+            mechanism,
+            self.part(share),
+        )
 
     def moments(self, estimator: str, low: float, high: float, share: Fraction) -> Question:
         """The joint moments of the column clipped to a range."""
-        return moments_question(self.public, Description(estimator, self.column, where=self.cells.where), self.cells, (low, high), self.part(share))
+        return moments_question(
+            self.public,
+            Description(estimator, self.column, where=self.cells.where),
+            self.cells,
+            (low, high),
+            self.part(share),
+        )
 
     def bulk_question(self, share: Fraction) -> Question:
         return self.question("bulk", wide_grid(self.declared), BulkSearch(self.rows), share)
 
 
-def begun(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None, asked: str) -> Search:
+def begun(
+    public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None, asked: str
+) -> Search:
     """Refuses, before any debit, what is no number column, spend or filter."""
     declared = public.schema[column]
     if not isinstance(declared, (Real, Integer)):
@@ -106,46 +143,80 @@ def begun(public: PublicFacts, column: str, *, spend: Guarantee, where: Where | 
     return Search(public, column, cells_where(public.schema, where), require_spend(spend))
 
 
-def moments_question(public: PublicFacts, asked: Description, cells: Cells, ends: tuple[float, float], spend: Guarantee) -> Question:
+def moments_question(
+    public: PublicFacts,
+    asked: Description,
+    cells: Cells,
+    ends: tuple[float, float],
+    spend: Guarantee,
+) -> Question:
     assert asked.column is not None
     design = mean_design(public.neighbors, cells=1, optional=cells.optional, norm=norm_of(spend))
-    query = Moments(cells.keys, Factor(asked.column, grid_on(*ends, MEAN_CODES)), design, cells.optional)
+    query = Moments(
+        cells.keys, Factor(asked.column, grid_on(*ends, MEAN_CODES)), design, cells.optional
+    )
     return Question(asked, query, moments_noise(query, public.neighbors, spend), spend)
 
 
 def grid_on(low: float, high: float, codes: int) -> Encoding:
     """The grid of 2·codes + 1 points from low to high; never one that stands for whole numbers.
 
-    Theorem.  Whatever low < high, a column's codes on it lie in −codes … codes and do not fall as the value rises.
-    Proof.    Codes are clipped as integers; subtraction, multiplication by a positive number, addition and ⌊·⌋ in floats do not fall, and with
-              |x| ≤ 1e60 and codes/half < 1e240 none of them overflows (an engine could warn or fail, and only for some data).
+    Theorem.  Whatever low < high, a column's codes on it lie in −codes … codes and do not fall as
+              the value rises.
+    Proof.    Codes are clipped as integers; subtraction, multiplication by a positive number,
+              addition and ⌊·⌋ in floats do not fall, and with |x| ≤ 1e60 and codes/half < 1e240
+              none of them overflows (an engine could warn or fail, and only for some data).
     Checked.  tests/claims/test_unbounded.py::test_codes_on_any_range_are_monotone_and_bounded
     """
-    center, half = low / 2 + high / 2, max((high - low) / 2, math.ulp(max(abs(low), abs(high))), 1e-230)
+    center, half = (
+        low / 2 + high / 2,
+        max((high - low) / 2, math.ulp(max(abs(low), abs(high))), 1e-230),
+    )
     per_unit = codes / half
-    return Encoding(center, math.nextafter(per_unit, math.inf) if per_unit == 2.0 else per_unit, -codes, codes)
+    return Encoding(
+        center, math.nextafter(per_unit, math.inf) if per_unit == 2.0 else per_unit, -codes, codes
+    )
 
 
 def wide_grid(column: Real | Integer) -> Encoding:
     """The declared range on 32 bits, whatever the column's own; whole numbers stay exact."""
-    return column.encoding() if isinstance(column, Integer) else grid_on(column.low, column.high, CODES)
+    return (
+        column.encoding()
+        if isinstance(column, Integer)
+        else grid_on(column.low, column.high, CODES)
+    )
 
 
 def bulk_share(search: Search, whole: Fraction) -> Fraction:
-    """The share of the first search: what some 45 counts to within a tenth of the rows cost, from public facts alone."""
+    """The share of the first search: what some 45 counts to within a tenth of the rows cost,
+    from public facts alone.
+    """
     least, usual, most = BULK_SHARES
     if search.rows is None:
         return usual
     amount, rows = float(search.amount(whole)), max(search.rows, 1) / search.public.neighbors.rows
-    cost = 45 * (14 / rows) / amount if isinstance(search.spend, PureDP) else 45 * (10 / rows) ** 2 / amount
+    cost = (
+        45 * (14 / rows) / amount
+        if isinstance(search.spend, PureDP)
+        else 45 * (10 / rows) ** 2 / amount
+    )
     return Fraction(round(1000 * min(max(0.1 + cost, float(least)), float(most))), 1000)
 
 
 @plain.door
-def unbounded_mean(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> UnboundedMeanResult:
-    """The mean of a number column whose declared range may be far too wide: a share of the spend finds a range to clip to.
+def unbounded_mean(
+    session: Session,
+    column: str,
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    key: str | None = None,
+) -> UnboundedMeanResult:
+    """The mean of a number column whose declared range may be far too wide:
+    a share of the spend finds a range to clip to.
 
-    The result says how many rows lie outside the range that was found, and its interval allows for what they take from the mean.
+    The result says how many rows lie outside the range that was found,
+    and its interval allows for what they take from the mean.
     """
     opened = _open(session)
     search = begun(opened.public, column, spend=spend, where=where, asked="an unbounded mean")
@@ -159,11 +230,16 @@ def mean_by_steps(search: Search, step: Step) -> UnboundedMeanResult:
     first, second, last = mean_shares(search)
     bulk = step(search.bulk_question(first), "bulk")
     ends = step(ends_question(search, bulk, second, last), "ends")
-    return UnboundedMeanResult(step(search.moments("unbounded mean", *range_found(search, ends), last), "mean"), (bulk, ends))
+    return UnboundedMeanResult(
+        step(search.moments("unbounded mean", *range_found(search, ends), last), "mean"),
+        (bulk, ends),
+    )
 
 
 def refuse_early(search: Search, shares: tuple[Fraction, ...]) -> None:
-    """Builds a question of every share on the declared range, so that what cannot be asked is refused before anything is debited."""
+    """Builds a question of every share on the declared range, so that what cannot be asked is
+    refused before anything is debited.
+    """
     search.bulk_question(min(shares))
     search.moments("mean", search.declared.low, search.declared.high, shares[-1])
 
@@ -180,25 +256,40 @@ def ends_question(search: Search, release: Release, share: Fraction, last: Fract
     bulk: Bulk = found_by(release)
     wide: Any = release.query
     grid, left, right = zoomed(bulk, wide)
-    return search.question("ends", grid, EndsSearch(bulk.rows, noise_of_width(search, last), left, right), share)
+    return search.question(
+        "ends", grid, EndsSearch(bulk.rows, noise_of_width(search, last), left, right), share
+    )
 
 
 def zoomed(bulk: Bulk, wide: Any) -> tuple[Encoding, Start, Start]:
     """The finer grid, and both sides of the bulk in its places."""
     edges = [wide.value(side.place) - wide.step / 2 for side in (bulk.left, bulk.right)]
-    width = max(bulk.left.reach + bulk.right.reach + bulk.right.place - bulk.left.place, 1.0) * wide.step
+    width = (
+        max(bulk.left.reach + bulk.right.reach + bulk.right.place - bulk.left.place, 1.0)
+        * wide.step
+    )
     middle = edges[0] / 2 + edges[1] / 2
     grid = grid_on(middle - ZOOM * width, middle + ZOOM * width, CODES)
     factor = wide.step * grid.per_unit
     sides = [
-        Start(min(max(round((edge - grid.center) * grid.per_unit + 0.5) - grid.low, 0), grid.high - grid.low + 1), side.beyond, side.reach * factor,
-              tuple(Seen(seen.distance * factor, seen.rows, seen.deviation) for seen in side.seen))
-        for edge, side in zip(edges, (bulk.left, bulk.right), strict=True)]
+        Start(
+            min(
+                max(round((edge - grid.center) * grid.per_unit + 0.5) - grid.low, 0),
+                grid.high - grid.low + 1,
+            ),
+            side.beyond,
+            side.reach * factor,
+            tuple(Seen(seen.distance * factor, seen.rows, seen.deviation) for seen in side.seen),
+        )
+        for edge, side in zip(edges, (bulk.left, bulk.right), strict=True)
+    ]
     return grid, sides[0], sides[1]
 
 
 def noise_of_width(search: Search, share: Fraction) -> float:
-    """The standard deviation of the noise in Σx when the range has width 1: half of that in Σc, c ∈ [−1, 1]."""
+    """The standard deviation of the noise in Σx when the range has width 1:
+    half of that in Σc, c ∈ [−1, 1].
+    """
     question = search.moments("unbounded mean", 0.0, 1.0, share)
     query, mechanism = question.query, question.mechanism
     assert isinstance(query, Moments)
@@ -212,7 +303,10 @@ def range_found(search: Search, release: Release) -> tuple[float, float]:
     query: Any = release.query
     low, high = (query.value(place) - query.step / 2 for place in (ends.low, ends.high))
     declared = search.declared
-    low, high = min(max(low, declared.low), declared.high), min(max(high, declared.low), declared.high)
+    low, high = (
+        min(max(low, declared.low), declared.high),
+        min(max(high, declared.low), declared.high),
+    )
     if not low < high:
         low, high = max(low - query.step, declared.low), min(high + query.step, declared.high)
     least = 64 * math.ulp(max(abs(low), abs(high), 1e-280))
@@ -220,10 +314,18 @@ def range_found(search: Search, release: Release) -> tuple[float, float]:
 
 
 @plain.door
-def location(session: Session, column: str, *, spend: Guarantee, where: Where | None = None, key: str | None = None) -> LocationResult:
+def location(
+    session: Session,
+    column: str,
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    key: str | None = None,
+) -> LocationResult:
     """Huber's robust location, of a column whose declared range may be far too wide.
 
-    Centre and scale are found by noisy counts; two steps towards the M-estimate follow, each a mean of values clipped to centre ± half-width.
+    Centre and scale are found by noisy counts; two steps towards the M-estimate follow, each a mean
+    of values clipped to centre ± half-width.
     """
     opened = _open(session)
     search = begun(opened.public, column, spend=spend, where=where, asked="a location")
@@ -240,20 +342,30 @@ def location_by_steps(search: Search, step: Step) -> LocationResult:
     rough = step(search.moments("first step", center - half, center + half, second), "first")
     center = stepped(rough, center, half, search)
     inside = step(inside_question(search, center, half, third), "inside")
-    return LocationResult(step(search.moments("location", center - half, center + half, last), "second"), (bulk, rough, inside))
+    return LocationResult(
+        step(search.moments("location", center - half, center + half, last), "second"),
+        (bulk, rough, inside),
+    )
 
 
 def centre_and_half_width(release: Release) -> tuple[float, float]:
-    """Where the first search puts the middle, and Huber's constant times the scale that it found."""
+    """Where the first search puts the middle,
+    and Huber's constant times the scale that it found.
+    """
     bulk: Bulk = found_by(release)
     query: Any = release.query
     edges = [query.value(side.place) - query.step / 2 for side in (bulk.left, bulk.right)]
-    width = max(bulk.left.reach + bulk.right.reach + bulk.right.place - bulk.left.place, 1.0) * query.step
+    width = (
+        max(bulk.left.reach + bulk.right.reach + bulk.right.place - bulk.left.place, 1.0)
+        * query.step
+    )
     return edges[0] / 2 + edges[1] / 2, TUNING * width / (2 * TAIL_SCORE)
 
 
 def stepped(release: Release, center: float, half: float, search: Search) -> float:
-    """The centre after one step with the usual share of rows inside, kept within a half-width and the declared range."""
+    """The centre after one step with the usual share of rows inside,
+    kept within a half-width and the declared range.
+    """
     mean = mean_of_clipped(release)
     moved = center + min(max((mean - center) / USUAL_INSIDE, -half), half)
     return min(max(moved, search.declared.low), search.declared.high)
@@ -261,46 +373,99 @@ def stepped(release: Release, center: float, half: float, search: Search) -> flo
 
 def inside_question(search: Search, center: float, half: float, share: Fraction) -> Question:
     """The number of rows within the half-width of the centre."""
-    query = Sum((*search.cells.keys, Between(search.column, center - half, center + half)), (), True)
+    query = Sum(
+        (*search.cells.keys, Between(search.column, center - half, center + half)), (), True
+    )
     asked = Description("inside", search.column, where=search.cells.where)
-    return Question(asked, query, count_noise(query, search.public.neighbors, search.part(share)), search.part(share))
+    return Question(
+        asked,
+        query,
+        count_noise(query, search.public.neighbors, search.part(share)),
+        search.part(share),
+    )
 
 
-def truncated_mean_question(public: PublicFacts, column: str, *, bound: object, spend: Guarantee, where: Where | None = None) -> Question:
+def truncated_mean_question(
+    public: PublicFacts, column: str, *, bound: object, spend: Guarantee, where: Where | None = None
+) -> Question:
     search = begun(public, column, spend=spend, where=where, asked="a truncated mean")
     size = rational(bound, "bound=")
     if size <= 0:
-        raise InvalidParameter("bound=", "it is not positive", "values are truncated to −bound … bound", "pass the largest absolute value that should count in full")
-    return moments_question(public, Description("truncated mean", column, where=search.cells.where), search.cells, (-float(size), float(size)), search.spend)
+        raise InvalidParameter(
+            "bound=",
+            "it is not positive",
+            "values are truncated to −bound … bound",
+            "pass the largest absolute value that should count in full",
+        )
+    return moments_question(
+        public,
+        Description("truncated mean", column, where=search.cells.where),
+        search.cells,
+        (-float(size), float(size)),
+        search.spend,
+    )
 
 
 @plain.door
-def truncated_mean(session: Session, column: str, *, bound: float, spend: Guarantee, where: Where | None = None, key: str | None = None) -> TruncatedMeanResult:
-    """The mean of sign(x)·min(|x|, bound), for a public bound (reference.md F4); values are clamped to the declared range first."""
-    return TruncatedMeanResult(_open(session).release(truncated_mean_question(_open(session).public, column, bound=bound, spend=spend, where=where), key=key))
+def truncated_mean(
+    session: Session,
+    column: str,
+    *,
+    bound: float,
+    spend: Guarantee,
+    where: Where | None = None,
+    key: str | None = None,
+) -> TruncatedMeanResult:
+    """The mean of sign(x)·min(|x|, bound), for a public bound (reference.md F4);
+    values are clamped to the declared range first.
+    """
+    return TruncatedMeanResult(
+        _open(session).release(
+            truncated_mean_question(
+                _open(session).public, column, bound=bound, spend=spend, where=where
+            ),
+            key=key,
+        )
+    )
 
 
 class Steps:
-    """The steps of one procedure: released one after another out of one reservation of the whole spend.
+    """The steps of one procedure: released one after another out of one reservation of the whole
+    spend.
 
-    Theorem.  All steps together cost no more than the spend, and each is debited before its data is read.
-    Proof.    A debit out of a reservation is refused where it exceeds what is left of it (discreet.trusted.ledger).
+    Theorem.  All steps together cost no more than the spend,
+              and each is debited before its data is read.
+    Proof.    A debit out of a reservation is refused where it exceeds what is left of it
+              (discreet.trusted.ledger).
     Checked.  tests/test_unbounded.py::test_the_steps_of_a_procedure_stay_within_its_spend
 
-    With a key a procedure that stopped half-way goes on where it stopped: finished steps are known by their keys, and the reservation is closed
-    only when all are done. Without one nobody could go on, and what was not used is handed back at once.
+    With a key a procedure that stopped half-way goes on where it stopped: finished steps are known
+    by their keys, and the reservation is closed only when all are done. Without one nobody could go
+    on, and what was not used is handed back at once.
     """
 
     def __init__(self, session: Session, spend: Guarantee, key: str | None) -> None:
         if key is not None and not (isinstance(key, str) and 1 <= len(key) <= 180):
-            raise InvalidParameter("key=", "not a text of 1 to 180 characters", "the steps of a procedure are named after it", "pass for example key='income-mean-2026'")
-        self._session, self._named, self._key = session, key is not None, key if key is not None else fresh_key()
+            raise InvalidParameter(
+                "key=",
+                "not a text of 1 to 180 characters",
+                "the steps of a procedure are named after it",
+                "pass for example key='income-mean-2026'",
+            )
+        self._session, self._named, self._key = (
+            session,
+            key is not None,
+            key if key is not None else fresh_key(),
+        )
         self._reservation = session.reserve(spend, key=f"{self._key}/all")
 
     def __enter__(self) -> Step:
-        return lambda question, name: self._session.release(question, key=f"{self._key}/{name}", reservation=self._reservation)
+        return lambda question, name: self._session.release(
+            question, key=f"{self._key}/{name}", reservation=self._reservation
+        )
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: Any
+    ) -> None:
         if kind is None or not self._named:
             self._reservation.close()
-

@@ -1,1 +1,4 @@
-"""Post-processing: from noisy integers to estimates, standard errors and intervals. Nothing here can reach data or noise."""
+"""Post-processing: from noisy integers to estimates, standard errors and intervals.
+
+Nothing here can reach data or noise.
+"""

@@ -1,7 +1,8 @@
 """Counts whose law is binomial with a known link: X ~ Binomial(n, base + gain·π), π in [0, 1].
 
-Each level of randomised response, each bit of unary encoding, each row of Hadamard response with one block, and the ones of one-bit means are of
-this kind, exactly: devices draw independently, and each contributes one Bernoulli variable.
+Each level of randomised response, each bit of unary encoding, each row of Hadamard response with
+one block, and the ones of one-bit means are of this kind, exactly: devices draw independently, and
+each contributes one Bernoulli variable.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ class LinkedCounts:
 
     @property
     def unbiased(self) -> Array:
-        """(X/n − base)/gain (reference.md L2, L3); NaN without reports. It may lie outside [0, 1]."""
+        """(X/n − base)/gain (reference.md L2, L3); NaN without reports.
+
+        It may lie outside [0, 1].
+        """
         if self.reports == 0:
             return np.full(self.counts.shape, np.nan)
         return np.asarray((self.counts / self.reports - self.base) / self.gain)
@@ -41,9 +45,11 @@ class LinkedCounts:
         return np.asarray(np.clip(self.base + self.gain * np.asarray(share, dtype=float), 0.0, 1.0))
 
     def variances(self) -> tuple[Array, Array]:
-        """(sampling, privacy) variance of the estimate at itself; they add up to θ(1−θ)/(n·gain²), θ = base + gain·π.
+        """(sampling, privacy) variance of the estimate at itself;
+        they add up to θ(1−θ)/(n·gain²), θ = base + gain·π.
 
-        Given the data, a level's own reports have variance p(1−p) and all others q(1−q), p = base + gain, q = base.
+        Given the data, a level's own reports have variance p(1−p) and all others q(1−q),
+        p = base + gain, q = base.
         """
         if self.reports == 0:
             return np.full(self.counts.shape, np.inf), np.full(self.counts.shape, np.inf)
@@ -52,7 +58,8 @@ class LinkedCounts:
         return np.asarray(share * (1 - share) / self.reports), np.asarray(privacy)
 
     def exact_interval(self, level: float) -> tuple[Array, Array]:
-        """The shares that an equal-tailed exact binomial test does not reject, cut to [0, 1] (an empty set gives the nearest end).
+        """The shares that an equal-tailed exact binomial test does not reject, cut to [0, 1]
+        (an empty set gives the nearest end).
 
         Method.    Clopper and Pearson's interval for θ, mapped by the link.
         Validity.  Coverage is at least `level` for every n and share.
@@ -62,11 +69,14 @@ class LinkedCounts:
         if n == 0:
             return np.zeros(x.shape), np.ones(x.shape)
         low = np.where(x > 0, betaincinv(np.maximum(x, 1), n - np.maximum(x, 1) + 1, tail), 0.0)
-        high = np.where(x < n, betaincinv(np.minimum(x, n - 1) + 1, n - np.minimum(x, n - 1), 1 - tail), 1.0)
+        high = np.where(
+            x < n, betaincinv(np.minimum(x, n - 1) + 1, n - np.minimum(x, n - 1), 1 - tail), 1.0
+        )
         return self._shares(low), self._shares(high)
 
     def score_interval(self, level: float) -> tuple[Array, Array]:
-        """Wilson's interval for θ, mapped by the link: narrower, and right on average over shares rather than at each.
+        """Wilson's interval for θ, mapped by the link:
+        narrower, and right on average over shares rather than at each.
 
         Validity.  n·θ(1−θ) of 5 or more.
         Reference. Wilson (1927).
@@ -85,9 +95,11 @@ class LinkedCounts:
         return np.asarray(middle - half), np.asarray(middle + half)
 
     def data_interval(self, level: float) -> tuple[Array, Array]:
-        """For the share in the data itself: |X/n − θ| ≤ z·√(v(π)/n) + 1/(2n) at every candidate π, v(π) the variance that privacy adds.
+        """For the share in the data itself: |X/n − θ| ≤ z·√(v(π)/n) + 1/(2n) at every candidate π,
+        v(π) the variance that privacy adds.
 
-        Method.    A score interval, with a continuity correction; v(π) = π·p(1−p) + (1−π)·q(1−q) is linear, so its ends solve quadratics.
+        Method.    A score interval, with a continuity correction; v(π) = π·p(1−p) + (1−π)·q(1−q) is
+                   linear, so its ends solve quadratics.
         Validity.  n·v of 5 or more.
         """
         n, z = self.reports, float(ndtri(0.5 + level / 2))
@@ -104,7 +116,9 @@ class LinkedCounts:
         return np.asarray(ends[0]), np.asarray(ends[1])
 
     def p_values(self, share: Any, alternative: str) -> Array:
-        """Exact binomial p-values of π = share: the tail on the alternative's side; two-sided, twice the smaller tail (at most 1)."""
+        """Exact binomial p-values of π = share: the tail on the alternative's side; two-sided,
+        twice the smaller tail (at most 1).
+        """
         theta, n, x = self.probability(share), self.reports, self.counts
         if n == 0:
             return np.ones(x.shape)
@@ -112,7 +126,11 @@ class LinkedCounts:
         below = np.asarray(bdtr(x, n, theta))
         if alternative == "greater":
             return np.asarray(above)
-        return below if alternative == "less" else np.asarray(np.minimum(2 * np.minimum(above, below), 1.0))
+        return (
+            below
+            if alternative == "less"
+            else np.asarray(np.minimum(2 * np.minimum(above, below), 1.0))
+        )
 
     def _shares(self, theta: Array) -> Array:
         return np.asarray(np.clip((theta - self.base) / self.gain, 0.0, 1.0))

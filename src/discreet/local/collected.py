@@ -1,8 +1,12 @@
-"""What a server keeps of reports: sufficient counts. Reports that are malformed, foreign or impossible are counted as invalid, and change nothing else.
+"""What a server keeps of reports: sufficient counts.
 
-A report is valid if it is an object of the known format, carries the id of the spec, and its answer is one that a device can send. For noisy numbers
-that is a range: 64 Laplace scales or 12 standard deviations beyond the ends, which an honest report leaves with a probability below 1e-27, so that one
-forged report cannot move a mean by more than that. Valid forged reports cannot be told from honest ones: nobody knows what a device was to say.
+Reports that are malformed, foreign or impossible are counted as invalid, and change nothing else.
+
+A report is valid if it is an object of the known format, carries the id of the spec, and its answer
+is one that a device can send. For noisy numbers that is a range: 64 Laplace scales or 12 standard
+deviations beyond the ends, which an honest report leaves with a probability below 1e-27, so that
+one forged report cannot move a mean by more than that. Valid forged reports cannot be told from
+honest ones: nobody knows what a device was to say.
 """
 
 from __future__ import annotations
@@ -38,8 +42,9 @@ Integers = NDArray[np.int64]
 class Collected:
     """Sufficient counts of reports under one spec; two of them add up.
 
-    `counts` are, by kind of spec: reports of each level; ones of each bit; reports of each output; zeros and ones; or, for noisy numbers,
-    the sum of all answers and the sum of their squares, in noise steps.
+    `counts` are, by kind of spec: reports of each level; ones of each bit; reports of each output;
+    zeros and ones; or, for noisy numbers, the sum of all answers and the sum of their squares,
+    in noise steps.
     """
 
     spec: LocalSpec
@@ -49,11 +54,27 @@ class Collected:
 
     def __add__(self, other: Collected) -> Collected:
         if self.spec != other.spec:
-            raise InvalidParameter("adding collected reports", "they were made under different specs", "their counts do not mean the same", "infer from each alone")
-        return Collected(self.spec, tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)), self.reports + other.reports, self.invalid + other.invalid)
+            raise InvalidParameter(
+                "adding collected reports",
+                "they were made under different specs",
+                "their counts do not mean the same",
+                "infer from each alone",
+            )
+        return Collected(
+            self.spec,
+            tuple(a + b for a, b in zip(self.counts, other.counts, strict=True)),
+            self.reports + other.reports,
+            self.invalid + other.invalid,
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"discreet": _FORMAT, "spec": self.spec.to_dict(), "counts": list(self.counts), "reports": self.reports, "invalid": self.invalid}
+        return {
+            "discreet": _FORMAT,
+            "spec": self.spec.to_dict(),
+            "counts": list(self.counts),
+            "reports": self.reports,
+            "invalid": self.invalid,
+        }
 
     def to_json(self) -> str:
         """All of it, as JSON text."""
@@ -64,16 +85,39 @@ class Collected:
         """What `to_json` wrote; anything else is refused."""
         try:
             return collected_from_dict(json.loads(text))
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError, RecursionError):
-            raise InvalidParameter("Collected.from_json", f"this is not a text of {_FORMAT}", "another layout could be read wrongly", "pass what to_json() of this version wrote") from None
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            ArithmeticError,
+            AssertionError,
+            RecursionError,
+        ):
+            raise InvalidParameter(
+                "Collected.from_json",
+                f"this is not a text of {_FORMAT}",
+                "another layout could be read wrongly",
+                "pass what to_json() of this version wrote",
+            ) from None
 
 
 def collected_from_dict(record: dict[str, Any]) -> Collected:
-    """What `Collected.to_dict` wrote; raises ValueError where its counts cannot be those of its reports."""
+    """What `Collected.to_dict` wrote; raises ValueError where its counts cannot be those of its
+    reports.
+    """
     if record["discreet"] != _FORMAT:
         raise ValueError("another format")
-    spec, counts, reports, invalid = spec_from_dict(record["spec"]), tuple(record["counts"]), record["reports"], record["invalid"]
-    whole = all(type(number) is int for number in (*counts, reports, invalid)) and min(reports, invalid) >= 0
+    spec, counts, reports, invalid = (
+        spec_from_dict(record["spec"]),
+        tuple(record["counts"]),
+        record["reports"],
+        record["invalid"],
+    )
+    whole = (
+        all(type(number) is int for number in (*counts, reports, invalid))
+        and min(reports, invalid) >= 0
+    )
     if not whole or len(counts) != len(_counts(spec, _as_array(spec, []))):
         raise ValueError("not whole numbers, or too few")
     if isinstance(spec, (LaplaceResponse, GaussianResponse)):
@@ -88,11 +132,18 @@ def collected_from_dict(record: dict[str, Any]) -> Collected:
 
 
 def collect(spec: LocalSpec, reports: Iterable[Any]) -> Collected:
-    """Count reports: JSON texts (or their bytes), or an array of answers as `client.reports` gives it. Never fails because of a report."""
+    """Count reports: JSON texts (or their bytes), or an array of answers as `client.reports`
+    gives it. Never fails because of a report.
+    """
     checked_spec(spec)
     if isinstance(reports, Collected):
         if reports.spec != spec:
-            raise InvalidParameter("reports", "they were collected under another spec", "their counts do not mean the same", "pass the spec they were made with")
+            raise InvalidParameter(
+                "reports",
+                "they were collected under another spec",
+                "their counts do not mean the same",
+                "pass the spec they were made with",
+            )
         return reports
     if isinstance(reports, (str, bytes)):
         reports = [reports]
@@ -100,12 +151,20 @@ def collect(spec: LocalSpec, reports: Iterable[Any]) -> Collected:
         return _from_array(spec, reports)
     answers = [_answer(spec, text) for text in reports]
     valid = [answer for answer in answers if answer is not None]
-    return Collected(spec, _counts(spec, _as_array(spec, valid)), len(valid), len(answers) - len(valid))
+    return Collected(
+        spec, _counts(spec, _as_array(spec, valid)), len(valid), len(answers) - len(valid)
+    )
 
 
 def answers_of(spec: Any) -> int:
     """How many different answers there are (chosen levels, outputs, bits)."""
-    return spec.outputs if isinstance(spec, HadamardResponse) else 2 if isinstance(spec, OneBitResponse) else spec.size
+    return (
+        spec.outputs
+        if isinstance(spec, HadamardResponse)
+        else 2
+        if isinstance(spec, OneBitResponse)
+        else spec.size
+    )
 
 
 def _from_array(spec: Any, answers: NDArray[Any]) -> Collected:
@@ -132,7 +191,12 @@ def _answer(spec: Any, text: Any) -> Any:
         record = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(record, dict) or set(record) != {"discreet", "spec", "answer"} or record["discreet"] != REPORT_FORMAT or record["spec"] != spec.id:
+    if (
+        not isinstance(record, dict)
+        or set(record) != {"discreet", "spec", "answer"}
+        or record["discreet"] != REPORT_FORMAT
+        or record["spec"] != spec.id
+    ):
         return None
     answer = record["answer"]
     if isinstance(spec, UnaryResponse):
@@ -148,7 +212,11 @@ def spec_length(spec: Any) -> int:
 
 def _bits(spec: UnaryResponse, answer: Any) -> Any:
     width = -(-spec.size // 8)
-    if type(answer) is not str or len(answer) != 2 * width or not set(answer) <= set("0123456789abcdef"):
+    if (
+        type(answer) is not str
+        or len(answer) != 2 * width
+        or not set(answer) <= set("0123456789abcdef")
+    ):
         return None
     row = np.frombuffer(bytes.fromhex(answer), dtype=np.uint8)
     return row if int(row[-1]) & ((1 << (8 * width - spec.size)) - 1) == 0 else None
@@ -171,11 +239,18 @@ def _as_array(spec: Any, valid: list[Any]) -> NDArray[Any]:
 
 def _counts(spec: Any, answers: NDArray[Any]) -> tuple[int, ...]:
     if isinstance(spec, (LaplaceResponse, GaussianResponse)):
-        parts = [answers[start : start + _PART].astype(object) for start in range(0, len(answers), _PART)]  # Python integers: squares pass 64 bits
-        return int(sum(part.sum() for part in parts)), int(sum((part * part).sum() for part in parts))
+        # Python integers: squares pass 64 bits
+        parts = [
+            answers[start : start + _PART].astype(object) for start in range(0, len(answers), _PART)
+        ]
+        return int(sum(part.sum() for part in parts)), int(
+            sum((part * part).sum() for part in parts)
+        )
     if isinstance(spec, UnaryResponse):
         total = np.zeros(spec.size, dtype=np.int64)
         for start in range(0, len(answers), _PART):
-            total += np.unpackbits(answers[start : start + _PART], axis=1, count=spec.size).sum(axis=0, dtype=np.int64)
+            total += np.unpackbits(answers[start : start + _PART], axis=1, count=spec.size).sum(
+                axis=0, dtype=np.int64
+            )
         return tuple(total.tolist())
     return tuple(np.bincount(answers, minlength=answers_of(spec)).tolist())

@@ -23,10 +23,12 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The share of `label` among the first group minus that among the second, from reports of different people.
+    """The share of `label` among the first group minus that among the second,
+    from reports of different people.
 
-    Method.    Newcombe's interval: each group's Wilson interval, mapped to shares and not cut, gives its side of the error; the test is the score test at equal
-               shares. Everything is cut to [−1, 1] at the end.
+    Method.    Newcombe's interval: each group's Wilson interval, mapped to shares and not cut,
+               gives its side of the error; the test is the score test at equal shares. Everything
+               is cut to [−1, 1] at the end.
     Validity.  Independent people, who report once; n·θ(1−θ) of 5 or more in each group.
     Reference. Newcombe (1998), method 10.
     """
@@ -38,13 +40,22 @@ class Difference:
 
     @property
     def estimate(self) -> float:
-        """The difference of the unbiased shares, cut to [−1, 1]; NaN where a group has no reports."""
+        """The difference of the unbiased shares, cut to [−1, 1];
+        NaN where a group has no reports.
+        """
         return float(np.clip(self._raw(), -1.0, 1.0))
 
     @property
     def std_error(self) -> float:
         """Sampling and privacy together."""
-        return math.sqrt(sum(float(part) for counts in self._counts() for parts in counts.variances() for part in parts))
+        return math.sqrt(
+            sum(
+                float(part)
+                for counts in self._counts()
+                for parts in counts.variances()
+                for part in parts
+            )
+        )
 
     def confidence_interval(self, level: float = 0.95) -> Array:
         """(low, high) of the difference."""
@@ -52,30 +63,84 @@ class Difference:
         if not one.reports or not two.reports:
             return np.array([-1.0, 1.0])
         checked, gap = checked_level(level), self._raw()
-        (below_one, above_one), (below_two, above_two) = (_sides(counts, checked) for counts in (one, two))
-        return np.clip([gap - math.hypot(below_one, above_two), gap + math.hypot(above_one, below_two)], -1.0, 1.0)
+        (below_one, above_one), (below_two, above_two) = (
+            _sides(counts, checked) for counts in (one, two)
+        )
+        return np.clip(
+            [gap - math.hypot(below_one, above_two), gap + math.hypot(above_one, below_two)],
+            -1.0,
+            1.0,
+        )
 
     def test(self, *, alternative: str = "two-sided") -> HypothesisTest:
         """Are both shares the same? The alternative is about first − second."""
         side, (one, two), p = checked_alternative(alternative), self._counts(), 1.0
         if one.reports and two.reports:
-            weights = np.array([counts.reports * counts.gain**2 / max(_spread(counts, 0.5), 1e-12) for counts in (one, two)])
-            pooled = float(np.clip(weights @ [counts.unbiased[0] for counts in (one, two)] / weights.sum(), 0.0, 1.0))
-            spread = math.sqrt(sum(_spread(counts, pooled) / (counts.reports * counts.gain**2) for counts in (one, two)))
+            weights = np.array(
+                [
+                    counts.reports * counts.gain**2 / max(_spread(counts, 0.5), 1e-12)
+                    for counts in (one, two)
+                ]
+            )
+            pooled = float(
+                np.clip(
+                    weights @ [counts.unbiased[0] for counts in (one, two)] / weights.sum(),
+                    0.0,
+                    1.0,
+                )
+            )
+            spread = math.sqrt(
+                sum(
+                    _spread(counts, pooled) / (counts.reports * counts.gain**2)
+                    for counts in (one, two)
+                )
+            )
             p = float(normal_p_values(np.array([self._raw() / max(spread, 1e-300)]), side)[0])
-        about = f"{one.reports} and {two.reports} reports, {self.first.guarantee} and {self.second.guarantee} each."
-        return HypothesisTest("Test of two shares from randomised reports", f"difference of {self.label}", 0.0, side, "score", p, self.estimate, about, self, (("alternative", side),))
+        about = (
+            f"{one.reports} and {two.reports} reports, {self.first.guarantee} and "
+            f"{self.second.guarantee} each."
+        )
+        return HypothesisTest(
+            "Test of two shares from randomised reports",
+            f"difference of {self.label}",
+            0.0,
+            side,
+            "score",
+            p,
+            self.estimate,
+            about,
+            self,
+            (("alternative", side),),
+        )
 
     def summary(self, level: float = 0.95) -> Summary:
         """A table to print; renders in a notebook too."""
         error = self.std_error
         low, high = self.confidence_interval(level)
-        row = (self.label, number_text(self.estimate, error), number_text(error, error), f"{number_text(low, error)} … {number_text(high, error)}", f"{self.test().p_value:.3g}")
-        return Summary("Difference of shares from randomised reports", ("", "difference", "std. error", f"{100 * level:g}% interval", "p (equal)"), (row,), (self.test().about,))
+        row = (
+            self.label,
+            number_text(self.estimate, error),
+            number_text(error, error),
+            f"{number_text(low, error)} … {number_text(high, error)}",
+            f"{self.test().p_value:.3g}",
+        )
+        return Summary(
+            "Difference of shares from randomised reports",
+            ("", "difference", "std. error", f"{100 * level:g}% interval", "p (equal)"),
+            (row,),
+            (self.test().about,),
+        )
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps({"discreet": RESULT_FORMAT, "what": self.what, "label": self.label, "groups": [group.collected.to_dict() for group in (self.first, self.second)]})
+        return json.dumps(
+            {
+                "discreet": RESULT_FORMAT,
+                "what": self.what,
+                "label": self.label,
+                "groups": [group.collected.to_dict() for group in (self.first, self.second)],
+            }
+        )
 
     def __str__(self) -> str:
         return str(self.summary())
@@ -92,15 +157,32 @@ class Difference:
 
 
 def difference(first: LocalShares, second: LocalShares, *, label: str | None = None) -> Difference:
-    """The share of a value in one group minus that in another: `local.difference(new, old, label="yes")`; of yes/no columns "true" if no label is named."""
+    """The share of a value in one group minus that in another:
+    `local.difference(new, old, label="yes")`; of yes/no columns "true" if no label is named.
+    """
     for group in (first, second):
         if not isinstance(group, LocalShares) or len(group.labels) < 2:
-            raise InvalidParameter("a group", "it is no result of local.shares with two values or more", "shares are compared", "pass local.shares(spec, reports) of each group")
+            raise InvalidParameter(
+                "a group",
+                "it is no result of local.shares with two values or more",
+                "shares are compared",
+                "pass local.shares(spec, reports) of each group",
+            )
         if not isinstance(statistics_of(group.collected), LinkedCounts):
-            raise NoTheorem("a difference of shares", "Hadamard response with several blocks has no binomial counts", "the interval is made of them", "use blocks=1, or another spec")
+            raise NoTheorem(
+                "a difference of shares",
+                "Hadamard response with several blocks has no binomial counts",
+                "the interval is made of them",
+                "use blocks=1, or another spec",
+            )
     chosen = "true" if label is None and set(first.labels) == {"false", "true"} else label
     if chosen is None or chosen not in first.labels or chosen not in second.labels:
-        raise InvalidParameter("label=", "it is not a declared value of both groups", "one share is compared", "name a value that both specs declare")
+        raise InvalidParameter(
+            "label=",
+            "it is not a declared value of both groups",
+            "one share is compared",
+            "name a value that both specs declare",
+        )
     return Difference(first, second, chosen)
 
 

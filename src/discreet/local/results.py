@@ -30,12 +30,17 @@ class FitTest:
     p_value: float
 
     def __str__(self) -> str:
-        return f"X² = {self.statistic:.4g} on {self.freedom} degree{'s' if self.freedom != 1 else ''} of freedom, p {'< 1e-15' if self.p_value < 1e-15 else f'= {self.p_value:.4g}'}"
+        return (
+            f"X² = {self.statistic:.4g} on {self.freedom} degree{'s' if self.freedom != 1 else ''} "
+            f"of freedom, p {'< 1e-15' if self.p_value < 1e-15 else f'= {self.p_value:.4g}'}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class LocalResult:
-    """Estimates from randomised reports; see `params`, `std_errors`, `confidence_interval`, `summary`, `to_frame`, `plot`."""
+    """Estimates from randomised reports; see `params`, `std_errors`, `confidence_interval`,
+    `summary`, `to_frame`, `plot`.
+    """
 
     collected: Collected
     what: ClassVar[str] = ""
@@ -47,7 +52,14 @@ class LocalResult:
         """One label for each estimate."""
         raise NotImplementedError
 
-    def quantity(self, level: float = 0.95, *, target: str = "population", simultaneous: bool = False, method: str = "exact") -> Quantity:
+    def quantity(
+        self,
+        level: float = 0.95,
+        *,
+        target: str = "population",
+        simultaneous: bool = False,
+        method: str = "exact",
+    ) -> Quantity:
         """Estimates, intervals and both variances."""
         raise NotImplementedError
 
@@ -76,22 +88,46 @@ class LocalResult:
         """What one report promises to the person who sent it."""
         return guarantee_of(self.collected.spec)
 
-    def confidence_interval(self, level: float = 0.95, *, target: str = "population", simultaneous: bool = False, method: str = "exact") -> Array:
+    def confidence_interval(
+        self,
+        level: float = 0.95,
+        *,
+        target: str = "population",
+        simultaneous: bool = False,
+        method: str = "exact",
+    ) -> Array:
         """Intervals as an array of shape (estimates, 2), inside the parameter's range.
 
-        ``target="data"`` is for the same statistic of the people who reported (privacy error alone); ``simultaneous=True`` covers all at once
-        (Bonferroni); ``method="score"`` takes score intervals where exact ones are the default.
+        ``target="data"`` is for the same statistic of the people who reported (privacy error
+        alone); ``simultaneous=True`` covers all at once (Bonferroni); ``method="score"`` takes
+        score intervals where exact ones are the default.
         """
-        found = self.quantity(checked_level(level), target=checked_target(target), simultaneous=simultaneous, method=checked_method(method))
+        found = self.quantity(
+            checked_level(level),
+            target=checked_target(target),
+            simultaneous=simultaneous,
+            method=checked_method(method),
+        )
         return np.stack([found.low, found.high], axis=1)
 
     def records(self, level: float = 0.95, *, target: str = "population") -> list[dict[str, Any]]:
         """The tidy rows as dictionaries."""
         found = self.quantity(checked_level(level), target=checked_target(target))
-        columns = {"estimate": found.estimate, "std_error": found.std_error, "low": found.low, "high": found.high, "noise_share": _noise_share(found)}
-        return [{"value": label} | {name: float(column[place]) for name, column in columns.items()} for place, label in enumerate(self.labels)]
+        columns = {
+            "estimate": found.estimate,
+            "std_error": found.std_error,
+            "low": found.low,
+            "high": found.high,
+            "noise_share": _noise_share(found),
+        }
+        return [
+            {"value": label} | {name: float(column[place]) for name, column in columns.items()}
+            for place, label in enumerate(self.labels)
+        ]
 
-    def to_frame(self, level: float = 0.95, *, target: str = "population", backend: str = "pandas") -> Any:
+    def to_frame(
+        self, level: float = 0.95, *, target: str = "population", backend: str = "pandas"
+    ) -> Any:
         """A tidy data frame, one row an estimate (`backend` is pandas, polars or pyarrow)."""
         records = self.records(level, target=target)
         return _frame({name: [record[name] for record in records] for name in records[0]}, backend)
@@ -102,8 +138,21 @@ class LocalResult:
         for record in self.records(level, target=target)[:SHOWN_CELLS]:
             error = record["std_error"]
             interval = f"{number_text(record['low'], error)} … {number_text(record['high'], error)}"
-            rows.append((record["value"], number_text(record["estimate"], error), number_text(error, error), interval, f"{100 * record['noise_share']:.0f}"))
-        return Summary(self.title, ("", self.what, "std. error", f"{100 * level:g}% interval", "noise %"), tuple(rows), self._notes(target))
+            rows.append(
+                (
+                    record["value"],
+                    number_text(record["estimate"], error),
+                    number_text(error, error),
+                    interval,
+                    f"{100 * record['noise_share']:.0f}",
+                )
+            )
+        return Summary(
+            self.title,
+            ("", self.what, "std. error", f"{100 * level:g}% interval", "noise %"),
+            tuple(rows),
+            self._notes(target),
+        )
 
     def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
         """A matplotlib figure of the estimates with their intervals; saved if a path is given."""
@@ -113,18 +162,28 @@ class LocalResult:
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps({"discreet": RESULT_FORMAT, "what": self.what, "collected": self.collected.to_dict()})
+        return json.dumps(
+            {"discreet": RESULT_FORMAT, "what": self.what, "collected": self.collected.to_dict()}
+        )
 
     def _notes(self, target: str) -> tuple[str, ...]:
         made = self.collected
         notes = [
-            f"{made.reports} reports ({made.spec.kind}); each was randomised on its device: {self.guarantee} for one report. noise % is the share of the variance that privacy cost.",
-            self.about if target == "population" else "Intervals are for the people who reported: privacy error alone.",
+            (
+                f"{made.reports} reports ({made.spec.kind}); each was randomised on its device: "
+                f"{self.guarantee} for one report. noise % is the share of the variance that "
+                "privacy cost."
+            ),
+            self.about
+            if target == "population"
+            else "Intervals are for the people who reported: privacy error alone.",
         ]
         if made.invalid:
             notes.append(f"{made.invalid} invalid reports were counted and left out.")
         if len(self.labels) > SHOWN_CELLS:
-            notes.append(f"The first {SHOWN_CELLS} of {len(self.labels)} values; to_frame() has all.")
+            notes.append(
+                f"The first {SHOWN_CELLS} of {len(self.labels)} values; to_frame() has all."
+            )
         return tuple(notes)
 
     def _repr_html_(self) -> str:
@@ -135,16 +194,30 @@ class LocalResult:
 
 
 def _noise_share(found: Quantity) -> Array:
-    return found.noise_share if np.all(np.isfinite(found.privacy_variance)) else np.ones(found.privacy_variance.shape)
+    return (
+        found.noise_share
+        if np.all(np.isfinite(found.privacy_variance))
+        else np.ones(found.privacy_variance.shape)
+    )
 
 
 def checked_method(method: object) -> str:
     if method not in ("exact", "score"):
-        raise InvalidParameter("method=", "neither 'exact' nor 'score'", "it decides how an interval is made", "pass method='exact' (covers at every share) or method='score'")
+        raise InvalidParameter(
+            "method=",
+            "neither 'exact' nor 'score'",
+            "it decides how an interval is made",
+            "pass method='exact' (covers at every share) or method='score'",
+        )
     return str(method)
 
 
 def checked_alternative(alternative: object) -> str:
     if alternative not in ALTERNATIVES:
-        raise InvalidParameter("alternative=", "it is not known", "it decides which side counts against the hypothesis", f"pass one of {', '.join(map(repr, ALTERNATIVES))}")
+        raise InvalidParameter(
+            "alternative=",
+            "it is not known",
+            "it decides which side counts against the hypothesis",
+            f"pass one of {', '.join(map(repr, ALTERNATIVES))}",
+        )
     return str(alternative)

@@ -27,7 +27,9 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SignedRows:
-    """Hadamard response with several blocks: for each level the sum of signs of its block's reports, and how many reports fell in that block."""
+    """Hadamard response with several blocks: for each level the sum of signs of its block's
+    reports, and how many reports fell in that block.
+    """
 
     sums: Array
     inside: Array
@@ -37,7 +39,11 @@ class SignedRows:
 
     @property
     def unbiased(self) -> Array:
-        return np.asarray(self.sums / (self.reports * self.kept)) if self.reports else np.full(self.sums.shape, np.nan)
+        return (
+            np.asarray(self.sums / (self.reports * self.kept))
+            if self.reports
+            else np.full(self.sums.shape, np.nan)
+        )
 
     @property
     def estimate(self) -> Array:
@@ -56,7 +62,8 @@ class SignedRows:
         return np.asarray(sampling), np.asarray(np.maximum(total - sampling, 0.0))
 
     def interval(self, level: float, target: str) -> tuple[Array, Array]:
-        """|π̂ − π| ≤ z·√((m/kept² − π²)/n) (population) or with m/kept² − π (data): the ends solve quadratics.
+        """|π̂ − π| ≤ z·√((m/kept² − π²)/n) (population) or with m/kept² − π (data):
+        the ends solve quadratics.
 
         Method.    A score interval; m is the share of reports in the level's block.
         Validity.  At least some ten reports in the block.
@@ -74,27 +81,37 @@ class SignedRows:
         pi = np.asarray(share, dtype=float)
         if self.reports == 0:
             return np.ones(self.sums.shape)
-        spread = np.sqrt(np.maximum(self._second_moment() / self.kept**2 - pi**2, 1e-300) / self.reports)
+        spread = np.sqrt(
+            np.maximum(self._second_moment() / self.kept**2 - pi**2, 1e-300) / self.reports
+        )
         return normal_p_values((self.unbiased - pi) / spread, alternative)
 
 
 def normal_p_values(z: Array, alternative: str) -> Array:
     """The tail of a standard normal on the alternative's side, or both."""
-    return np.asarray({"greater": ndtr(-z), "less": ndtr(z), "two-sided": 2 * ndtr(-np.abs(z))}[alternative])
+    return np.asarray(
+        {"greater": ndtr(-z), "less": ndtr(z), "two-sided": 2 * ndtr(-np.abs(z))}[alternative]
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class LocalShares(LocalResult):
-    """The share of every declared value among the people who reported, and in the population they were drawn from.
+    """The share of every declared value among the people who reported,
+    and in the population they were drawn from.
 
-    Method.    Debiased frequencies (reference.md L2, L3). Intervals invert the exact binomial test of each count (Hadamard response with several
-               blocks: the score test), and are cut to [0, 1] at the end.
-    Validity.  People answer independently; exact intervals then cover at every n and share. One value alone (K = 1) has the share 1.
+    Method.    Debiased frequencies (reference.md L2, L3). Intervals invert the exact binomial test
+               of each count (Hadamard response with several blocks: the score test), and are cut to
+               [0, 1] at the end.
+    Validity.  People answer independently; exact intervals then cover at every n and share. One
+               value alone (K = 1) has the share 1.
     """
 
     what: ClassVar[str] = "share"
     title: ClassVar[str] = "Shares from randomised reports"
-    about: ClassVar[str] = "Intervals contain sampling and privacy error, for the population that the people who reported were drawn from."
+    about: ClassVar[str] = (
+        "Intervals contain sampling and privacy error, for the population that the people who "
+        "reported were drawn from."
+    )
 
     @property
     def labels(self) -> list[str]:
@@ -106,11 +123,20 @@ class LocalShares(LocalResult):
 
     @property
     def on_simplex(self) -> Array:
-        """Shares ≥ 0 that add up to 1, nearest to the unbiased ones; equal shares without reports."""
+        """Shares ≥ 0 that add up to 1, nearest to the unbiased ones;
+        equal shares without reports.
+        """
         raw = self.unbiased
         return on_simplex(raw if np.all(np.isfinite(raw)) else np.zeros(raw.shape))
 
-    def quantity(self, level: float = 0.95, *, target: str = "population", simultaneous: bool = False, method: str = "exact") -> Quantity:
+    def quantity(
+        self,
+        level: float = 0.95,
+        *,
+        target: str = "population",
+        simultaneous: bool = False,
+        method: str = "exact",
+    ) -> Quantity:
         if self._trivial:
             one, none = np.ones(1), np.zeros(1)
             return Quantity("share", one, one, one, none, none)
@@ -119,42 +145,102 @@ class LocalShares(LocalResult):
         if isinstance(made, SignedRows):
             low, high = made.interval(each, target)
         else:
-            low, high = made.data_interval(each) if target == "data" else made.exact_interval(each) if method == "exact" else made.score_interval(each)
+            low, high = (
+                made.data_interval(each)
+                if target == "data"
+                else made.exact_interval(each)
+                if method == "exact"
+                else made.score_interval(each)
+            )
         sampling, privacy = made.variances()
-        return Quantity("share", made.estimate, low, high, sampling if target == "population" else 0 * privacy, privacy)
+        return Quantity(
+            "share",
+            made.estimate,
+            low,
+            high,
+            sampling if target == "population" else 0 * privacy,
+            privacy,
+        )
 
     def p_values(self, null: float, *, alternative: str = "two-sided") -> Array:
-        """For every value: how much its reports speak against the share `null`. Exact binomial tests (score tests with several Hadamard blocks)."""
+        """For every value: how much its reports speak against the share `null`.
+
+        Exact binomial tests (score tests with several Hadamard blocks).
+        """
         number, side = _probability(null), checked_alternative(alternative)
         if self._trivial:  # the share is 1, known without reports
             return np.full(1, float(number == 1 or side == "less"))
         return self._statistics().p_values(number, side)
 
-    def test(self, null: float, *, label: str | None = None, alternative: str = "two-sided") -> HypothesisTest:
-        """Is the share of the value `label` (of yes/no columns: "true") equal to `null`? See `p_values`."""
-        chosen = "true" if label is None and isinstance(self.collected.spec.column, Boolean) else label
+    def test(
+        self, null: float, *, label: str | None = None, alternative: str = "two-sided"
+    ) -> HypothesisTest:
+        """Is the share of the value `label` (of yes/no columns: "true") equal to `null`?
+
+        See `p_values`.
+        """
+        chosen = (
+            "true" if label is None and isinstance(self.collected.spec.column, Boolean) else label
+        )
         if chosen not in self.labels:
-            raise InvalidParameter("label=", f"{shown(label)} is not a declared value", "a test is about one share", f"name one of {', '.join(self.labels[:8])}; p_values() has all of them")
+            raise InvalidParameter(
+                "label=",
+                f"{shown(label)} is not a declared value",
+                "a test is about one share",
+                f"name one of {', '.join(self.labels[:8])}; p_values() has all of them",
+            )
         place, number = self.labels.index(chosen), _probability(null)
         p = float(self.p_values(null, alternative=alternative)[place])
         scored = not self._trivial and isinstance(self._statistics(), SignedRows)
         method = "score test" if scored else "exact binomial"
-        return HypothesisTest("Test of a share from randomised reports", f"share of {chosen}", number, alternative, method, p, float(self.params[place]), f"{self.collected.reports} reports, {self.guarantee} each.",
-                              self, (("null", number), ("label", chosen), ("alternative", alternative)))
+        return HypothesisTest(
+            "Test of a share from randomised reports",
+            f"share of {chosen}",
+            number,
+            alternative,
+            method,
+            p,
+            float(self.params[place]),
+            f"{self.collected.reports} reports, {self.guarantee} each.",
+            self,
+            (("null", number), ("label", chosen), ("alternative", alternative)),
+        )
 
     def goodness_of_fit(self, shares: Sequence[float] | Mapping[str, float]) -> FitTest:
-        """Are these the shares of all values? Pearson's X² on the reports, whose probabilities under the hypothesis are known.
+        """Are these the shares of all values?
 
-        Method.    Randomised response: counts are multinomial with q + (p−q)·π; X² on K−1. Unary encoding: the bits' covariance under the
-                   hypothesis, diag(θ(1−θ) + g²π²) − g²ππ′; X² on K.
+        Pearson's X² on the reports, whose probabilities under the hypothesis are known.
+
+        Method.    Randomised response: counts are multinomial with q + (p−q)·π; X² on K−1. Unary
+                   encoding: the bits' covariance under the hypothesis, diag(θ(1−θ) + g²π²) − g²ππ′;
+                   X² on K.
         Validity.  Expected counts of 5 or more.
         """
         spec, made = self.collected.spec, self.collected
-        wanted = np.array([shares[label] for label in self.labels] if isinstance(shares, Mapping) else list(shares), dtype=float)
-        if wanted.shape != (len(self.labels),) or not np.all(wanted >= 0) or abs(wanted.sum() - 1) > 1e-9:
-            raise InvalidParameter("shares", "they are not one number ≥ 0 for each value, adding up to 1", "the hypothesis must be a distribution", "pass a share for every declared value")
+        wanted = np.array(
+            [shares[label] for label in self.labels]
+            if isinstance(shares, Mapping)
+            else list(shares),
+            dtype=float,
+        )
+        if (
+            wanted.shape != (len(self.labels),)
+            or not np.all(wanted >= 0)
+            or abs(wanted.sum() - 1) > 1e-9
+        ):
+            raise InvalidParameter(
+                "shares",
+                "they are not one number ≥ 0 for each value, adding up to 1",
+                "the hypothesis must be a distribution",
+                "pass a share for every declared value",
+            )
         if isinstance(spec, HadamardResponse):
-            raise NoTheorem("goodness of fit", "reports of Hadamard response have too many outputs for X²", "its law would not be χ²", "use p_values() with a Bonferroni level, or randomised response")
+            raise NoTheorem(
+                "goodness of fit",
+                "reports of Hadamard response have too many outputs for X²",
+                "its law would not be χ²",
+                "use p_values() with a Bonferroni level, or randomised response",
+            )
         if self._trivial or made.reports == 0:
             return FitTest(0.0, 0, 1.0)
         linked = self._statistics()
@@ -164,7 +250,9 @@ class LocalShares(LocalResult):
         if isinstance(spec, UnaryResponse):
             diagonal, tilt = theta * (1 - theta) + (linked.gain * wanted) ** 2, linked.gain * wanted
             solved, bent = gap / diagonal, tilt / diagonal
-            statistic = made.reports * float(gap @ solved + (tilt @ solved) ** 2 / (1 - tilt @ bent))
+            statistic = made.reports * float(
+                gap @ solved + (tilt @ solved) ** 2 / (1 - tilt @ bent)
+            )
             freedom = len(gap)
         else:
             statistic, freedom = made.reports * float(np.sum(gap**2 / theta)), len(gap) - 1
@@ -182,8 +270,15 @@ def statistics_of(made: Collected) -> LinkedCounts | SignedRows:
     """The counts that shares are read from, with their link."""
     spec: Any = made.spec
     if not isinstance(spec, HadamardResponse):
-        gain = math.tanh(float(spec.epsilon) / 2) / 2 if isinstance(spec, UnaryResponse) else float(spec.kept)  # ½ − 1/(1+e^ε), without loss of digits
-        return LinkedCounts(np.array(made.counts, dtype=float), made.reports, float(spec.other), gain)
+        # ½ − 1/(1+e^ε), without loss of digits
+        gain = (
+            math.tanh(float(spec.epsilon) / 2) / 2
+            if isinstance(spec, UnaryResponse)
+            else float(spec.kept)
+        )
+        return LinkedCounts(
+            np.array(made.counts, dtype=float), made.reports, float(spec.other), gain
+        )
     cells = np.array(made.counts, dtype=np.int64).reshape(spec.blocks, spec.width)
     sums = walsh_hadamard(cells)[:, 1:].reshape(-1)[: spec.size].astype(float)
     kept = float(spec.kept)
@@ -196,5 +291,7 @@ def statistics_of(made: Collected) -> LinkedCounts | SignedRows:
 def _probability(share: object) -> float:
     number = rational(share, "null")
     if not 0 <= number <= 1:
-        raise InvalidParameter("null", "it is not between 0 and 1", "it is a share", "pass for example 0.5")
+        raise InvalidParameter(
+            "null", "it is not between 0 and 1", "it is a share", "pass for example 0.5"
+        )
     return float(number)

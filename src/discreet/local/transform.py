@@ -9,12 +9,16 @@ Array = npt.NDArray[np.float64]
 
 
 def walsh_hadamard(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Σ_c (−1)^popcount(r & c)·counts[…, c] for every row r, along the last axis (its length a power of two): exact, width·log₂(width) additions."""
+    """Σ_c (−1)^popcount(r & c)·counts[…, c] for every row r, along the last axis (its length a
+    power of two): exact, width·log₂(width) additions.
+    """
     out = counts.astype(np.int64)
     width, step = out.shape[-1], 1
     while step < width:
         pairs = out.reshape(*out.shape[:-1], width // (2 * step), 2, step)
-        out = np.stack([pairs[..., 0, :] + pairs[..., 1, :], pairs[..., 0, :] - pairs[..., 1, :]], axis=-2).reshape(out.shape)
+        out = np.stack(
+            [pairs[..., 0, :] + pairs[..., 1, :], pairs[..., 0, :] - pairs[..., 1, :]], axis=-2
+        ).reshape(out.shape)
         step *= 2
     return out
 

@@ -1,13 +1,16 @@
-"""The lectures' solvers as releases of one spend: noisy gradient descent (reference.md G3), noisy Newton (G5), and SGD's way in (models/sgd.py).
+"""The lectures' solvers as releases of one spend: noisy gradient descent (reference.md G3), noisy
+Newton (G5), and SGD's way in (models/sgd.py).
 
-    count 1, mean 1        where the number of rows is private; where a model of counts needs a start
-    gradient k             of every step; Huber's scale rides along (H1)
-    curvature k            of every step (Newton)
-    curvature, scores 1    at the estimate, for the sandwich (H3)
+    count 1, mean 1       where the number of rows is private; where a model of counts needs a start
+    gradient k            of every step; Huber's scale rides along (H1)
+    curvature k           of every step (Newton)
+    curvature, scores 1   at the estimate, for the sandwich (H3)
 
-Theorem.  All releases together satisfy the spend. *Proof.*  As for Algorithm A: each is a release of `Session.release` at its share of μ², the shares sum to
-at most 1, and every point is computed from earlier releases and public numbers alone (reference.md C4, G3, G5).
-Checked.  tests/models/test_classical.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
+Theorem.  All releases together satisfy the spend. *Proof.*  As for Algorithm A: each is a release
+of `Session.release` at its share of μ², the shares sum to at most 1, and every point is computed
+from earlier releases and public numbers alone (reference.md C4, G3, G5).
+Checked.
+tests/models/test_classical.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
 """
 
 from __future__ import annotations
@@ -27,7 +30,17 @@ from discreet.inference.regression.curvature import floored
 from discreet.inference.results.laws import Array
 from discreet.models.points import point_at
 from discreet.models.preconditioned import Descent, Steps
-from discreet.models.procedure import LEDGER_GRAIN, Procedure, budget_of, constant, estimator_of, family_of, mean_response, require_response, rows_of
+from discreet.models.procedure import (
+    LEDGER_GRAIN,
+    Procedure,
+    budget_of,
+    constant,
+    estimator_of,
+    family_of,
+    mean_response,
+    require_response,
+    rows_of,
+)
 from discreet.models.scales import second_moment, shifted_start
 from discreet.models.sgd import needed_delta, run_sgd
 from discreet.models.solvers import SGD, GradientDescent, Newton, Solver, plain_radius
@@ -49,60 +62,131 @@ RESIDUAL_TRUST, MEAN_TRUST = 2.0, 4.0  # times √p: the longest step in the sca
 SMALLEST_STEP = Fraction(1, 10**10)  # μ² of one release, for one row
 
 
-def fit_classical(session: Session, model: Model, family: str | Family, solver: Solver, *, spend: Guarantee, key: str | None = None, where: str = "") -> ClassicalResult:
-    """A regression of the model's response on its columns by one of the classical solvers, with private inference; as `fit.fit_regression`."""
+def fit_classical(
+    session: Session,
+    model: Model,
+    family: str | Family,
+    solver: Solver,
+    *,
+    spend: Guarantee,
+    key: str | None = None,
+    where: str = "",
+) -> ClassicalResult:
+    """A regression of the model's response on its columns by one of the classical solvers, with
+    private inference; as `fit.fit_regression`.
+    """
     procedure = Procedure(session, model, estimator_of(family), spend, key, where)
     mu_squared, delta = classical_budget(procedure, family, solver)
-    return ClassicalResult(*procedure.asked(lambda steps: ask_classical(steps, family, solver, spend, delta), mu_squared, delta))
+    return ClassicalResult(
+        *procedure.asked(
+            lambda steps: ask_classical(steps, family, solver, spend, delta), mu_squared, delta
+        )
+    )
 
 
-def classical_budget(procedure: Procedure, family: str | Family, solver: Solver) -> tuple[Fraction, Fraction]:
-    """(μ², δ₀) that the steps may share; refused, from public facts, where there is no theorem or too little for so many steps."""
+def classical_budget(
+    procedure: Procedure, family: str | Family, solver: Solver
+) -> tuple[Fraction, Fraction]:
+    """(μ², δ₀) that the steps may share; refused, from public facts,
+    where there is no theorem or too little for so many steps.
+    """
     session, spend = procedure.session, procedure.spend
     budget_of(spend, session.public.neighbors.rows)
     require_response(session, procedure.model, family)
-    delta = needed_delta(session, solver, spend, optional=procedure.optional) if isinstance(solver, SGD) else Fraction(0)
+    delta = (
+        needed_delta(session, solver, spend, optional=procedure.optional)
+        if isinstance(solver, SGD)
+        else Fraction(0)
+    )
     return _mu_squared(spend, delta, solver, session.public.neighbors.rows), delta
 
 
 def _mu_squared(spend: Guarantee, delta: Fraction, solver: Solver, unit_rows: int) -> Fraction:
     """μ² that the steps may share, less what debits are rounded up by."""
     box = spend_box(spend, delta)
-    releases = 8 + (solver.steps if isinstance(solver, GradientDescent) else 2 * solver.steps if isinstance(solver, Newton) else 5)
+    releases = 8 + (
+        solver.steps
+        if isinstance(solver, GradientDescent)
+        else 2 * solver.steps
+        if isinstance(solver, Newton)
+        else 5
+    )
     left = (box.mu_squared or 2 * box.rho) - releases * LEDGER_GRAIN
     if left < SMALLEST_STEP * releases * unit_rows**2:
-        raise InvalidParameter("spend=", "it is too small to be divided among so many steps", "each step is a release of its own, and its noise must fit its grid", "spend more, or take fewer steps")
+        raise InvalidParameter(
+            "spend=",
+            "it is too small to be divided among so many steps",
+            "each step is a release of its own, and its noise must fit its grid",
+            "spend more, or take fewer steps",
+        )
     if isinstance(solver, SGD) and 4 * solver.steps > left * Fraction(LARGEST_MULTIPLIER) ** 2:
         raise too_many_steps()
     return left
 
 
-def ask_classical(steps: Steps, asked: str | Family, solver: Solver, spend: Guarantee, delta: Fraction) -> ClassicalFacts:
+def ask_classical(
+    steps: Steps, asked: str | Family, solver: Solver, spend: Guarantee, delta: Fraction
+) -> ClassicalFacts:
     """All releases of a fit; gives its public facts."""
     public, model = steps.session.public, steps.model
     rows, columns = rows_of(steps), len(model.columns)
     index = noise_index(columns, rows, math.sqrt(steps.mu_squared), public.neighbors)
     family = family_of(asked, index, model)
     radius = plain_radius(model) if solver.radius is None else float(solver.radius)
-    counts = model.response is not None and model.response.factor is not None and not family.residual
-    start = constant(model) * flat_start(family, mean_response(steps, family, rows)).center if counts else shifted_start(family, model, np.zeros(columns), START_SCALE)  # type: ignore[arg-type]
-    spent = (COUNT_SHARE if steps.optional or public.rows is None else Fraction(0)) + (MEAN_SHARE if counts else Fraction(0))
+    counts = (
+        model.response is not None and model.response.factor is not None and not family.residual
+    )
+    start = (
+        constant(model) * flat_start(family, mean_response(steps, family, rows)).center  # type: ignore[arg-type]
+        if counts
+        else shifted_start(family, model, np.zeros(columns), START_SCALE)
+    )
+    spent = (COUNT_SHARE if steps.optional or public.rows is None else Fraction(0)) + (
+        MEAN_SHARE if counts else Fraction(0)
+    )
     descent = ClassicalSteps(steps, family, plain_metric(columns, radius), radius, rows)
-    here, share = Descent(start, START_SCALE if family.residual else 1.0), 1 - spent - CURVATURE_SHARE - SCORES_SHARE
+    here, share = (
+        Descent(start, START_SCALE if family.residual else 1.0),
+        1 - spent - CURVATURE_SHARE - SCORES_SHARE,
+    )
     step, batch, averaged = 1.0, 0, 0
     if isinstance(solver, Newton):
         step, here = float(solver.damping), descent.newton(here, solver, share)
     elif isinstance(solver, GradientDescent):
         step = solver.step_size / descent.largest
-        here = descent.gradients(here, step, [f"gradient {place + 1}" for place in range(solver.steps)], share)
+        here = descent.gradients(
+            here, step, [f"gradient {place + 1}" for place in range(solver.steps)], share
+        )
     else:
         step = solver.step_size / descent.largest
         here, batch, averaged = run_sgd(descent, here, solver, share, delta)
     descent.matrices(here, len(steps.releases))
     response = model.response
-    center, half = (response.middle, response.half) if family.residual and response is not None else (0.0, 1.0)
-    name = "newton" if isinstance(solver, Newton) else "gradient" if isinstance(solver, GradientDescent) else "sgd"
-    return ClassicalFacts(steps.estimator, spend, name, step, solver.steps, columns, radius, index, center, half, float(delta), batch, averaged)
+    center, half = (
+        (response.middle, response.half) if family.residual and response is not None else (0.0, 1.0)
+    )
+    name = (
+        "newton"
+        if isinstance(solver, Newton)
+        else "gradient"
+        if isinstance(solver, GradientDescent)
+        else "sgd"
+    )
+    return ClassicalFacts(
+        steps.estimator,
+        spend,
+        name,
+        step,
+        solver.steps,
+        columns,
+        radius,
+        index,
+        center,
+        half,
+        float(delta),
+        batch,
+        averaged,
+    )
 
 
 @dataclass(frozen=True)
@@ -117,15 +201,23 @@ class ClassicalSteps:
 
     @property
     def largest(self) -> float:
-        """λ: no mean curvature is larger, since w‖x‖² ≤ R² and ψ′ is bounded (reference.md G4, H2)."""
+        """λ: no mean curvature is larger, since w‖x‖² ≤ R² and ψ′ is bounded (reference.md G4,
+        H2).
+        """
         return self.radius**2 * slope_bound(self.family) / (1 << PSI_BITS)
 
     @property
     def ride(self) -> Fraction:
-        """How much the scale's part of a gradient weighs: it is free up to 3/2 under Replace, and dear under AddRemove."""
+        """How much the scale's part of a gradient weighs:
+        it is free up to 3/2 under Replace, and dear under AddRemove.
+        """
         if not self.family.residual:
             return Fraction(0)
-        return Fraction(3, 2) if isinstance(self.steps.session.public.neighbors, Replace) else Fraction(1, 2)
+        return (
+            Fraction(3, 2)
+            if isinstance(self.steps.session.public.neighbors, Replace)
+            else Fraction(1, 2)
+        )
 
     def gradients(self, here: Descent, step: float, names: list[str], share: Fraction) -> Descent:
         """θ ← θ − ησ(mean gradient + noise), once for each name; reference.md G3."""
@@ -135,7 +227,9 @@ class ClassicalSteps:
         return here
 
     def newton(self, here: Descent, solver: Newton, share: Fraction) -> Descent:
-        """θ ← θ − ησH̃⁻¹(mean gradient + noise), gradient and curvature at half of a step's share each; reference.md G5."""
+        """θ ← θ − ησH̃⁻¹(mean gradient + noise),
+        gradient and curvature at half of a step's share each; reference.md G5.
+        """
         for place in range(1, solver.steps + 1):
             release = self.gradient(f"gradient {place}", here, share / (2 * solver.steps))
             inverse = self.curvature(f"curvature {place}", here, share / (2 * solver.steps))
@@ -145,23 +239,53 @@ class ClassicalSteps:
     def matrices(self, here: Descent, place: int) -> None:
         """Curvature and scores at the estimate (H3)."""
         self.curvature(f"curvature {place + 1}", here, CURVATURE_SHARE)
-        query = WeightedGram(self.steps.model, self.metric, "scores", self.steps.optional, self.family, point_at(here.beta, here.sigma, self.family))
+        query = WeightedGram(
+            self.steps.model,
+            self.metric,
+            "scores",
+            self.steps.optional,
+            self.family,
+            point_at(here.beta, here.sigma, self.family),
+        )
         self.steps.ask("scores 1", query, SCORES_SHARE)
 
     def gradient(self, name: str, here: Descent, share: Fraction) -> Release:
         point = point_at(here.beta, here.sigma, self.family)
-        return self.steps.ask(name, WeightedGradient(self.steps.model, self.metric, self.family, point, self.steps.optional, self.ride), share)
+        return self.steps.ask(
+            name,
+            WeightedGradient(
+                self.steps.model, self.metric, self.family, point, self.steps.optional, self.ride
+            ),
+            share,
+        )
 
     def curvature(self, name: str, here: Descent, share: Fraction) -> Array:
-        """Asks for the curvature and gives its inverse, eigenvalues floored at the reach of its noise (free: reference.md G5)."""
-        query = WeightedGram(self.steps.model, self.metric, "curvature", self.steps.optional, self.family, point_at(here.beta, here.sigma, self.family))
+        """Asks for the curvature and gives its inverse, eigenvalues floored at the reach of its
+        noise (free: reference.md G5).
+        """
+        query = WeightedGram(
+            self.steps.model,
+            self.metric,
+            "curvature",
+            self.steps.optional,
+            self.family,
+            point_at(here.beta, here.sigma, self.family),
+        )
         reading = decode.read_gram(self.steps.ask(name, query, share), self.radius, self.rows)
-        floor = max(0.5 * reading.noise * math.sqrt(2 * len(reading.value)), 1e-3 * float(query.worth))
+        floor = max(
+            0.5 * reading.noise * math.sqrt(2 * len(reading.value)), 1e-3 * float(query.worth)
+        )
         return np.asarray(np.linalg.inv(floored(reading.value, floor)))
 
     def moved(self, release: Release, direction: Callable[[Array], Array]) -> Descent:
-        """One step from where a gradient was taken, no longer than a public limit; Huber's scale follows the mean of ψ²."""
-        reading, beta, sigma = decode.read_gradient(release, self.radius, self.rows), decode.coefficients_at(release), decode.scale_at(release)
+        """One step from where a gradient was taken, no longer than a public limit;
+        Huber's scale follows the mean of ψ².
+        """
+        reading, beta, sigma = (
+            decode.read_gradient(release, self.radius, self.rows),
+            decode.coefficients_at(release),
+            decode.scale_at(release),
+        )
         most = (RESIDUAL_TRUST if self.family.residual else MEAN_TRUST) * math.sqrt(len(beta))
         beta = beta - decode.trusted(sigma * direction(reading.value), most)
         if self.family.residual:

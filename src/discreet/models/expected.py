@@ -1,7 +1,10 @@
-"""ExpectedReleases rows: what stands where a session would when a regression is forecast. It has no data to read.
+"""ExpectedReleases rows: what stands where a session would when a regression is forecast.
 
-Rows are drawn from public facts and the caller's assumptions: number columns are normal about the middle of their range with a standard deviation of
-a quarter of it, levels are equally frequent, columns are independent, and so is the response. Every answer is the expected statistic of that many
+It has no data to read.
+
+Rows are drawn from public facts and the caller's assumptions: number columns are normal about the
+middle of their range with a standard deviation of a quarter of it, levels are equally frequent,
+columns are independent, and so is the response. Every answer is the expected statistic of that many
 rows, without noise; a stochastic descent is answered with the path of its expected sums.
 """
 
@@ -18,9 +21,30 @@ from discreet.asking.preview import Assumptions
 from discreet.errors import InvalidParameter
 from discreet.inference.regression.curvature import normal_draws
 from discreet.inference.results.laws import Array
-from discreet.specs.estimating.components import RESPONSE_BITS, Component, LevelComponent, NumberComponent, model_matrix
-from discreet.specs.estimating.families import PSI_BITS, Family, Poisson, clipped_rest, psi_bound, slope_bound
-from discreet.specs.estimating.model import LEAN_BITS, WEIGHT_BITS, Metric, Model, Point, WeightedGradient, WeightedGram
+from discreet.specs.estimating.components import (
+    RESPONSE_BITS,
+    Component,
+    LevelComponent,
+    NumberComponent,
+    model_matrix,
+)
+from discreet.specs.estimating.families import (
+    PSI_BITS,
+    Family,
+    Poisson,
+    clipped_rest,
+    psi_bound,
+    slope_bound,
+)
+from discreet.specs.estimating.model import (
+    LEAN_BITS,
+    WEIGHT_BITS,
+    Metric,
+    Model,
+    Point,
+    WeightedGradient,
+    WeightedGram,
+)
 from discreet.specs.estimating.tabulated import TabulatedMean
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.queries.sums import Sum
@@ -37,18 +61,27 @@ MOST_IMAGINED_STEPS = 5000  # of a descent; after them it stands still
 
 @dataclass(frozen=True)
 class ExpectedReleases:
-    """Stands where a session would: answers a fit's questions with the expected statistics of imagined rows. It has no data to read."""
+    """Stands where a session would: answers a fit's questions with the expected statistics of
+    imagined rows. It has no data to read.
+    """
 
     public: PublicFacts
     rows: float
     family: Family
     assume: Assumptions
-    kept: dict[Any, tuple[Array, Array, Array]] = field(default_factory=dict, repr=False)  # model and metric → matrix, weights, response
+    # model and metric → matrix, weights, response
+    kept: dict[Any, tuple[Array, Array, Array]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         low, high = self._means
         if not self.family.residual and not low <= self._mean <= high:
-            raise InvalidParameter("preview", f"a mean response of {self._mean:.4g} was assumed, and the mean function lies between {low:.4g} and {high:.4g}", "no coefficients would give it", "assume another mean (or share), or use another mean function")
+            raise InvalidParameter(
+                "preview",
+                f"a mean response of {self._mean:.4g} was assumed, and the mean function lies "
+                f"between {low:.4g} and {high:.4g}",
+                "no coefficients would give it",
+                "assume another mean (or share), or use another mean function",
+            )
 
     def release(self, question: Question, *, key: str, reservation: object) -> Release:
         mechanism: Any = question.mechanism
@@ -56,87 +89,202 @@ class ExpectedReleases:
             integers = self._descent(question.query, mechanism)
         else:
             integers = [value << mechanism.refinement for value in self._statistic(question.query)]
-        return Release(question.description, question.query, mechanism, tuple(integers), self.public.neighbors, question.spend, guarantee_of(mechanism), self.public.count, key, 0, "", delta=question.delta)
+        return Release(
+            question.description,
+            question.query,
+            mechanism,
+            tuple(integers),
+            self.public.neighbors,
+            question.spend,
+            guarantee_of(mechanism),
+            self.public.count,
+            key,
+            0,
+            "",
+            delta=question.delta,
+        )
 
     def _statistic(self, query: Any) -> list[int]:
         if isinstance(query, Sum):
-            return [round(self.rows * (query.term[0].encoding.per_unit * (self._mean - query.term[0].encoding.center) if query.term else 1.0))]
+            return [
+                round(
+                    self.rows
+                    * (
+                        query.term[0].encoding.per_unit
+                        * (self._mean - query.term[0].encoding.center)
+                        if query.term
+                        else 1.0
+                    )
+                )
+            ]
         matrix, weight, response = self._drawn(query.model, query.metric)
         grow = self.rows / IMAGINED
         if isinstance(query, WeightedGradient):
             psi, _ = self._psi(query.family, query.point, matrix, response)
             total = (np.floor(weight * psi * 2.0 ** (WEIGHT_BITS - PSI_BITS)) @ matrix) * grow
-            return query.assemble((np.array([round(value) for value in total], dtype=object), round(float(psi @ psi) * grow)))
+            return query.assemble(
+                (
+                    np.array([round(value) for value in total], dtype=object),
+                    round(float(psi @ psi) * grow),
+                )
+            )
         assert isinstance(query, WeightedGram)
         multiplier = weight
         if query.part != "metric":
             assert query.family is not None
             assert query.point is not None
             psi, slope = self._psi(query.family, query.point, matrix, response)
-            multiplier = weight * slope / slope_bound(query.family) if query.part == "curvature" else (weight * psi / psi_bound(query.family)) ** 2
+            multiplier = (
+                weight * slope / slope_bound(query.family)
+                if query.part == "curvature"
+                else (weight * psi / psi_bound(query.family)) ** 2
+            )
         sums = (matrix * np.floor(multiplier * (1 << LEAN_BITS))[:, None]).T @ matrix * grow
-        return query.assemble(np.array([[round(value) for value in row] for row in sums], dtype=object))
+        return query.assemble(
+            np.array([[round(value) for value in row] for row in sums], dtype=object)
+        )
 
     def _descent(self, query: Any, mechanism: NoisySGD) -> list[int]:
-        """The shown iterates and the mean of the last ones, were every sum the expected one of a batch (specs/mechanisms/sgd.py)."""
+        """The shown iterates and the mean of the last ones, were every sum the expected one of a
+        batch (specs/mechanisms/sgd.py).
+        """
         matrix, weight, response = self._drawn(query.model, query.metric)
-        batch = mechanism.size if mechanism.gap is None else self.rows * -math.expm1(-1 / float(mechanism.gap))
+        batch = (
+            mechanism.size
+            if mechanism.gap is None
+            else self.rows * -math.expm1(-1 / float(mechanism.gap))
+        )
         beta, path = np.array(mechanism.start, dtype=np.float64), []
         for step in range(mechanism.steps):
             if step < MOST_IMAGINED_STEPS:
-                psi, _ = self._psi(query.family, Point(tuple(int(value) for value in beta), query.point.eta_bits, query.point.per_scale), matrix, response)
-                moved = np.floor(beta - mechanism.rate * float(batch or 0) * (weight * psi * 2.0 ** (WEIGHT_BITS - PSI_BITS)) @ matrix / IMAGINED + 0.5)
+                psi, _ = self._psi(
+                    query.family,
+                    Point(
+                        tuple(int(value) for value in beta),
+                        query.point.eta_bits,
+                        query.point.per_scale,
+                    ),
+                    matrix,
+                    response,
+                )
+                moved = np.floor(
+                    beta
+                    - mechanism.rate
+                    * float(batch or 0)
+                    * (weight * psi * 2.0 ** (WEIGHT_BITS - PSI_BITS))
+                    @ matrix
+                    / IMAGINED
+                    + 0.5
+                )
                 beta = moved * min(1.0, mechanism.limit / max(float(np.abs(moved).sum()), 1.0))
             path.append(beta)
-        shown = [*path[mechanism.every - 1 :: mechanism.every], *([path[-1]] if mechanism.steps % mechanism.every else [])]
-        return [int(value) for vector in (*shown, np.mean(path[-mechanism.averaged :], axis=0)) for value in vector]
+        shown = [
+            *path[mechanism.every - 1 :: mechanism.every],
+            *([path[-1]] if mechanism.steps % mechanism.every else []),
+        ]
+        return [
+            int(value)
+            for vector in (*shown, np.mean(path[-mechanism.averaged :], axis=0))
+            for value in vector
+        ]
 
     def _drawn(self, model: Model, metric: Metric) -> tuple[Array, Array, Array]:
-        """The model matrix, the weights and the response of the imagined rows; drawn once for a model and metric."""
+        """The model matrix, the weights and the response of the imagined rows;
+        drawn once for a model and metric.
+        """
         if (model, metric) not in self.kept:
             self.kept.clear()  # a procedure does not come back to an earlier metric
             response = self._response(model)
-            matrix = model_matrix(model.columns, self._codes(model, response), IMAGINED).astype(np.float64)
+            matrix = model_matrix(model.columns, self._codes(model, response), IMAGINED).astype(
+                np.float64
+            )
             moved = matrix @ np.array(metric.rows, dtype=np.float64).T
-            self.kept[model, metric] = matrix, np.minimum(1.0, float(metric.bound) ** 2 / np.maximum((moved**2).sum(axis=1), 1e-300)), response
+            self.kept[model, metric] = (
+                matrix,
+                np.minimum(
+                    1.0, float(metric.bound) ** 2 / np.maximum((moved**2).sum(axis=1), 1e-300)
+                ),
+                response,
+            )
         return self.kept[model, metric]
 
-    def _psi(self, family: Family, point: Point, matrix: Array, response: Array) -> tuple[Array, Array]:
+    def _psi(
+        self, family: Family, point: Point, matrix: Array, response: Array
+    ) -> tuple[Array, Array]:
         """ψ and ψ′ of the imagined rows, in whole units."""
         tables = family.tables()
         eta = matrix @ np.array(point.beta, dtype=np.float64)
-        argument = np.ldexp(response * 2.0**RESPONSE_BITS, point.eta_bits) - eta if family.residual else eta
-        place = np.clip(np.floor(argument * point.per_scale + 0.5), -tables.reach, tables.reach).astype(np.int64) + tables.reach
+        argument = (
+            np.ldexp(response * 2.0**RESPONSE_BITS, point.eta_bits) - eta
+            if family.residual
+            else eta
+        )
+        place = (
+            np.clip(np.floor(argument * point.per_scale + 0.5), -tables.reach, tables.reach).astype(
+                np.int64
+            )
+            + tables.reach
+        )
         if family.residual:
             return tables.psi[place].astype(float), tables.slope[place].astype(float)
         whole = np.clip(np.floor(response * tables.unit + 0.5), 0, tables.top).astype(np.int64)
-        return (tables.shift[place] - clipped_rest(tables, whole, place)).astype(float), tables.slope[place].astype(float)
+        return (tables.shift[place] - clipped_rest(tables, whole, place)).astype(
+            float
+        ), tables.slope[place].astype(float)
 
     def _codes(self, model: Model, response: Array) -> dict[Component, Any]:
-        """Codes of the components; one draw a data column, so that a column and its square belong together."""
+        """Codes of the components; one draw a data column,
+        so that a column and its square belong together.
+        """
         codes: dict[Component, Any] = {}
         for column in model.columns:
             for component in column.components:
                 draws = normal_draws(f"preview/{component.column}", IMAGINED)
                 if isinstance(component, LevelComponent):
-                    codes[component] = np.minimum((ndtr(draws) * len(component.contrast)).astype(np.int64), len(component.contrast) - 1)
+                    codes[component] = np.minimum(
+                        (ndtr(draws) * len(component.contrast)).astype(np.int64),
+                        len(component.contrast) - 1,
+                    )
                     continue
                 assert isinstance(component, NumberComponent)
                 grid = component.factor.encoding
-                if column.name == "response" and model.response is not None and component.column == model.response.column:
+                if (
+                    column.name == "response"
+                    and model.response is not None
+                    and component.column == model.response.column
+                ):
                     values = response * model.response.half + model.response.middle
-                    draws = ((np.exp(values) if model.response.transform == "log" else values) - grid.center) * grid.per_unit / (grid.high / 2)
-                codes[component] = np.clip(np.floor(draws * grid.high / 2 + 0.5), grid.low, grid.high).astype(np.int64)
+                    draws = (
+                        (
+                            (np.exp(values) if model.response.transform == "log" else values)
+                            - grid.center
+                        )
+                        * grid.per_unit
+                        / (grid.high / 2)
+                    )
+                codes[component] = np.clip(
+                    np.floor(draws * grid.high / 2 + 0.5), grid.low, grid.high
+                ).astype(np.int64)
         return codes
 
     def _response(self, model: Model) -> Array:
-        """ExpectedReleases responses: in half-ranges from the middle (residual families), yes/no, or counts."""
+        """ExpectedReleases responses: in half-ranges from the middle (residual families), yes/no,
+        or counts.
+        """
         if model.response is None:
             return np.zeros(IMAGINED)
         draws = normal_draws(f"preview/response/{model.response.column}", IMAGINED)
         if self.family.residual:
-            spread = 2 * RESIDUAL_SHARE if self.assume.standard_deviation is None else float(self.assume.standard_deviation) / model.response.half
-            middle = 0.0 if self.assume.mean is None else (float(self.assume.mean) - model.response.middle) / model.response.half
+            spread = (
+                2 * RESIDUAL_SHARE
+                if self.assume.standard_deviation is None
+                else float(self.assume.standard_deviation) / model.response.half
+            )
+            middle = (
+                0.0
+                if self.assume.mean is None
+                else (float(self.assume.mean) - model.response.middle) / model.response.half
+            )
             return np.asarray(np.clip(middle + spread * draws, -1, 1))
         if model.response.level is not None:
             return np.asarray((draws < ndtri(self._mean)).astype(float))
@@ -144,13 +292,21 @@ class ExpectedReleases:
 
     @property
     def _mean(self) -> float:
-        """The assumed mean of a yes/no or count response; where nothing was assumed, one that a mean function of the user's reaches."""
+        """The assumed mean of a yes/no or count response; where nothing was assumed, one that a
+        mean function of the user's reaches.
+        """
         most = self.family.most if isinstance(self.family, (Poisson, TabulatedMean)) else 1.0
         low, high = self._means
-        usual = min(max(0.5 if most == 1.0 else COUNT_SHARE * most, low + MEAN_MARGIN * (high - low)), high - MEAN_MARGIN * (high - low))
+        usual = min(
+            max(0.5 if most == 1.0 else COUNT_SHARE * most, low + MEAN_MARGIN * (high - low)),
+            high - MEAN_MARGIN * (high - low),
+        )
         assumed = self.assume.share if most == 1.0 else self.assume.mean
         least = 1e-6 if most == 1.0 else 1e-3
-        return min(max(usual if assumed is None else float(assumed), least), most - (least if most == 1.0 else 0.0))
+        return min(
+            max(usual if assumed is None else float(assumed), least),
+            most - (least if most == 1.0 else 0.0),
+        )
 
     @property
     def _means(self) -> tuple[float, float]:
@@ -161,9 +317,19 @@ class ExpectedReleases:
 
     def words(self, model: Model) -> str:
         """The assumptions, in words."""
-        texts = [f"{self.rows:.0f} rows", "independent columns, numbers with a standard deviation of a quarter of their range, levels equally frequent"]
+        texts = [
+            f"{self.rows:.0f} rows",
+            (
+                "independent columns, numbers with a standard deviation of a quarter of their "
+                "range, levels equally frequent"
+            ),
+        ]
         if self.family.residual and model.response is not None:
-            spread = 2 * RESIDUAL_SHARE * model.response.half if self.assume.standard_deviation is None else float(self.assume.standard_deviation)
+            spread = (
+                2 * RESIDUAL_SHARE * model.response.half
+                if self.assume.standard_deviation is None
+                else float(self.assume.standard_deviation)
+            )
             texts.append(f"residuals with a standard deviation of {spread:.4g}")
         else:
             texts.append(f"a mean response of {self._mean:.4g}")
@@ -173,5 +339,7 @@ class ExpectedReleases:
 def _poisson_counts(mean: float, uniform: Array) -> Array:
     """Poisson counts by inversion."""
     counts = np.arange(int(mean + 12 * math.sqrt(mean) + 30))
-    mass = np.exp(counts * math.log(mean) - mean - np.array([math.lgamma(count + 1) for count in counts]))
+    mass = np.exp(
+        counts * math.log(mean) - mean - np.array([math.lgamma(count + 1) for count in counts])
+    )
     return np.searchsorted(np.cumsum(mass), uniform).astype(float)

@@ -1,4 +1,7 @@
-"""A private regression of a model: Algorithm A under one spend. `Model` is where formulas meet it."""
+"""A private regression of a model: Algorithm A under one spend.
+
+`Model` is where formulas meet it.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,55 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.fit import RegressionResult
 from discreet.models.preconditioned import MEAN_TRUST, TRUST, Steps, augmented, least_moments, run
-from discreet.models.procedure import Procedure, budget_of, constant, estimator_of, family_of, mean_response, require_response, rows_of, score_share
+from discreet.models.procedure import (
+    Procedure,
+    budget_of,
+    constant,
+    estimator_of,
+    family_of,
+    mean_response,
+    require_response,
+    rows_of,
+    score_share,
+)
 from discreet.models.starts import flat_start
-from discreet.models.tuning import LEAST_SQUARES_NOISE, LEVERAGE_NOISE, Tuning, gradient_room, noise_index, room_for, tuning_for
+from discreet.models.tuning import (
+    LEAST_SQUARES_NOISE,
+    LEVERAGE_NOISE,
+    Tuning,
+    gradient_room,
+    noise_index,
+    room_for,
+    tuning_for,
+)
 from discreet.specs.estimating.families import PSI, Family, Logistic, Poisson, slope_bound
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.tabulated import TabulatedMean
 from discreet.trusted.session import Session
 
 
-def fit_regression(session: Session, model: Model, family: str | Family, *, spend: Guarantee, key: str | None = None, where: str = "") -> RegressionResult:
+def fit_regression(
+    session: Session,
+    model: Model,
+    family: str | Family,
+    *,
+    spend: Guarantee,
+    key: str | None = None,
+    where: str = "",
+) -> RegressionResult:
     """A regression of the model's response on its columns, with private inference.
 
-    `family` is "robust" (Huber's ψ, c by the noise index), "ols" (Huber's ψ with c from 4 to 6), "logistic", "poisson", or a family of
-    discreet.specs.estimating.families. `spend` is GDP, zCDP or (ε, δ). With a `key`, asking again returns the stored answers, and a fit that was
-    interrupted goes on where it stopped. `where` says the model's filter in words.
+    `family` is "robust" (Huber's ψ, c by the noise index), "ols" (Huber's ψ with c from 4 to 6),
+    "logistic", "poisson", or a family of discreet.specs.estimating.families. `spend` is GDP, zCDP
+    or (ε, δ). With a `key`, asking again returns the stored answers, and a fit that was interrupted
+    goes on where it stopped. `where` says the model's filter in words.
     """
     procedure = Procedure(session, model, estimator_of(family), spend, key, where)
     mu_squared = budget_of(spend, session.public.neighbors.rows)
     require_response(session, model, family)
-    return RegressionResult(*procedure.asked(lambda steps: ask_fit(steps, family, spend), mu_squared))
+    return RegressionResult(
+        *procedure.asked(lambda steps: ask_fit(steps, family, spend), mu_squared)
+    )
 
 
 def ask_fit(steps: Steps, asked: str | Family, spend: Guarantee) -> FitFacts:
@@ -41,16 +73,24 @@ def ask_fit(steps: Steps, asked: str | Family, spend: Guarantee) -> FitFacts:
     if isinstance(chosen, (Poisson, Logistic, TabulatedMean)):
         mean = mean_response(steps, chosen, rows)
         if not isinstance(chosen, Logistic):
-            relative = max(1.0, slope_bound(chosen) / PSI / flat_start(chosen, mean).level)  # the noise of a curvature is relative to its largest value
+            # the noise of a curvature is relative to its largest value
+            relative = max(1.0, slope_bound(chosen) / PSI / flat_start(chosen, mean).level)
     allowed = LEAST_SQUARES_NOISE if asked == "ols" else LEVERAGE_NOISE[chosen.residual]
     tuning = tuning_for(
-        columns, index * relative, residual=chosen.residual, counts=not chosen.residual, private_rows=steps.optional or public.rows is None,
-        room=room_for(rows, mu, neighbors, score_share(chosen, mean), allowed))
+        columns,
+        index * relative,
+        residual=chosen.residual,
+        counts=not chosen.residual,
+        private_rows=steps.optional or public.rows is None,
+        room=room_for(rows, mu, neighbors, score_share(chosen, mean), allowed),
+    )
     run(steps, chosen, tuning, rows, (mean, constant(model)))
     return _facts(steps, chosen, tuning, index, spend)
 
 
-def _facts(steps: Steps, chosen: Family, tuning: Tuning, index: float, spend: Guarantee) -> FitFacts:
+def _facts(
+    steps: Steps, chosen: Family, tuning: Tuning, index: float, spend: Guarantee
+) -> FitFacts:
     model = steps.model
     wide = augmented(model) if chosen.residual else model
     trust = TRUST * math.sqrt(len(model.columns)) if chosen.residual else MEAN_TRUST
@@ -59,4 +99,16 @@ def _facts(steps: Steps, chosen: Family, tuning: Tuning, index: float, spend: Gu
         assert model.response is not None
         center, half = model.response.middle, model.response.half
     least = least_moments(wide, tuning.radius)
-    return FitFacts(steps.estimator, spend, len(model.columns), tuning.radius, tuning.metric_radius, trust, index, least, center, half, tuning.first_radius)
+    return FitFacts(
+        steps.estimator,
+        spend,
+        len(model.columns),
+        tuning.radius,
+        tuning.metric_radius,
+        trust,
+        index,
+        least,
+        center,
+        half,
+        tuning.first_radius,
+    )

@@ -1,7 +1,9 @@
-"""What a regression would give, before anything is spent: the whole procedure on imagined rows (models/expected.py), without noise.
+"""What a regression would give, before anything is spent: the whole procedure on imagined rows
+(models/expected.py), without noise.
 
-Every release is the expected one of that many rows; standard errors and intervals then come from the same inference as a real fit's, which knows the
-noise of every step: for Algorithm A, for each of the classical solvers, for second moments, and for estimating functions of the user's own.
+Every release is the expected one of that many rows; standard errors and intervals then come from
+the same inference as a real fit's, which knows the noise of every step: for Algorithm A, for each
+of the classical solvers, for second moments, and for estimating functions of the user's own.
 """
 
 from __future__ import annotations
@@ -15,7 +17,13 @@ from scipy.special import ndtr
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where
-from discreet.asking.preview import Assumptions, Forecast, Preview, forecast_summary, register_procedure
+from discreet.asking.preview import (
+    Assumptions,
+    Forecast,
+    Preview,
+    forecast_summary,
+    register_procedure,
+)
 from discreet.errors import InvalidParameter
 from discreet.inference.regression.classical import ClassicalResult
 from discreet.inference.regression.fit import RegressionResult
@@ -28,7 +36,13 @@ from discreet.models.expected import ExpectedReleases
 from discreet.models.fit import ask_fit
 from discreet.models.m_estimate import m_estimate, user_model
 from discreet.models.moments import ask_moments
-from discreet.models.procedure import Procedure, budget_of, estimator_of, family_of, require_response
+from discreet.models.procedure import (
+    Procedure,
+    budget_of,
+    estimator_of,
+    family_of,
+    require_response,
+)
 from discreet.models.regression import huber_of, logistic, model_of, ols, poisson, robust
 from discreet.models.residuals import residuals, residuals_question
 from discreet.models.solvers import Solver, chosen_solver
@@ -41,7 +55,10 @@ from discreet.trusted.session import PublicFacts, Session
 
 @dataclass(frozen=True, slots=True)
 class FitPreview:
-    """The forecast of a regression: free, and made without data. `expected` is the fit that imagined rows would give without noise."""
+    """The forecast of a regression: free, and made without data.
+
+    `expected` is the fit that imagined rows would give without noise.
+    """
 
     expected: RegressionResult
     forecasts: tuple[Forecast, ...]
@@ -52,7 +69,9 @@ class FitPreview:
 
     @property
     def noise_index(self) -> float:
-        """The public noise index ν: below 0.1 normal, up to 0.5 noise dominated, beyond not resolvable."""
+        """The public noise index ν: below 0.1 normal, up to 0.5 noise dominated,
+        beyond not resolvable.
+        """
         return self.expected.facts.noise_index
 
     @property
@@ -67,8 +86,13 @@ class FitPreview:
     def summary(self) -> Summary:
         facts = self.expected.facts
         return forecast_summary(
-            f"Preview of {facts.estimator}", "coefficient", self,
-            f"Noise index {self.noise_index:.2g} ({self.noise_class}). {facts.spend} in {len(self.expected.releases)} releases. Price: {self.price}. About {self.how_many} like this fit in what is left.")
+            f"Preview of {facts.estimator}",
+            "coefficient",
+            self,
+            f"Noise index {self.noise_index:.2g} ({self.noise_class}). {facts.spend} in "
+            f"{len(self.expected.releases)} releases. Price: {self.price}. About {self.how_many} "
+            "like this fit in what is left.",
+        )
 
     def __str__(self) -> str:
         return str(self.summary())
@@ -77,12 +101,28 @@ class FitPreview:
         return self.summary()._repr_html_()
 
 
-def _preview(session: Session, model: Model, family: str | Family, spend: Guarantee, assume: Assumptions, level: float, *, solver: Solver | None = None, by_moments: bool = False) -> FitPreview:
+def _preview(
+    session: Session,
+    model: Model,
+    family: str | Family,
+    spend: Guarantee,
+    assume: Assumptions,
+    level: float,
+    *,
+    solver: Solver | None = None,
+    by_moments: bool = False,
+) -> FitPreview:
     asked = Procedure(session, model, estimator_of(family), spend)
     require_response(session, model, family)
     kind = family_of(family, 0.0, model)  # of the same kind, for imagining its response
-    imagined = ExpectedReleases(session.public, _rows(session.public, assume, optional=asked.optional), kind, assume)
-    mu_squared, delta = (budget_of(spend, session.public.neighbors.rows), Fraction(0)) if solver is None else classical_budget(asked, family, solver)
+    imagined = ExpectedReleases(
+        session.public, _rows(session.public, assume, optional=asked.optional), kind, assume
+    )
+    mu_squared, delta = (
+        (budget_of(spend, session.public.neighbors.rows), Fraction(0))
+        if solver is None
+        else classical_budget(asked, family, solver)
+    )
     steps = asked.steps(cast(Session, imagined), mu_squared, None, "preview")
     expected: RegressionResult
     if by_moments:
@@ -95,54 +135,161 @@ def _preview(session: Session, model: Model, family: str | Family, spend: Guaran
         facts = ask_fit(steps, family, spend)
         expected = RegressionResult(tuple(steps.releases), facts)
     ends = expected.confidence_interval(level)
-    columns = (expected.names, expected.privacy_errors, expected.std_errors, ends[:, 1] - ends[:, 0], expected.noise_share)
-    forecasts = tuple(Forecast(name, *(float(value) for value in rest)) for name, *rest in zip(*columns, strict=True))
+    columns = (
+        expected.names,
+        expected.privacy_errors,
+        expected.std_errors,
+        ends[:, 1] - ends[:, 0],
+        expected.noise_share,
+    )
+    forecasts = tuple(
+        Forecast(name, *(float(value) for value in rest))
+        for name, *rest in zip(*columns, strict=True)
+    )
     price = price_of_spend(spend, box=session.ledger.box, delta=delta)
-    return FitPreview(expected, forecasts, str(price), session.ledger.how_many(price), imagined.words(model), level)
+    return FitPreview(
+        expected,
+        forecasts,
+        str(price),
+        session.ledger.how_many(price),
+        imagined.words(model),
+        level,
+    )
 
 
 def _rows(public: PublicFacts, assume: Assumptions, *, optional: bool) -> float:
-    """The number of rows where it is public (what is assumed of it does not matter then); of a filter, what is assumed or half of them."""
+    """The number of rows where it is public (what is assumed of it does not matter then);
+    of a filter, what is assumed or half of them.
+    """
     if public.rows is not None and not optional:
         return float(max(1, public.rows))
     if assume.rows is not None:
         return max(1.0, float(assume.rows))
     if public.rows is None:
-        raise InvalidParameter("preview", "the number of rows is private here", "the forecast needs one", "pass assume=dp.Assumptions(rows=…) with your own guess")
+        raise InvalidParameter(
+            "preview",
+            "the number of rows is private here",
+            "the forecast needs one",
+            "pass assume=dp.Assumptions(rows=…) with your own guess",
+        )
     return max(1.0, public.rows / 2)
 
 
 def _regression(name: str) -> Any:
-    def forecast(session: Session, formula: str, *, spend: Guarantee, assume: Assumptions, level: float, where: Where | None = None, **options: Any) -> FitPreview:
-        method, c, solver = options.pop("method", "clipped"), options.pop("c", None), options.pop("solver", None)
-        if options or (name != "ols" and method != "clipped") or method not in ("clipped", "moments") or (name != "robust" and c is not None) or (method == "moments" and solver is not None):
-            raise InvalidParameter("preview", f"dp.{name} does not know {', '.join(options) or 'these options'}", "a forecast is of what would be asked", "pass the same options as to the estimator")
+    def forecast(
+        session: Session,
+        formula: str,
+        *,
+        spend: Guarantee,
+        assume: Assumptions,
+        level: float,
+        where: Where | None = None,
+        **options: Any,
+    ) -> FitPreview:
+        method, c, solver = (
+            options.pop("method", "clipped"),
+            options.pop("c", None),
+            options.pop("solver", None),
+        )
+        if (
+            options
+            or (name != "ols" and method != "clipped")
+            or method not in ("clipped", "moments")
+            or (name != "robust" and c is not None)
+            or (method == "moments" and solver is not None)
+        ):
+            raise InvalidParameter(
+                "preview",
+                f"dp.{name} does not know {', '.join(options) or 'these options'}",
+                "a forecast is of what would be asked",
+                "pass the same options as to the estimator",
+            )
         family = name if c is None else huber_of(c)
-        return _preview(session, model_of(session.public.schema, formula, family, where), family, spend, assume, level, solver=chosen_solver(solver), by_moments=method == "moments")
+        return _preview(
+            session,
+            model_of(session.public.schema, formula, family, where),
+            family,
+            spend,
+            assume,
+            level,
+            solver=chosen_solver(solver),
+            by_moments=method == "moments",
+        )
 
     return forecast
 
 
-def _m_estimate(session: Session, formula: str, *, spend: Guarantee, assume: Assumptions, level: float, psi: Any = None, mean: Any = None, reach: int | None = None, where: Where | None = None, solver: Any = None) -> FitPreview:
+def _m_estimate(
+    session: Session,
+    formula: str,
+    *,
+    spend: Guarantee,
+    assume: Assumptions,
+    level: float,
+    psi: Any = None,
+    mean: Any = None,
+    reach: int | None = None,
+    where: Where | None = None,
+    solver: Any = None,
+) -> FitPreview:
     model, family = user_model(session.public.schema, formula, psi, mean, reach, where)
     return _preview(session, model, family, spend, assume, level, solver=chosen_solver(solver))
 
 
-def _residuals(session: Session, fit: RegressionResult, *, spend: Guarantee, assume: Assumptions, level: float, bins: Any = 16) -> Preview:
+def _residuals(
+    session: Session,
+    fit: RegressionResult,
+    *,
+    spend: Guarantee,
+    assume: Assumptions,
+    level: float,
+    bins: Any = 16,
+) -> Preview:
     question = residuals_question(session.public, fit, spend=spend, bins=bins)
     rows = fit.rows if assume.rows is None else float(assume.rows)
     shares = np.diff(ndtr([-np.inf, *question.description.edges, np.inf]))
     mechanism: Any = question.mechanism
     integers = tuple(round(rows * share) << mechanism.refinement for share in shares)
-    release = Release(question.description, question.query, mechanism, integers, session.public.neighbors, spend, guarantee_of(mechanism), session.public.count, "preview", 0, "")
+    release = Release(
+        question.description,
+        question.query,
+        mechanism,
+        integers,
+        session.public.neighbors,
+        spend,
+        guarantee_of(mechanism),
+        session.public.count,
+        "preview",
+        0,
+        "",
+    )
     forecasts = tuple(
-        Forecast(item.name, float(np.sqrt(np.median(item.privacy_variance))), float(np.median(item.std_error)), float(np.median(item.high - item.low)), float(np.median(item.noise_share)))
-        for item in ResidualsResult(release).quantities(level))
+        Forecast(
+            item.name,
+            float(np.sqrt(np.median(item.privacy_variance))),
+            float(np.median(item.std_error)),
+            float(np.median(item.high - item.low)),
+            float(np.median(item.noise_share)),
+        )
+        for item in ResidualsResult(release).quantities(level)
+    )
     price = session.price(question)
-    return Preview(question, forecasts, str(price), session.ledger.how_many(price), f"{rows:.0f} rows with normal residuals", level)
+    return Preview(
+        question,
+        forecasts,
+        str(price),
+        session.ledger.how_many(price),
+        f"{rows:.0f} rows with normal residuals",
+        level,
+    )
 
 
-for _estimator, _name in ((ols, "ols"), (robust, "robust"), (logistic, "logistic"), (poisson, "poisson")):
+for _estimator, _name in (
+    (ols, "ols"),
+    (robust, "robust"),
+    (logistic, "logistic"),
+    (poisson, "poisson"),
+):
     register_procedure(_estimator, _regression(_name))
 register_procedure(m_estimate, _m_estimate)
 register_procedure(residuals, _residuals)

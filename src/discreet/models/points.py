@@ -1,7 +1,9 @@
-"""Released numbers put on the grids of metrics and points: clipped by public limits first, so that nothing can overflow.
+"""Released numbers put on the grids of metrics and points:
+clipped by public limits first, so that nothing can overflow.
 
-Numbers are rounded to a fixed number of digits before they meet a grid, so that another linear-algebra library gives the same question for the same
-releases (but for numbers at the edge of a cell).
+Numbers are rounded to a fixed number of digits before they meet a grid, so that another
+linear-algebra library gives the same question for the same releases (but for numbers at the edge of
+a cell).
 """
 
 from __future__ import annotations
@@ -12,7 +14,12 @@ import numpy as np
 
 from discreet.inference.results.laws import Array
 from discreet.schema import Category, Encoding, Schema, level_text
-from discreet.specs.estimating.components import RESPONSE_BITS, UNIT_BITS, ModelColumn, NumberComponent
+from discreet.specs.estimating.components import (
+    RESPONSE_BITS,
+    UNIT_BITS,
+    ModelColumn,
+    NumberComponent,
+)
 from discreet.specs.estimating.families import GRID, Family
 from discreet.specs.estimating.model import Metric, Model, Point, metric_of
 from discreet.specs.queries.plans import Factor
@@ -31,7 +38,8 @@ def metric_on_grid(matrix: Array, radius: float) -> Metric:
 def point_at(beta: Array, sigma: float, family: Family) -> Point:
     """β (x in units of 1; half-ranges of the response, or the link's scale) and σ as a Point.
 
-    Coefficients whose sizes sum to more than LARGEST_BETA are shrunk to it: a public limit, no reasonable model reaches it.
+    Coefficients whose sizes sum to more than LARGEST_BETA are shrunk to it: a public limit,
+    no reasonable model reaches it.
     """
     size = float(np.abs(beta).sum())
     beta = _digits(beta * min(1.0, LARGEST_BETA / size) if size > 0 else beta)
@@ -39,7 +47,9 @@ def point_at(beta: Array, sigma: float, family: Family) -> Point:
     largest = max(float(np.abs(beta).sum()), 1.0) * reach
     bits = POINT_BITS - math.ceil(math.log2(largest))
     whole = tuple(int(value) for value in np.floor(np.ldexp(beta * reach, bits - UNIT_BITS) + 0.5))
-    return Point(whole, bits, GRID / (sigma * reach * 2.0**bits) if family.residual else GRID / 2.0**bits)
+    return Point(
+        whole, bits, GRID / (sigma * reach * 2.0**bits) if family.residual else GRID / 2.0**bits
+    )
 
 
 def response_column(model: Model) -> ModelColumn:
@@ -49,15 +59,37 @@ def response_column(model: Model) -> ModelColumn:
     assert response.factor is not None
     grid = response.factor.encoding
     half = float(grid.high * grid.step)
-    coarse = grid if grid.high <= COLUMN_CODES else Encoding(grid.center, COLUMN_CODES / half, -COLUMN_CODES, COLUMN_CODES)
-    return ModelColumn("response", (NumberComponent(Factor(response.column, coarse), response.transform, response.middle - response.half, response.middle + response.half),))
+    coarse = (
+        grid
+        if grid.high <= COLUMN_CODES
+        else Encoding(grid.center, COLUMN_CODES / half, -COLUMN_CODES, COLUMN_CODES)
+    )
+    return ModelColumn(
+        "response",
+        (
+            NumberComponent(
+                Factor(response.column, coarse),
+                response.transform,
+                response.middle - response.half,
+                response.middle + response.half,
+            ),
+        ),
+    )
 
 
 def response_text(model: Model, schema: Schema) -> str | None:
-    """The response as a reader of results knows it: `income`, `log(income)`, or for one level of several `region[N]`."""
+    """The response as a reader of results knows it:
+    `income`, `log(income)`, or for one level of several `region[N]`.
+    """
     response = model.response
     if response is None or response.level is None:
-        return None if response is None else f"log({response.column})" if response.transform == "log" else response.column
+        return (
+            None
+            if response is None
+            else f"log({response.column})"
+            if response.transform == "log"
+            else response.column
+        )
     name, code = response.level
     column = schema[name]
     return f"{name}[{level_text(column.levels[code])}]" if isinstance(column, Category) else name

@@ -1,16 +1,20 @@
-"""Algorithm A: a privately learnt metric, a short burn-in and three gradients of growing budget (regression.md §2), as releases of one spend.
+"""Algorithm A: a privately learnt metric, a short burn-in and three gradients of growing budget
+(regression.md §2), as releases of one spend.
 
-    metric 1–4      second moments of (x, y), each in the metric of the one before: start, scale and weights come from them
+    metric 1–4      second moments of (x, y), each in the metric of the one before:
+                    start, scale and weights come from them
     burn-in 1–2     gradient steps, with the scale riding along (Huber)
     curvature 1     the second derivative that the following steps are taken with
     newton 1–3      moves that are not averaged (mean families)
     gradient 1–3    each at the running precision-weighted mean of the corrected iterates
     curvature 2, scores 1   at the estimate, for its variance
 
-Theorem.  All releases together satisfy the spend. *Proof.*  Each is a release of `Session.release` at its share of μ², and the shares sum to at most 1;
-every metric, point and scale is computed from earlier releases and public facts alone, and each query's sensitivity holds for every metric and
+Theorem.  All releases together satisfy the spend. *Proof.*  Each is a release of `Session.release`
+at its share of μ², and the shares sum to at most 1; every metric, point and scale is computed from
+earlier releases and public facts alone, and each query's sensitivity holds for every metric and
 point (specs/estimating/model.py), so the Gaussian composition is adaptive (docs/theory/ledger.md).
-Checked.  tests/models/test_preconditioned.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
+Checked.
+tests/models/test_preconditioned.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
 """
 
 from __future__ import annotations
@@ -27,7 +31,13 @@ from discreet.accounting.guarantees import GDP
 from discreet.exact import float_up, sqrt_up
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.curvature import shrunk
-from discreet.inference.regression.metric import MetricState, after_round, first_state, inverse_root, start_from
+from discreet.inference.regression.metric import (
+    MetricState,
+    after_round,
+    first_state,
+    inverse_root,
+    start_from,
+)
 from discreet.inference.results.laws import Array
 from discreet.models.points import metric_on_grid, point_at, response_column, response_text
 from discreet.models.scales import scale_elasticity, second_moment, shifted_start
@@ -64,38 +74,65 @@ class Steps:
     key: str
     releases: list[Release] = field(default_factory=list)
 
-    def ask(self, step: str, query: Sum | WeightedGradient | WeightedGram, share: Fraction) -> Release:
+    def ask(
+        self, step: str, query: Sum | WeightedGradient | WeightedGram, share: Fraction
+    ) -> Release:
         mu_squared = self.mu_squared * share
         sensitivity = query.sensitivity(self.session.public.neighbors)
         if isinstance(sensitivity, tuple):
             sensitivity = next(one for one in sensitivity if isinstance(one, L2))
-        mechanism = gaussian_noise(sensitivity, mu_squared) if isinstance(sensitivity, L2) else symmetric_noise(sensitivity, mu_squared)
+        mechanism = (
+            gaussian_noise(sensitivity, mu_squared)
+            if isinstance(sensitivity, L2)
+            else symmetric_noise(sensitivity, mu_squared)
+        )
         spend = GDP(float_up(sqrt_up(mu_squared)))
-        asked = Description(self.estimator, response_text(self.model, self.session.public.schema), (step,), where=self.where)
-        release = self.session.release(Question(asked, query, mechanism, spend), key=f"{self.key}/{step}", reservation=self.reservation)
+        asked = Description(
+            self.estimator,
+            response_text(self.model, self.session.public.schema),
+            (step,),
+            where=self.where,
+        )
+        release = self.session.release(
+            Question(asked, query, mechanism, spend),
+            key=f"{self.key}/{step}",
+            reservation=self.reservation,
+        )
         self.releases.append(release)
         return release
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Where the procedure stands: coefficients β (x in units of 1, half-ranges of y) and the scale σ."""
+    """Where the procedure stands: coefficients β (x in units of 1, half-ranges of y) and the scale
+    σ.
+    """
 
     beta: Array
     sigma: float
 
 
-def run(steps: Steps, family: Family, tuning: Tuning, rows: float, average: tuple[float, Array]) -> None:
-    """Asks all releases from the metric on; `average` is the response's noisy mean and the coefficients of a constant, where mean families start."""
+def run(
+    steps: Steps, family: Family, tuning: Tuning, rows: float, average: tuple[float, Array]
+) -> None:
+    """Asks all releases from the metric on; `average` is the response's noisy mean and the
+    coefficients of a constant, where mean families start.
+    """
     residual, p = family.residual, len(steps.model.columns)
     wide = augmented(steps.model) if residual else steps.model
     state = _learn_metric(steps, wide, tuning, rows)
     matrix = inverse_root(state.moment[:p, :p])
-    metric = metric_on_grid(np.hstack([matrix, np.zeros((p, 1))]) if residual else matrix, tuning.radius)
+    metric = metric_on_grid(
+        np.hstack([matrix, np.zeros((p, 1))]) if residual else matrix, tuning.radius
+    )
     fit = _Fit(replace(steps, model=wide, releases=steps.releases), family, tuning, rows, metric)
     if residual:
         beta, sigma = start_from(state.moment, p)
-        here = fit.residual_burn_in(Descent(shifted_start(family, steps.model, beta, sigma), _clipped_scale(START_SCALE * sigma)))
+        here = fit.residual_burn_in(
+            Descent(
+                shifted_start(family, steps.model, beta, sigma), _clipped_scale(START_SCALE * sigma)
+            )
+        )
     else:
         here = fit.mean_burn_in(*average)
     inverse = fit.curvature("curvature 1", here)
@@ -103,11 +140,17 @@ def run(steps: Steps, family: Family, tuning: Tuning, rows: float, average: tupl
         here = fit.moved(here, inverse, fit.gradient(step, here))
     here = fit.averaged(here, inverse)
     fit.curvature("curvature 2", here)
-    steps.ask("scores 1", WeightedGram(wide, metric, "scores", steps.optional, family, fit.point(here)), tuning.share("scores 1"))
+    steps.ask(
+        "scores 1",
+        WeightedGram(wide, metric, "scores", steps.optional, family, fit.point(here)),
+        tuning.share("scores 1"),
+    )
 
 
 def augmented(model: Model) -> Model:
-    """The model with its response as one more column, so that its moments with the others are released too."""
+    """The model with its response as one more column,
+    so that its moments with the others are released too.
+    """
     return Model((*model.columns, response_column(model)), model.response, model.keys)
 
 
@@ -117,16 +160,26 @@ def _learn_metric(steps: Steps, model: Model, tuning: Tuning, rows: float) -> Me
     for place, step in enumerate(tuning.steps("metric")):
         radius = tuning.first_radius if place == 0 else tuning.metric_radius
         metric = metric_on_grid(state.root, radius)
-        release = steps.ask(step, WeightedGram(model, metric, "metric", steps.optional), tuning.share(step))
+        release = steps.ask(
+            step, WeightedGram(model, metric, "metric", steps.optional), tuning.share(step)
+        )
         reading = decode.read_gram(release, radius, rows)
         state = after_round(state, reading.value, reading.noise, least)
     return state
 
 
 def least_moments(model: Model, radius: float) -> tuple[float, ...]:
-    """Public lower limits of the columns' second moments: 1/R² for a level; without it repeated whitening of a rare level diverges."""
-    levels = [sum(isinstance(component, LevelComponent) for component in column.components) for column in model.columns]
-    return tuple(0.0 if not count else 1 / radius**2 / (1 if count == len(column.components) else 16) for count, column in zip(levels, model.columns, strict=True))
+    """Public lower limits of the columns' second moments: 1/R² for a level; without it repeated
+    whitening of a rare level diverges.
+    """
+    levels = [
+        sum(isinstance(component, LevelComponent) for component in column.components)
+        for column in model.columns
+    ]
+    return tuple(
+        0.0 if not count else 1 / radius**2 / (1 if count == len(column.components) else 16)
+        for count, column in zip(levels, model.columns, strict=True)
+    )
 
 
 @dataclass(frozen=True)
@@ -146,7 +199,9 @@ class _Fit:
     @property
     def back(self) -> Array:
         """A, columns of the model only: β = Aᵀθ."""
-        matrix = np.array([[float(entry) for entry in row[: self.columns]] for row in self.metric.rows])
+        matrix = np.array(
+            [[float(entry) for entry in row[: self.columns]] for row in self.metric.rows]
+        )
         return np.asarray(matrix * (decode.UNIT * self.tuning.radius / float(self.metric.bound)))
 
     def point(self, here: Descent) -> Point:
@@ -154,14 +209,27 @@ class _Fit:
         return point_at(beta, here.sigma, self.family)
 
     def gradient(self, step: str, here: Descent, ride: Fraction = Fraction(0)) -> Release:
-        query = WeightedGradient(self.steps.model, self.metric, self.family, self.point(here), self.steps.optional, ride)
+        query = WeightedGradient(
+            self.steps.model, self.metric, self.family, self.point(here), self.steps.optional, ride
+        )
         return self.steps.ask(step, query, self.tuning.share(step))
 
     def curvature(self, step: str, here: Descent) -> Array:
         """Asks for the curvature at a point and gives its regularised inverse."""
-        query = WeightedGram(self.steps.model, self.metric, "curvature", self.steps.optional, self.family, self.point(here))
-        reading = decode.read_gram(self.steps.ask(step, query, self.tuning.share(step)), self.tuning.radius, self.rows)
-        return shrunk(reading.value, reading.noise, largest=float(query.worth), curvature=True).inverse
+        query = WeightedGram(
+            self.steps.model,
+            self.metric,
+            "curvature",
+            self.steps.optional,
+            self.family,
+            self.point(here),
+        )
+        reading = decode.read_gram(
+            self.steps.ask(step, query, self.tuning.share(step)), self.tuning.radius, self.rows
+        )
+        return shrunk(
+            reading.value, reading.noise, largest=float(query.worth), curvature=True
+        ).inverse
 
     def at(self, release: Release) -> Descent:
         """The point of a release as it was rounded."""
@@ -172,37 +240,72 @@ class _Fit:
 
     def moved(self, here: Descent, inverse: Array, release: Release) -> Descent:
         """One step from where a gradient was taken: β − Aᵀ·(σH⁻¹g, no longer than trust allows)."""
-        reading, here = decode.read_gradient(release, self.tuning.radius, self.rows), self.at(release)
-        return Descent(here.beta - self.back.T @ decode.trusted(here.sigma * inverse @ reading.value, self.trust(here.sigma)), here.sigma)
+        reading, here = (
+            decode.read_gradient(release, self.tuning.radius, self.rows),
+            self.at(release),
+        )
+        return Descent(
+            here.beta
+            - self.back.T
+            @ decode.trusted(here.sigma * inverse @ reading.value, self.trust(here.sigma)),
+            here.sigma,
+        )
 
     def residual_burn_in(self, here: Descent) -> Descent:
-        """Gradient steps with curvature 1, as the whitened columns have; the scale follows the mean of ψ²."""
+        """Gradient steps with curvature 1, as the whitened columns have;
+        the scale follows the mean of ψ².
+        """
         c, target, before = psi_bound(self.family) / PSI, second_moment(self.family), None
         for step in self.tuning.steps("burn-in"):
             release = self.gradient(step, here, RIDE)
             here = self.moved(here, np.eye(self.columns), release)
             reading = decode.read_gradient(release, self.tuning.radius, self.rows)
             seen = (here.sigma, min(max(reading.ride, 2 * reading.ride_noise, target / 16), c**2))
-            elasticity = 2.0 if self.tuning.noise_index >= SURE else scale_elasticity(self.family, before, seen)
-            here, before = Descent(here.beta, _clipped_scale(here.sigma * (seen[1] / target) ** (1 / elasticity))), seen
+            elasticity = (
+                2.0
+                if self.tuning.noise_index >= SURE
+                else scale_elasticity(self.family, before, seen)
+            )
+            here, before = (
+                Descent(
+                    here.beta, _clipped_scale(here.sigma * (seen[1] / target) ** (1 / elasticity))
+                ),
+                seen,
+            )
         return here
 
     def mean_burn_in(self, mean: float, constant: Array) -> Descent:
-        """A gradient at the constant predictor with the response's mean, a normal predictor from it (starts.py), and gradient steps from there."""
+        """A gradient at the constant predictor with the response's mean, a normal predictor from it
+        (starts.py), and gradient steps from there.
+        """
         flat = flat_start(self.family, mean)
         here, level = Descent(constant * flat.center, 1.0), flat.level
         for place, step in enumerate(self.tuning.steps("burn-in")):
             release = self.gradient(step, here)
             if place == 0 and constant.any():
-                reading, whitened = decode.read_gradient(release, self.tuning.radius, self.rows), np.asarray(np.linalg.solve(self.back.T, constant), dtype=np.float64)
-                slopes, start = slopes_from(self.family, mean, reading, whitened, NOISY_SPREAD if self.tuning.noise_index >= SURE else LARGEST_SPREAD)
-                here, level = Descent(self.back.T @ slopes + constant * start.center, 1.0), start.level
+                reading, whitened = (
+                    decode.read_gradient(release, self.tuning.radius, self.rows),
+                    np.asarray(np.linalg.solve(self.back.T, constant), dtype=np.float64),
+                )
+                slopes, start = slopes_from(
+                    self.family,
+                    mean,
+                    reading,
+                    whitened,
+                    NOISY_SPREAD if self.tuning.noise_index >= SURE else LARGEST_SPREAD,
+                )
+                here, level = (
+                    Descent(self.back.T @ slopes + constant * start.center, 1.0),
+                    start.level,
+                )
             else:
                 here = self.moved(here, np.eye(self.columns) / level, release)
         return here
 
     def averaged(self, here: Descent, inverse: Array) -> Descent:
-        """The funded gradients, each at the running mean of the corrected iterates, weighted by their shares."""
+        """The funded gradients, each at the running mean of the corrected iterates,
+        weighted by their shares.
+        """
         total, weight = np.zeros(self.columns), 0.0
         for step in self.tuning.steps("gradient"):
             share = float(self.tuning.share(step))

@@ -1,6 +1,8 @@
-"""What all procedures of a regression share: how a spend is set aside and divided, which rows there are, which family is meant, where it starts.
+"""What all procedures of a regression share: how a spend is set aside and divided, which rows there
+are, which family is meant, where it starts.
 
-Algorithm A (fit.py), the classical solvers (classical.py), second moments (moments.py) and forecasts of all of them (forecast.py) are written with these.
+Algorithm A (fit.py), the classical solvers (classical.py), second moments (moments.py) and
+forecasts of all of them (forecast.py) are written with these.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ Facts = TypeVar("Facts")
 
 @dataclass(frozen=True)
 class Procedure:
-    """A regression to be asked of a session under one spend; with a `key`, asking again returns the stored answers. `where` says the model's filter in words."""
+    """A regression to be asked of a session under one spend; with a `key`, asking again returns the
+    stored answers. `where` says the model's filter in words.
+    """
 
     session: Session
     model: Model
@@ -51,10 +55,14 @@ class Procedure:
     key: str | None = None
     where: str = ""
 
-    def asked(self, ask: Callable[[Steps], Facts], mu_squared: Fraction, delta: Fraction = Fraction(0)) -> tuple[tuple[Release, ...], Facts]:
-        """Sets the spend aside, lets `ask` release step by step within μ² and δ₀, and closes: the releases, and what `ask` gives.
+    def asked(
+        self, ask: Callable[[Steps], Facts], mu_squared: Fraction, delta: Fraction = Fraction(0)
+    ) -> tuple[tuple[Release, ...], Facts]:
+        """Sets the spend aside, lets `ask` release step by step within μ² and δ₀, and closes:
+        the releases, and what `ask` gives.
 
-        With a key, a procedure that was interrupted keeps what was set aside, so that asking again goes on where it stopped.
+        With a key, a procedure that was interrupted keeps what was set aside,
+        so that asking again goes on where it stopped.
         """
         name = fresh_key() if self.key is None else checked_key(self.key)
         reservation = self.session.reserve(self.spend, delta=delta, key=name)
@@ -69,8 +77,19 @@ class Procedure:
         return tuple(steps.releases), facts
 
     def steps(self, session: Session, mu_squared: Fraction, reservation: Any, name: str) -> Steps:
-        """The steps of this procedure, asked of a session, or of what stands where one would (forecast.py)."""
-        return Steps(session=session, estimator=self.estimator, where=self.where, model=self.model, optional=self.optional, mu_squared=mu_squared, reservation=reservation, key=name)
+        """The steps of this procedure, asked of a session,
+        or of what stands where one would (forecast.py).
+        """
+        return Steps(
+            session=session,
+            estimator=self.estimator,
+            where=self.where,
+            model=self.model,
+            optional=self.optional,
+            mu_squared=mu_squared,
+            reservation=reservation,
+            key=name,
+        )
 
     @property
     def optional(self) -> bool:
@@ -83,7 +102,12 @@ def rows_of(steps: Steps) -> float:
     public = steps.session.public
     if public.rows is not None and not steps.optional:
         return float(max(1, public.rows))
-    return max(1.0, decode.read_count(steps.ask("count 1", Sum(steps.model.keys, (), steps.optional), COUNT_SHARE)))
+    return max(
+        1.0,
+        decode.read_count(
+            steps.ask("count 1", Sum(steps.model.keys, (), steps.optional), COUNT_SHARE)
+        ),
+    )
 
 
 def mean_response(steps: Steps, family: Poisson | Logistic | TabulatedMean, rows: float) -> float:
@@ -91,20 +115,36 @@ def mean_response(steps: Steps, family: Poisson | Logistic | TabulatedMean, rows
     response = steps.model.response
     assert response is not None
     if not isinstance(family, Logistic) and response.factor is not None:
-        release = steps.ask("mean 1", Sum(steps.model.keys, (response.factor,), steps.optional), MEAN_SHARE)
+        release = steps.ask(
+            "mean 1", Sum(steps.model.keys, (response.factor,), steps.optional), MEAN_SHARE
+        )
         grid = response.factor.encoding
         noise = math.sqrt(release.mechanism.variance) * float(grid.step) / rows  # type: ignore[attr-defined]
         mean = grid.center + decode.read_count(release) * float(grid.step) / rows
         return min(max(mean, noise, 1 / rows, LEAST_MEAN), family.most)
-    alone = Model((ModelColumn("mean", ()),), response, steps.model.keys)  # Σ(½ − y): the logistic gradient of a constant at 0
-    release = steps.ask("mean 1", WeightedGradient(alone, metric_on_grid(np.eye(1), 1.0), Logistic(), point_at(np.zeros(1), 1.0, Logistic()), steps.optional, Fraction(0)), MEAN_SHARE)
+    # Σ(½ − y): the logistic gradient of a constant at 0
+    alone = Model((ModelColumn("mean", ()),), response, steps.model.keys)
+    release = steps.ask(
+        "mean 1",
+        WeightedGradient(
+            alone,
+            metric_on_grid(np.eye(1), 1.0),
+            Logistic(),
+            point_at(np.zeros(1), 1.0, Logistic()),
+            steps.optional,
+            Fraction(0),
+        ),
+        MEAN_SHARE,
+    )
     reading = decode.read_gradient(release, 1.0, rows)
     least = min(max(reading.noise, 1 / rows, LEAST_MEAN), 0.5)
     return min(max(0.5 - float(reading.value[0]), least), 1 - least)
 
 
 def score_share(family: Family, mean: float) -> float:
-    """E[ψ²]/B², about: a typical row's squared score over the largest; 0 where it is not known, so that weights do not fade."""
+    """E[ψ²]/B², about: a typical row's squared score over the largest;
+    0 where it is not known, so that weights do not fade.
+    """
     bound = (psi_bound(family) / PSI) ** 2
     if family.residual:
         return second_moment(family) / bound
@@ -114,12 +154,16 @@ def score_share(family: Family, mean: float) -> float:
 
 
 def constant(model: Model) -> Array:
-    """Coefficients that make the predictor 1 for every row: the intercept, or all levels of one category; 0 where there is neither."""
+    """Coefficients that make the predictor 1 for every row: the intercept, or all levels of one
+    category; 0 where there is neither.
+    """
     return np.array(model.constant, dtype=float)
 
 
 def family_of(asked: str | Family, index: float, model: Model, room: float = 0.0) -> Family:
-    """The family that is meant, its constants chosen by the noise index and the room for noise (tuning.py)."""
+    """The family that is meant, its constants chosen by the noise index and the room for noise
+    (tuning.py).
+    """
     if not isinstance(asked, str):
         return asked
     if asked == "robust":
@@ -141,16 +185,32 @@ def estimator_of(family: object) -> str:
         return family.kind  # type: ignore[attr-defined, no-any-return]
     if getattr(family, "residual", False) is True:
         return "robust"
-    raise InvalidParameter("family", f"{shown(family)} is not known", "each has its own bounds", f"use one of {', '.join(ESTIMATORS)}")
+    raise InvalidParameter(
+        "family",
+        f"{shown(family)} is not known",
+        "each has its own bounds",
+        f"use one of {', '.join(ESTIMATORS)}",
+    )
 
 
 def budget_of(spend: Guarantee, unit_rows: int) -> Fraction:
     """μ² that the steps may share: what the spend allows, less what debits are rounded up by."""
     if isinstance(require_spend(spend), PureDP):
-        raise NoTheorem("a regression with a pure spend", "its noise is Gaussian", "no Gaussian noise is pure, and Laplace noise on matrices would grow with the number of columns", "spend dp.GDP(mu), dp.ZCDP(rho) or dp.ApproxDP(epsilon, delta)")
+        raise NoTheorem(
+            "a regression with a pure spend",
+            "its noise is Gaussian",
+            "no Gaussian noise is pure, and Laplace noise on matrices would grow with the number "
+            "of columns",
+            "spend dp.GDP(mu), dp.ZCDP(rho) or dp.ApproxDP(epsilon, delta)",
+        )
     left = spend_mu_squared(spend) - LARGEST_STEPS * LEDGER_GRAIN
     if left < SMALLEST_MU_SQUARED * unit_rows**2:
-        raise InvalidParameter("spend=", "it is too small to be divided among the steps of a regression", "each step is a release of its own, and its noise must fit its grid", f"spend at least mu = {0.0002 * unit_rows:g}")
+        raise InvalidParameter(
+            "spend=",
+            "it is too small to be divided among the steps of a regression",
+            "each step is a release of its own, and its noise must fit its grid",
+            f"spend at least mu = {0.0002 * unit_rows:g}",
+        )
     return left
 
 
@@ -158,12 +218,22 @@ def require_response(session: Session, model: Model, family: Any) -> None:
     response = model.response
     counts = family in ("logistic",) or isinstance(family, (Logistic, TabulatedMean))
     if response is None or (response.factor is None and not counts):
-        raise InvalidParameter("a regression", "its model has no response that this family can read", "residuals and counts need numbers", "give a number column as the response, or use family='logistic' for a level")
+        raise InvalidParameter(
+            "a regression",
+            "its model has no response that this family can read",
+            "residuals and counts need numbers",
+            "give a number column as the response, or use family='logistic' for a level",
+        )
     for name in model.reads:
         session.public.schema[name]  # refuses what is not declared
 
 
 def checked_key(key: object) -> str:
     if not isinstance(key, str) or not 1 <= len(key) <= LONGEST_KEY:
-        raise InvalidParameter("key=", f"not a text of 1 to {LONGEST_KEY} characters", "a key names one fit and its answers", "pass for example key='wages-2026'")
+        raise InvalidParameter(
+            "key=",
+            f"not a text of 1 to {LONGEST_KEY} characters",
+            "a key names one fit and its answers",
+            "pass for example key='wages-2026'",
+        )
     return key

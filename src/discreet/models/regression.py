@@ -1,9 +1,11 @@
 """Regressions by formula: ``dp.ols(session, "income ~ age + region", spend=dp.GDP(0.5))``.
 
-Columns, levels and knots come from the schema and the formula alone (discreet.asking.formula). One spend pays for coefficients, standard errors and
-intervals; all of a fit's releases are in the ledger. *Validity* is stated by `RegressionResult`.
+Columns, levels and knots come from the schema and the formula alone (discreet.asking.formula). One
+spend pays for coefficients, standard errors and intervals; all of a fit's releases are in the
+ledger. *Validity* is stated by `RegressionResult`.
 
-``solver=None`` is Algorithm A; "gradient", "newton", "damped newton" and "sgd" (or `dp.GradientDescent`, `dp.Newton`, `dp.SGD`) are the classical solvers.
+``solver=None`` is Algorithm A; "gradient", "newton", "damped newton" and "sgd" (or
+`dp.GradientDescent`, `dp.Newton`, `dp.SGD`) are the classical solvers.
 """
 
 from __future__ import annotations
@@ -25,68 +27,167 @@ from discreet.trusted.session import Session
 
 
 @plain.door
-def ols(session: Session, formula: str, *, spend: Guarantee, method: str = "clipped", where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
-    """Least squares with residuals clipped at four scales (up to six in large samples), so that every record is bounded (regression.md §5).
+def ols(
+    session: Session,
+    formula: str,
+    *,
+    spend: Guarantee,
+    method: str = "clipped",
+    where: Where | None = None,
+    solver: str | Solver | None = None,
+    key: str | None = None,
+) -> RegressionResult:
+    """Least squares with residuals clipped at four scales (up to six in large samples), so that
+    every record is bounded (regression.md §5).
 
-    ``method="moments"`` is exact least squares from one release of second moments, for errors of equal variance: it needs many more rows
-    (`discreet.models.moments`).
+    ``method="moments"`` is exact least squares from one release of second moments, for errors of
+    equal variance: it needs many more rows (`discreet.models.moments`).
     """
     if method == "clipped":
         return _fitted(session, formula, "ols", spend, where, solver, key)
     if method != "moments" or solver is not None:
-        raise InvalidParameter("method=", f"{method!r} with solver={solver!r} is not known", "each is another estimator", "use 'clipped' (any solver) or 'moments' (no solver)")
+        raise InvalidParameter(
+            "method=",
+            f"{method!r} with solver={solver!r} is not known",
+            "each is another estimator",
+            "use 'clipped' (any solver) or 'moments' (no solver)",
+        )
     schema = _opened(session).public.schema
-    return fit_moments(session, model_of(schema, formula, "ols", where), spend=spend, key=key, where=cells_where(schema, where).where)
+    return fit_moments(
+        session,
+        model_of(schema, formula, "ols", where),
+        spend=spend,
+        key=key,
+        where=cells_where(schema, where).where,
+    )
 
 
 @plain.door
-def robust(session: Session, formula: str, *, spend: Guarantee, c: float | None = None, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
-    """Huber's robust regression with Mallows weights and unknown scale (reference.md H1, H2); `c` is 1.345 unless noise dominates."""
-    return _fitted(session, formula, "robust" if c is None else huber_of(c), spend, where, solver, key)
+def robust(
+    session: Session,
+    formula: str,
+    *,
+    spend: Guarantee,
+    c: float | None = None,
+    where: Where | None = None,
+    solver: str | Solver | None = None,
+    key: str | None = None,
+) -> RegressionResult:
+    """Huber's robust regression with Mallows weights and unknown scale (reference.md H1, H2);
+    `c` is 1.345 unless noise dominates.
+    """
+    return _fitted(
+        session, formula, "robust" if c is None else huber_of(c), spend, where, solver, key
+    )
 
 
 @plain.door
-def logistic(session: Session, formula: str, *, spend: Guarantee, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
-    """Logistic regression of a yes/no column, or of a level: ``C(region, base="N") ~ age`` (reference.md H2, E4)."""
+def logistic(
+    session: Session,
+    formula: str,
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    solver: str | Solver | None = None,
+    key: str | None = None,
+) -> RegressionResult:
+    """Logistic regression of a yes/no column, or of a level:
+    ``C(region, base="N") ~ age`` (reference.md H2, E4).
+    """
     return _fitted(session, formula, "logistic", spend, where, solver, key)
 
 
 @plain.door
-def poisson(session: Session, formula: str, *, spend: Guarantee, where: Where | None = None, solver: str | Solver | None = None, key: str | None = None) -> RegressionResult:
-    """Poisson regression of a count declared as ``dp.Integer(0, most)``: log of the mean is linear in the columns.
+def poisson(
+    session: Session,
+    formula: str,
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    solver: str | Solver | None = None,
+    key: str | None = None,
+) -> RegressionResult:
+    """Poisson regression of a count declared as ``dp.Integer(0, most)``:
+    log of the mean is linear in the columns.
 
-    Method.    Σ w·(clip((y − m)/√m, ±2.5) − a(m))·x = 0 with m = e^η (at most `most`) and a(m) the mean of the clipped part under Poisson(m): residuals
-               are standardised, so that one record adds about 2.5 at most whatever `most` is (`discreet.specs.estimating.families.Poisson`).
-    Validity.  Coefficients are those of the model where counts are Poisson given the columns; counts above `most` count as `most`. Standard errors are
-               a sandwich and allow for more spread, the centring a(m) does not: under overdispersion more is clipped above than it expects. With a
-               variance of 1.5 times the mean (mean 2.7, slope 0.5) the intercept comes out 0.02 low, with twice the mean 0.05 low and the slope 4 % off,
-               with three times 0.11 and 9 %; the intervals do not allow for that. There use ``dp.m_estimate(session, formula, mean=lambda eta:
-               min(math.exp(eta), most), spend=…)``: it clips nothing, and only the mean must be right; a smaller `most` makes it more precise.
+    Method.    Σ w·(clip((y − m)/√m, ±2.5) − a(m))·x = 0 with m = e^η (at most `most`) and a(m) the
+               mean of the clipped part under Poisson(m): residuals are standardised, so that one
+               record adds about 2.5 at most whatever `most` is
+               (`discreet.specs.estimating.families.Poisson`).
+    Validity.  Coefficients are those of the model where counts are Poisson given the columns;
+               counts above `most` count as `most`. Standard errors are a sandwich and allow for
+               more spread, the centring a(m) does not: under overdispersion more is clipped above
+               than it expects. With a variance of 1.5 times the mean (mean 2.7, slope 0.5) the
+               intercept comes out 0.02 low, with twice the mean 0.05 low and the slope 4 % off,
+               with three times 0.11 and 9 %; the intervals do not allow for that. There use
+               ``dp.m_estimate(session, formula, mean=lambda eta: min(math.exp(eta), most),
+               spend=…)``: it clips nothing, and only the mean must be right; a smaller `most` makes
+               it more precise.
     """
     return _fitted(session, formula, "poisson", spend, where, solver, key)
 
 
-def _fitted(session: Session, formula: str, family: str | Huber, spend: Guarantee, where: Where | None, solver: str | Solver | None, key: str | None) -> RegressionResult:
-    model, chosen = model_of(_opened(session).public.schema, formula, family, where), chosen_solver(solver)
+def _fitted(
+    session: Session,
+    formula: str,
+    family: str | Huber,
+    spend: Guarantee,
+    where: Where | None,
+    solver: str | Solver | None,
+    key: str | None,
+) -> RegressionResult:
+    model, chosen = (
+        model_of(_opened(session).public.schema, formula, family, where),
+        chosen_solver(solver),
+    )
     if chosen is not None:
-        return fit_classical(session, model, family, chosen, spend=spend, key=key, where=cells_where(session.public.schema, where).where)
-    return fit_regression(session, model, family, spend=spend, key=key, where=cells_where(session.public.schema, where).where)
+        return fit_classical(
+            session,
+            model,
+            family,
+            chosen,
+            spend=spend,
+            key=key,
+            where=cells_where(session.public.schema, where).where,
+        )
+    return fit_regression(
+        session,
+        model,
+        family,
+        spend=spend,
+        key=key,
+        where=cells_where(session.public.schema, where).where,
+    )
 
 
 def huber_of(c: object) -> Huber:
-    """Huber's function with the user's own constant; refused where it is no number from 0.1 to 10."""
+    """Huber's function with the user's own constant;
+    refused where it is no number from 0.1 to 10.
+    """
     if isinstance(c, bool) or not isinstance(c, (int, float)):
-        raise InvalidParameter("c=", f"{shown(c)} is not a number", "residuals are clipped at c times their scale", "use c=1.345, or 4 for nearly least squares")
+        raise InvalidParameter(
+            "c=",
+            f"{shown(c)} is not a number",
+            "residuals are clipped at c times their scale",
+            "use c=1.345, or 4 for nearly least squares",
+        )
     return Huber(float(c))
 
 
 def _opened(session: Session) -> Session:
     if type(session) is not Session:
-        raise InvalidParameter("session", f"a {plain.kind_name(session)} is not a session", "questions are asked of an open session, which has a budget", "pass what data.open(budget=...) returned")
+        raise InvalidParameter(
+            "session",
+            f"a {plain.kind_name(session)} is not a session",
+            "questions are asked of an open session, which has a budget",
+            "pass what data.open(budget=...) returned",
+        )
     return session
 
 
-def model_of(schema: Schema, formula: str, family: str | Huber, where: Where | None = None) -> Model:
+def model_of(
+    schema: Schema, formula: str, family: str | Huber, where: Where | None = None
+) -> Model:
     """The model of a formula for a family; refused where the response does not suit it."""
     design = design_of(formula, schema, counts=family in ("logistic", "poisson"))
     _check_response(design, schema, family)
@@ -97,8 +198,22 @@ def _check_response(design: Design, schema: Schema, family: str | Huber) -> None
     response, name = design.response, design.response_name
     column = schema[response.column]
     if family == "logistic" and response.level is None:
-        raise InvalidParameter(f"response {name!r}", "it is a number", "logistic regression is for yes/no", "declare it as dp.Boolean(), or use dp.ols or dp.robust")
-    if family == "poisson" and (response.level is not None or not isinstance(column, Integer) or column.low < 0):
-        raise InvalidParameter(f"response {name!r}", "it is not declared as a count", "Poisson regression is for whole numbers from 0 on", "declare it as dp.Integer(0, most)")
+        raise InvalidParameter(
+            f"response {name!r}",
+            "it is a number",
+            "logistic regression is for yes/no",
+            "declare it as dp.Boolean(), or use dp.ols or dp.robust",
+        )
+    if family == "poisson" and (
+        response.level is not None or not isinstance(column, Integer) or column.low < 0
+    ):
+        raise InvalidParameter(
+            f"response {name!r}",
+            "it is not declared as a count",
+            "Poisson regression is for whole numbers from 0 on",
+            "declare it as dp.Integer(0, most)",
+        )
     if family not in ("logistic", "poisson") and response.level is not None:
-        raise InvalidParameter(f"response {name!r}", "it is yes/no", "residuals need numbers", "use dp.logistic")
+        raise InvalidParameter(
+            f"response {name!r}", "it is yes/no", "residuals need numbers", "use dp.logistic"
+        )

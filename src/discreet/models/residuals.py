@@ -1,6 +1,8 @@
-"""dp.residuals: a private histogram of a fit's residuals, (y − η)/σ at the released coefficients and scale.
+"""dp.residuals: a private histogram of a fit's residuals,
+(y − η)/σ at the released coefficients and scale.
 
-The fit's own releases say nothing about the shape of its errors; this is one more release, with a spend of its own.
+The fit's own releases say nothing about the shape of its errors;
+this is one more release, with a spend of its own.
 """
 
 from __future__ import annotations
@@ -33,29 +35,72 @@ REACH = 4  # scales to both sides that are cut into bins, unless edges are given
 
 
 @plain.door
-def residuals(session: Session, fit: RegressionResult, *, spend: Guarantee, bins: int | Sequence[float] = 16, key: str | None = None) -> ResidualsResult:
-    """How many rows of the session have a residual (y − η)/σ in each bin, at the coefficients and the scale of a released fit.
+def residuals(
+    session: Session,
+    fit: RegressionResult,
+    *,
+    spend: Guarantee,
+    bins: int | Sequence[float] = 16,
+    key: str | None = None,
+) -> ResidualsResult:
+    """How many rows of the session have a residual (y − η)/σ in each bin,
+    at the coefficients and the scale of a released fit.
 
-    `bins` is a number of bins between −4 and 4 scales, or increasing edges in units of the scale; everything beyond is in two open cells at the ends.
-    The rows are those of the fit's filter.
+    `bins` is a number of bins between −4 and 4 scales, or increasing edges in units of the scale;
+    everything beyond is in two open cells at the ends. The rows are those of the fit's filter.
     """
-    return ResidualsResult(_open(session).release(residuals_question(_open(session).public, fit, spend=spend, bins=bins), key=key))
+    return ResidualsResult(
+        _open(session).release(
+            residuals_question(_open(session).public, fit, spend=spend, bins=bins), key=key
+        )
+    )
 
 
-def residuals_question(public: PublicFacts, fit: RegressionResult, *, spend: Guarantee, bins: int | Sequence[float] = 16) -> Question:
+def residuals_question(
+    public: PublicFacts,
+    fit: RegressionResult,
+    *,
+    spend: Guarantee,
+    bins: int | Sequence[float] = 16,
+) -> Question:
     if not isinstance(fit, RegressionResult) or not getattr(fit.family, "residual", False):
-        raise InvalidParameter("residuals", "this is not a fit with residuals", "logistic and Poisson fits have means, not residuals", "pass what dp.ols, dp.robust or dp.m_estimate(psi=…) returned")
+        raise InvalidParameter(
+            "residuals",
+            "this is not a fit with residuals",
+            "logistic and Poisson fits have means, not residuals",
+            "pass what dp.ols, dp.robust or dp.m_estimate(psi=…) returned",
+        )
     model, edges = _model(fit), _edges(bins)
     for name in model.reads:
         public.schema[name]  # refuses what is not declared
-    sigma = fit.relative_scale if isinstance(fit, MomentsResult) else decode.scale_at(fit._last_gradient)
+    sigma = (
+        fit.relative_scale
+        if isinstance(fit, MomentsResult)
+        else decode.scale_at(fit._last_gradient)
+    )
     beta = np.append(fit.fitted.beta, np.zeros(len(model.columns) - len(fit.fitted.beta)))
-    query = ResidualCounts(model, point_at(beta, sigma, Huber(4.0)), tuple(round(edge * GRID) for edge in edges), any(may_leave_out(key, public.schema) for key in model.keys))
+    query = ResidualCounts(
+        model,
+        point_at(beta, sigma, Huber(4.0)),
+        tuple(round(edge * GRID) for edge in edges),
+        any(may_leave_out(key, public.schema) for key in model.keys),
+    )
     first, last = f"below {edges[0]:g}", f"from {edges[-1]:g}"
     labels = (first, *(f"{low:g} … {high:g}" for low, high in itertools.pairwise(edges)), last)
-    asked = Description("residuals", fit.releases[-1].description.column, ("residual / scale",), (labels,), fit.releases[-1].description.where, tuple(edges))
+    asked = Description(
+        "residuals",
+        fit.releases[-1].description.column,
+        ("residual / scale",),
+        (labels,),
+        fit.releases[-1].description.where,
+        tuple(edges),
+    )
     l1, l2 = query.sensitivity(public.neighbors)
-    mechanism = geometric_noise(l1, rational(spend.epsilon, "epsilon")) if isinstance(require_spend(spend), PureDP) else gaussian_noise(l2, spend_mu_squared(spend))  # type: ignore[union-attr]
+    mechanism = (
+        geometric_noise(l1, rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
+        if isinstance(require_spend(spend), PureDP)
+        else gaussian_noise(l2, spend_mu_squared(spend))
+    )
     return Question(asked, query, mechanism, spend)
 
 
@@ -68,8 +113,20 @@ def _model(fit: RegressionResult) -> Model:
 def _edges(bins: object) -> list[float]:
     if isinstance(bins, (list, tuple, np.ndarray)):
         edges = [float(rational(edge, "bins")) for edge in bins]
-        if 1 <= len(edges) < MOST_BINS and all(low < high for low, high in itertools.pairwise(edges)) and max(map(abs, edges)) <= 1e4 and all(round(low * GRID) < round(high * GRID) for low, high in itertools.pairwise(edges)):
+        if (
+            1 <= len(edges) < MOST_BINS
+            and all(low < high for low, high in itertools.pairwise(edges))
+            and max(map(abs, edges)) <= 1e4
+            and all(
+                round(low * GRID) < round(high * GRID) for low, high in itertools.pairwise(edges)
+            )
+        ):
             return edges
     elif type(bins) is int and 1 <= bins <= MOST_BINS - 2:
         return [-REACH + 2 * REACH * place / bins for place in range(bins + 1)]
-    raise InvalidParameter("bins=", f"{shown(bins)} is neither a number of bins nor increasing edges", f"every bin is a cell with noise of its own, 1/{GRID} of a scale wide at least", f"pass bins=16 (up to {MOST_BINS - 2}), or edges such as [-2, -1, 0, 1, 2]")
+    raise InvalidParameter(
+        "bins=",
+        f"{shown(bins)} is neither a number of bins nor increasing edges",
+        f"every bin is a cell with noise of its own, 1/{GRID} of a scale wide at least",
+        f"pass bins=16 (up to {MOST_BINS - 2}), or edges such as [-2, -1, 0, 1, 2]",
+    )

@@ -1,7 +1,9 @@
-"""Noisy stochastic gradient descent for a regression: one release, charged (μ, δ₀) by its privacy loss distribution (reference.md E3, E8).
+"""Noisy stochastic gradient descent for a regression: one release, charged (μ, δ₀) by its privacy
+loss distribution (reference.md E3, E8).
 
-Batches are Poisson samples under AddRemove and of a fixed size under row-level Replace; sums are divided by a public number of rows. Huber's scale is found
-first, by a few full gradients whose scale rides along.
+Batches are Poisson samples under AddRemove and of a fixed size under row-level Replace; sums are
+divided by a public number of rows. Huber's scale is found first, by a few full gradients whose
+scale rides along.
 """
 
 from __future__ import annotations
@@ -19,7 +21,13 @@ from discreet.models.points import response_text
 from discreet.models.preconditioned import Descent
 from discreet.models.solvers import SGD
 from discreet.neighbors import Replace
-from discreet.specs.estimating.batches import BETA_BITS, ETA_BITS, LARGEST_BETA, SUM_BITS, SampledGradients
+from discreet.specs.estimating.batches import (
+    BETA_BITS,
+    ETA_BITS,
+    LARGEST_BETA,
+    SUM_BITS,
+    SampledGradients,
+)
 from discreet.specs.estimating.components import RESPONSE_BITS
 from discreet.specs.estimating.families import GRID
 from discreet.specs.estimating.model import Point
@@ -37,49 +45,119 @@ SMALLEST_BATCH, BATCHES = 256, 20
 
 
 def needed_delta(session: Session, solver: SGD, spend: Guarantee, *, optional: bool) -> Fraction:
-    """δ₀ as given or a tenth of an (ε, δ) spend's own; refused, from public facts, where sampling has no theorem."""
+    """δ₀ as given or a tenth of an (ε, δ) spend's own;
+    refused, from public facts, where sampling has no theorem.
+    """
     neighbors = session.public.neighbors
     if neighbors.unit is not None or neighbors.rows != 1:
-        raise NoTheorem("solver='sgd' for units with several rows", f"the relation is {neighbors}", "batches sample rows one by one, and a unit's rows would be in them more often than one row is", "use solver=None, 'gradient' or 'newton'")
+        raise NoTheorem(
+            "solver='sgd' for units with several rows",
+            f"the relation is {neighbors}",
+            "batches sample rows one by one, and a unit's rows would be in them more often than "
+            "one row is",
+            "use solver=None, 'gradient' or 'newton'",
+        )
     if isinstance(neighbors, Replace) and optional:
-        raise NoTheorem("solver='sgd' of filtered rows under Replace", "how many rows a filter keeps is private", "batches of a fixed size are drawn from a public number of rows", "leave out where=, declare neighbors=dp.AddRemove(), or use another solver")
+        raise NoTheorem(
+            "solver='sgd' of filtered rows under Replace",
+            "how many rows a filter keeps is private",
+            "batches of a fixed size are drawn from a public number of rows",
+            "leave out where=, declare neighbors=dp.AddRemove(), or use another solver",
+        )
     if session.public.rows == 0:
-        raise InvalidParameter("solver='sgd'", "the data set has no rows", "batches of a fixed size are drawn from them", "use solver=None, which answers for an empty data set too")
+        raise InvalidParameter(
+            "solver='sgd'",
+            "the data set has no rows",
+            "batches of a fixed size are drawn from them",
+            "use solver=None, which answers for an empty data set too",
+        )
     if solver.delta is not None:
         delta = rational(solver.delta, "delta")
         if not Fraction(1, 10**15) <= delta < Fraction(1, 10):
-            raise InvalidParameter("delta=", "it is not between 1e-15 and 0.1", "a loss distribution is truncated where it has become this unlikely", "use one far below one over the number of people, for example 1e-8")
+            raise InvalidParameter(
+                "delta=",
+                "it is not between 1e-15 and 0.1",
+                "a loss distribution is truncated where it has become this unlikely",
+                "use one far below one over the number of people, for example 1e-8",
+            )
         return delta
     if isinstance(spend, ApproxDP):
         return rational(spend.delta, "delta") / 10
-    raise InvalidParameter("solver='sgd'", "no delta was given", "sampled steps are priced by their loss distribution, whose far tail is only known to be rare", "pass solver=dp.SGD(delta=1e-8), or spend dp.ApproxDP(epsilon, delta)")
+    raise InvalidParameter(
+        "solver='sgd'",
+        "no delta was given",
+        "sampled steps are priced by their loss distribution, whose far tail is only known to be "
+        "rare",
+        "pass solver=dp.SGD(delta=1e-8), or spend dp.ApproxDP(epsilon, delta)",
+    )
 
 
-def run_sgd(descent: ClassicalSteps, here: Descent, solver: SGD, share: Fraction, delta: Fraction) -> tuple[Descent, int, int]:
-    """Asks for the descent; gives its estimate, the batch size and how many iterates were averaged."""
+def run_sgd(
+    descent: ClassicalSteps, here: Descent, solver: SGD, share: Fraction, delta: Fraction
+) -> tuple[Descent, int, int]:
+    """Asks for the descent; gives its estimate,
+    the batch size and how many iterates were averaged.
+    """
     if descent.family.residual:
-        here = descent.gradients(here, 1 / descent.largest, [f"scale {place + 1}" for place in range(SCALE_STEPS)], SCALE_SHARE)
+        here = descent.gradients(
+            here,
+            1 / descent.largest,
+            [f"scale {place + 1}" for place in range(SCALE_STEPS)],
+            SCALE_SHARE,
+        )
         share -= SCALE_SHARE
     steps, public = descent.steps, descent.steps.session.public
     fixed = isinstance(public.neighbors, Replace)
     rows = int(max(1.0, descent.rows))
-    batch = min(rows, max(1, min(max(SMALLEST_BATCH, rows // BATCHES), rows // 4)) if solver.batch is None else solver.batch)
+    batch = min(
+        rows,
+        max(1, min(max(SMALLEST_BATCH, rows // BATCHES), rows // 4))
+        if solver.batch is None
+        else solver.batch,
+    )
     gap = None if fixed else Fraction(float_up(_gap(batch, rows)))
     point = grid_point(descent, here)
-    query = SampledGradients(steps.model, descent.metric, descent.family, point, steps.optional, public.rows if fixed else None)
+    query = SampledGradients(
+        steps.model,
+        descent.metric,
+        descent.family,
+        point,
+        steps.optional,
+        public.rows if fixed else None,
+    )
     sensitivity = query.sensitivity(public.neighbors)
     mu_squared = steps.mu_squared * share
     rate = float_up(Fraction(batch, rows)) if gap is None else poisson_rate(gap)
-    multiplier = sgd_multiplier(mu_squared, delta, rate, "fixed" if fixed else "poisson", solver.steps)
+    multiplier = sgd_multiplier(
+        mu_squared, delta, rate, "fixed" if fixed else "poisson", solver.steps
+    )
     spread = Fraction(float_up(sqrt_up(sensitivity.moved_squared * Fraction(multiplier) ** 2)))
     move = solver.step_size / descent.largest * here.sigma * 2.0 ** (BETA_BITS - SUM_BITS) / batch
     averaged = max(1, solver.steps // 2)
-    mechanism = NoisySGD(sensitivity, spread, gap, batch if fixed else None, solver.steps, move, point.beta, LARGEST_BETA, -(-solver.steps // solver.shown), averaged, delta)
-    asked = Description(steps.estimator, response_text(steps.model, public.schema), ("sgd 1",), where=steps.where)
+    mechanism = NoisySGD(
+        sensitivity,
+        spread,
+        gap,
+        batch if fixed else None,
+        solver.steps,
+        move,
+        point.beta,
+        LARGEST_BETA,
+        -(-solver.steps // solver.shown),
+        averaged,
+        delta,
+    )
+    asked = Description(
+        steps.estimator, response_text(steps.model, public.schema), ("sgd 1",), where=steps.where
+    )
     question = Question(asked, query, mechanism, GDP(float_up(sqrt_up(mu_squared))), delta)
-    release = steps.session.release(question, key=f"{steps.key}/sgd 1", reservation=steps.reservation)
+    release = steps.session.release(
+        question, key=f"{steps.key}/sgd 1", reservation=steps.reservation
+    )
     steps.releases.append(release)
-    mean = np.array([float(value) for value in release.integers[-len(point.beta) :]]) / (1 << BETA_BITS)
+    mean = np.array([float(value) for value in release.integers[-len(point.beta) :]]) / (
+        1 << BETA_BITS
+    )
     return Descent(mean, here.sigma), batch, averaged
 
 

@@ -1,6 +1,8 @@
-"""The public rules of Algorithm A: noise index, weights, clipping and shares of the budget, from public numbers alone (regression.md §1).
+"""The public rules of Algorithm A: noise index, weights, clipping and shares of the budget, from
+public numbers alone (regression.md §1).
 
-Shares are exact fractions of μ² that sum to 1 at most. Where the constants come from: regression.md §6.
+Shares are exact fractions of μ² that sum to 1 at most. Where the constants come from:
+regression.md §6.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from fractions import Fraction
 
 from discreet.neighbors import Neighbors, Replace
 
-ROUNDS, CALM_ROUNDS, CALM_METRIC = 4, 3, 0.001  # of the metric; the second below that noise index, where each finds all there is to a factor of 50
+# of the metric; the second below that noise index, where each finds all there is to a factor of 50
+ROUNDS, CALM_ROUNDS, CALM_METRIC = 4, 3, 0.001
 GROWTH = (Fraction(17, 100), Fraction(33, 100), Fraction(50, 100))  # of the gradients' share
 COUNT_SHARE = Fraction(1, 100)
 MEAN_SHARE = Fraction(1, 100)
@@ -21,11 +24,17 @@ LEVEL_NOISE = 0.25  # of the scores' mean eigenvalue, which their share aims at
 BURN_IN = (Fraction(4, 100), Fraction(4, 100))
 FIRST_CURVATURE = Fraction(2, 5)
 FUNDED = 0.6  # of μ², about what the three gradients get
-LEVERAGE_NOISE = {True: 0.04, False: 0.10}  # privacy variance over sampling variance that lighter weights may cost; residual families, mean families
+# privacy variance over sampling variance that lighter weights may cost;
+# residual families, mean families
+LEVERAGE_NOISE = {True: 0.04, False: 0.10}
 LEAST_SQUARES_NOISE, LEAST_SQUARES_CUTS = 0.16, (4.0, 5.0, 6.0)
-AMPLE_RADIUS, LARGEST_RADIUS = 16.0, 64.0  # of R², in units of p + √p: beyond the first, only a quarter of that noise is worth it; beyond the second, grids would coarsen
+# of R², in units of p + √p: beyond the first, only a quarter of that noise is worth it;
+# beyond the second, grids would coarsen
+AMPLE_RADIUS, LARGEST_RADIUS = 16.0, 64.0
 SCORES_NOISE = 0.02  # R²B²/(E[ψ²]·nμ) at which the noise of the scores' matrix is about 8 % of it
-WHOLE = 1.1  # R² a column at which every row has its whole weight before anything is known; rounds whose weights are all 1 share one pass over the data
+# R² a column at which every row has its whole weight before anything is known; rounds whose weights
+# are all 1 share one pass over the data
+WHOLE = 1.1
 METRIC_ROWS = 300.0  # nμ for each unit of the metric's R² beyond its least
 GRAIN = 10_000  # shares are whole numbers of this part
 
@@ -50,7 +59,8 @@ class Tuning:
 
 
 def noise_index(columns: int, rows: float, mu: float, neighbors: Neighbors) -> float:
-    """ν = 2(q+√q)√q/(nμ), q = p+1: the noise radius of a fully funded whitened second moment (R² = q+√q) under Replace.
+    """ν = 2(q+√q)√q/(nμ), q = p+1: the noise radius of a fully funded whitened second moment
+    (R² = q+√q) under Replace.
 
     Under AddRemove the noise is √2 smaller; a unit of k rows makes it k times as large.
     """
@@ -65,22 +75,32 @@ def tuning(index: float) -> float:
 
 
 def gradient_room(rows: float, mu: float, neighbors: Neighbors) -> float:
-    """R²B²/E[ψ²] at which the noise of the funded gradients has the variance of sampling: nμ²·FUNDED/(4k²), k rows a unit; four times that under AddRemove."""
+    """R²B²/E[ψ²] at which the noise of the funded gradients has the variance of sampling:
+    nμ²·FUNDED/(4k²), k rows a unit; four times that under AddRemove.
+    """
     one = 4 if isinstance(neighbors, Replace) else 1
     return max(rows, 1.0) * mu**2 * FUNDED / (one * neighbors.rows**2)
 
 
 def least_squares_cut(columns: int, room: float) -> float:
-    """Where clipped least squares clips residuals: 4 scales, and up to 6 where noise is small beside sampling, so that large samples give least squares itself."""
+    """Where clipped least squares clips residuals: 4 scales, and up to 6 where noise is small
+    beside sampling, so that large samples give least squares itself.
+    """
     least = columns + 3 * math.sqrt(columns)
-    return max(c for c in LEAST_SQUARES_CUTS if c == LEAST_SQUARES_CUTS[0] or c**2 * least <= 0.625 * LEAST_SQUARES_NOISE * room)
+    return max(
+        c
+        for c in LEAST_SQUARES_CUTS
+        if c == LEAST_SQUARES_CUTS[0] or c**2 * least <= 0.625 * LEAST_SQUARES_NOISE * room
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How light weights may be: the largest R² that gradients and scores (`leverage`) and the metric's rounds (`metric`) can pay for.
+    """How light weights may be: the largest R² that gradients and scores (`leverage`) and the
+    metric's rounds (`metric`) can pay for.
 
-    `scores` is the noise of the scores' matrix for R² = 1 and all of μ², relative to its mean eigenvalue.
+    `scores` is the noise of the scores' matrix for R² = 1 and all of μ²,
+    relative to its mean eigenvalue.
     """
 
     leverage: float = 0.0
@@ -91,23 +111,46 @@ class Room:
 NO_ROOM = Room()
 
 
-def room_for(rows: float, mu: float, neighbors: Neighbors, score_share: float, allowed: float) -> Room:
-    """The room at a typical E[ψ²]/B² (`score_share`): gradient noise adds at most `allowed` of the sampling variance, and the scores stay readable."""
+def room_for(
+    rows: float, mu: float, neighbors: Neighbors, score_share: float, allowed: float
+) -> Room:
+    """The room at a typical E[ψ²]/B² (`score_share`): gradient noise adds at most `allowed` of the
+    sampling variance, and the scores stay readable.
+    """
     strength = max(rows, 1.0) * mu / neighbors.rows
-    leverage = score_share * min(allowed * gradient_room(rows, mu, neighbors), SCORES_NOISE * strength)
-    return Room(leverage, strength / METRIC_ROWS, math.sqrt(2) / (score_share * strength) if score_share else 0.0)
+    leverage = score_share * min(
+        allowed * gradient_room(rows, mu, neighbors), SCORES_NOISE * strength
+    )
+    return Room(
+        leverage,
+        strength / METRIC_ROWS,
+        math.sqrt(2) / (score_share * strength) if score_share else 0.0,
+    )
 
 
-def tuning_for(columns: int, index: float, *, residual: bool, counts: bool, private_rows: bool, room: Room = NO_ROOM) -> Tuning:
+def tuning_for(
+    columns: int,
+    index: float,
+    *,
+    residual: bool,
+    counts: bool,
+    private_rows: bool,
+    room: Room = NO_ROOM,
+) -> Tuning:
     """The rules at noise index ν for a model of p columns.
 
-    R² = p + κ√p weights outlying rows down, which small samples need; where noise leaves room, R² grows with nμ², so that weights, and with them what
-    the weighted estimate differs by from the unweighted one, vanish in large samples (docs/theory/regression.md, *Weights that fade*).
+    R² = p + κ√p weights outlying rows down, which small samples need; where noise leaves room, R²
+    grows with nμ², so that weights, and with them what the weighted estimate differs by from the
+    unweighted one, vanish in large samples (docs/theory/regression.md, *Weights that fade*).
     """
     kappa = 1 if index >= 0.05 or not residual else 2 if index >= 0.01 else 3
     width = columns + 1 if residual else columns
     unit = columns + math.sqrt(columns)
-    radius = max(columns + kappa * math.sqrt(columns), min(room.leverage, AMPLE_RADIUS * unit), min(room.leverage / 4, LARGEST_RADIUS * unit))
+    radius = max(
+        columns + kappa * math.sqrt(columns),
+        min(room.leverage, AMPLE_RADIUS * unit),
+        min(room.leverage / 4, LARGEST_RADIUS * unit),
+    )
     metric_radius = max(width + kappa * math.sqrt(width), min(radius, room.metric))
     metric = _share(2.5 * index, 0.10, 0.35)
     curvature = _share(index, 0.05, 0.12) if residual else _share(1.5 * index, 0.07, 0.12)
@@ -119,12 +162,17 @@ def tuning_for(columns: int, index: float, *, residual: bool, counts: bool, priv
     parts += [(f"burn-in {place + 1}", share) for place, share in enumerate(BURN_IN)]
     parts += [("curvature 1", curvature * FIRST_CURVATURE)]
     parts += [(f"newton {place + 1}", Fraction(share, 100)) for place, share in enumerate(newton)]
-    scores = _share((radius * room.scores / (LEVEL_NOISE * math.sqrt(columns))) ** 2 if index >= CALM else 1.0, *SCORES_SHARE)
+    scores = _share(
+        (radius * room.scores / (LEVEL_NOISE * math.sqrt(columns))) ** 2 if index >= CALM else 1.0,
+        *SCORES_SHARE,
+    )
     rest = 1 - sum(share for _, share in parts) - curvature * (1 - FIRST_CURVATURE) - scores
     parts += [(f"gradient {place + 1}", rest * growth) for place, growth in enumerate(GROWTH)]
     parts += [("curvature 2", curvature * (1 - FIRST_CURVATURE)), ("scores 1", scores)]
     first_radius = 1.0 if index >= CALM_METRIC else math.sqrt(WHOLE * width)
-    return Tuning(index, kappa, math.sqrt(radius), math.sqrt(metric_radius), first_radius, tuple(parts))
+    return Tuning(
+        index, kappa, math.sqrt(radius), math.sqrt(metric_radius), first_radius, tuple(parts)
+    )
 
 
 def _share(value: float, low: float, high: float) -> Fraction:

@@ -1,7 +1,7 @@
 """Pictures of results: estimates with their intervals, drawn from releases alone (post-processing).
 
-Two shades tell the parts of an interval: the dark bar is privacy error alone (this data set), the light one adds
-sampling error (the population).
+Two shades tell the parts of an interval: the dark bar is privacy error alone (this data set), the
+light one adds sampling error (the population).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 INK, ACCENT, LIGHT = "#1f2933", "#0b6e99", "#9cc9dd"
 MOST_BARS = 60
-EQUAL = {"difference": 0.0, "common difference": 0.0, "difference of means": 0.0, "mean rank": 0.5}  # where groups are alike, for a line across a picture
+# where groups are alike, for a line across a picture
+EQUAL = {"difference": 0.0, "common difference": 0.0, "difference of means": 0.0, "mean rank": 0.5}
 
 
 def figure(width: float, height: float) -> Any:
@@ -68,12 +69,25 @@ def draw_result(axes: Any, result: Result, level: float = 0.95) -> None:
 
 
 def draw_title(axes: Any, title: str, promise: str) -> None:
-    """A title, broken into lines where it is longer than the panel is wide, and the guarantee below it."""
+    """A title, broken into lines where it is longer than the panel is wide,
+    and the guarantee below it.
+    """
     place = axes.get_subplotspec()
-    width = axes.figure.get_size_inches()[0] / (place.get_gridspec().ncols if place is not None else 1)
+    width = axes.figure.get_size_inches()[0] / (
+        place.get_gridspec().ncols if place is not None else 1
+    )
     lines = "\n".join(textwrap.wrap(title, max(30, int(11 * width))))
     axes.set_title(lines, loc="left", fontsize=10, color=INK, pad=16, parse_math=False)
-    axes.text(0.0, 1.01, promise, transform=axes.transAxes, ha="left", va="bottom", fontsize=7, color="#616e7c")
+    axes.text(
+        0.0,
+        1.01,
+        promise,
+        transform=axes.transAxes,
+        ha="left",
+        va="bottom",
+        fontsize=7,
+        color="#616e7c",
+    )
 
 
 def _draw_histogram(axes: Any, result: Result, level: float) -> None:
@@ -82,11 +96,22 @@ def _draw_histogram(axes: Any, result: Result, level: float) -> None:
     if edges.size:
         middle, width = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
         height, scale = share.estimate / width, 1 / width
-        axes.bar(middle, np.maximum(height, 0), width=width * 0.98, color=LIGHT, edgecolor="white", linewidth=0.5)
+        axes.bar(
+            middle,
+            np.maximum(height, 0),
+            width=width * 0.98,
+            color=LIGHT,
+            edgecolor="white",
+            linewidth=0.5,
+        )
         axes.set_xlabel(result.release.description.column, fontsize=8)
         axes.set_ylabel("density", fontsize=8)
     else:
-        middle, height, scale = np.arange(share.estimate.size), share.estimate, np.ones(share.estimate.size)
+        middle, height, scale = (
+            np.arange(share.estimate.size),
+            share.estimate,
+            np.ones(share.estimate.size),
+        )
         axes.bar(middle, np.maximum(height, 0), width=0.8, color=LIGHT)
         _label_cells(axes, result)
         axes.set_ylabel("share", fontsize=8)
@@ -98,7 +123,9 @@ def _draw_points(axes: Any, result: Result, level: float) -> None:
     shown = min(both.estimate.size, MOST_BARS)
     places = np.arange(shown)
     _bars(axes, places, both.low[:shown], both.high[:shown], LIGHT, 5.0, "with sampling error")
-    _bars(axes, places, private.low[:shown], private.high[:shown], ACCENT, 2.0, "privacy error alone")
+    _bars(
+        axes, places, private.low[:shown], private.high[:shown], ACCENT, 2.0, "privacy error alone"
+    )
     axes.plot(places, both.estimate[:shown], "o", color=INK, markersize=4)
     equal = EQUAL.get(both.name)
     if equal is not None:
@@ -110,29 +137,51 @@ def _draw_points(axes: Any, result: Result, level: float) -> None:
     axes.legend(fontsize=7, frameon=False, title=f"{100 * level:g}% interval", title_fontsize=7)
 
 
-def _bars(axes: Any, places: Any, low: Any, high: Any, color: str, width: float, label: str | None = None) -> None:
+def _bars(
+    axes: Any, places: Any, low: Any, high: Any, color: str, width: float, label: str | None = None
+) -> None:
     axes.vlines(places, low, high, color=color, linewidth=width, label=label)
 
 
 def _label_cells(axes: Any, result: Result) -> None:
     names = [" / ".join(label) for label in result.labels[:MOST_BARS]]
     long = sum(len(name) for name in names) > 60
-    axes.set_xticks(range(len(names)), names, rotation=45 if long else 0, ha="right" if long else "center", parse_math=False)
+    axes.set_xticks(
+        range(len(names)),
+        names,
+        rotation=45 if long else 0,
+        ha="right" if long else "center",
+        parse_math=False,
+    )
 
 
 def plot_matrix(result: Any, *, path: str | Path | None = None) -> Any:
-    """A heat map of a symmetric matrix of estimates: colours run from −r to r, r the largest magnitude (1 for correlations)."""
+    """A heat map of a symmetric matrix of estimates: colours run from −r to r, r the largest
+    magnitude (1 for correlations).
+    """
     matrix, names = result.matrix, list(result.names)
     side = max(3.6, min(12.0, 1.6 + 0.55 * len(names)))
     canvas = figure(side + 0.8, side)
     axes = canvas.add_subplot()
-    reach = 1.0 if result.release.description.estimator == "correlation" else float(np.max(np.abs(matrix))) or 1.0
+    reach = (
+        1.0
+        if result.release.description.estimator == "correlation"
+        else float(np.max(np.abs(matrix))) or 1.0
+    )
     image = axes.imshow(matrix, cmap="RdBu_r", vmin=-reach, vmax=reach)
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)
     if len(names) <= 12:
         for (row, column), value in np.ndenumerate(matrix):
-            axes.text(column, row, f"{value:.2g}", ha="center", va="center", fontsize=7, color="white" if abs(value) > 0.6 * reach else INK)
+            axes.text(
+                column,
+                row,
+                f"{value:.2g}",
+                ha="center",
+                va="center",
+                fontsize=7,
+                color="white" if abs(value) > 0.6 * reach else INK,
+            )
     axes.set_title(result.title, loc="left", fontsize=10, color=INK)
     axes.tick_params(labelsize=8, colors=INK)
     canvas.colorbar(image, ax=axes, shrink=0.8).ax.tick_params(labelsize=7)
@@ -140,27 +189,52 @@ def plot_matrix(result: Any, *, path: str | Path | None = None) -> Any:
 
 
 def _few_ticks(axes: Any, values: Any) -> None:
-    """Ticks at 1, 2, 5 times powers of ten on a logarithmic axis, written as plain numbers: matplotlib's own run into each other over one or two decades."""
+    """Ticks at 1, 2, 5 times powers of ten on a logarithmic axis, written as plain numbers:
+    matplotlib's own run into each other over one or two decades.
+    """
     low, high = float(np.min(values)), float(np.max(values))
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [digit * 10.0**power for power in powers for digit in (1, 2, 5) if low <= digit * 10.0**power <= high]
-    axes.set_xticks(ticks, [f"{tick:,.0f}".replace(",", "\u202f") if tick >= 1 else f"{tick:g}" for tick in ticks])
+    ticks = [
+        digit * 10.0**power
+        for power in powers
+        for digit in (1, 2, 5)
+        if low <= digit * 10.0**power <= high
+    ]
+    axes.set_xticks(
+        ticks,
+        [f"{tick:,.0f}".replace(",", "\u202f") if tick >= 1 else f"{tick:g}" for tick in ticks],
+    )
     axes.minorticks_off()
 
 
 def plot_power(result: Any, *, path: str | Path | None = None) -> Any:
-    """Power by rows and by privacy, beside the test without privacy and, where it is known, with randomised response."""
+    """Power by rows and by privacy, beside the test without privacy and, where it is known,
+    with randomised response.
+    """
     from discreet.inference.results.power import grid_of_rows
 
     planned, label = result.privacy_axis
     rows, values = grid_of_rows(result.rows), planned * np.exp2(np.linspace(-3.0, 3.0, 19))
     canvas = figure(9.0, 3.6)
-    styles = {"nonprivate": ("without privacy", "#616e7c", 1.2, "--"), "private": ("private", ACCENT, 2.0, "-"), "randomised": ("randomised at the source", "#b44d12", 1.2, ":")}
-    for place, (across, curves, name) in enumerate(((rows, result.curves(rows), "rows"), (values, result.privacy_curves(values), label))):
+    styles = {
+        "nonprivate": ("without privacy", "#616e7c", 1.2, "--"),
+        "private": ("private", ACCENT, 2.0, "-"),
+        "randomised": ("randomised at the source", "#b44d12", 1.2, ":"),
+    }
+    for place, (across, curves, name) in enumerate(
+        ((rows, result.curves(rows), "rows"), (values, result.privacy_curves(values), label))
+    ):
         axes = canvas.add_subplot(1, 2, place + 1)
         for curve, (legend, color, width, dashes) in styles.items():
             if curve in curves:
-                axes.plot(across, curves[curve], color=color, linewidth=width, linestyle=dashes, label=legend)
+                axes.plot(
+                    across,
+                    curves[curve],
+                    color=color,
+                    linewidth=width,
+                    linestyle=dashes,
+                    label=legend,
+                )
         axes.axvline(result.rows if place == 0 else planned, color="#cbd2d9", linewidth=0.8)
         axes.set_xscale("log")
         _few_ticks(axes, across)

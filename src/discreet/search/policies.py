@@ -1,4 +1,6 @@
-"""The policies of searches, in one table: a new one is one class in a module of its own and one line in `POLICIES`."""
+"""The policies of searches, in one table:
+a new one is one class in a module of its own and one line in `POLICIES`.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ from discreet.search.range_policy import BulkSearch, EndsSearch
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Bisection:
-    """Halves the grid `steps` times towards the sign change of the statistic; the last answer gets (1 − 1/growth) of the budget.
+    """Halves the grid `steps` times towards the sign change of the statistic;
+    the last answer gets (1 − 1/growth) of the budget.
 
-    Margins halve from question to question, so noise may start large: shares grow by `growth` (4 for Gaussian noise, 2 for Laplace).
+    Margins halve from question to question, so noise may start large: shares grow by `growth`
+    (4 for Gaussian noise, 2 for Laplace).
     """
 
     steps: int
@@ -25,8 +29,16 @@ class Bisection:
     kind: ClassVar[str] = "bisection"
 
     def __post_init__(self) -> None:
-        if not all(isinstance(number, int) and not isinstance(number, bool) for number in (self.steps, self.growth)) or not (1 <= self.steps <= 64 and 2 <= self.growth <= 16):
-            raise InvalidParameter("Bisection", "steps or growth is not a whole number in its range", "shares grow geometrically", "use 1 to 64 steps and a growth of 2 to 16")
+        if not all(
+            isinstance(number, int) and not isinstance(number, bool)
+            for number in (self.steps, self.growth)
+        ) or not (1 <= self.steps <= 64 and 2 <= self.growth <= 16):
+            raise InvalidParameter(
+                "Bisection",
+                "steps or growth is not a whole number in its range",
+                "shares grow geometrically",
+                "use 1 to 64 steps and a growth of 2 to 16",
+            )
 
     def next(self, history: History) -> tuple[int, int] | None:
         low, high = 0, history.cells
@@ -35,7 +47,9 @@ class Bisection:
         if len(history.counts) >= self.steps or high - low < 2:
             return None
         last = len(history.counts) + 1 == self.steps or high - low < 4
-        share = history.units * (self.growth - 1) // self.growth ** (self.steps - len(history.counts))
+        share = (
+            history.units * (self.growth - 1) // self.growth ** (self.steps - len(history.counts))
+        )
         return (low + high) // 2, history.left if last else min(max(share, 1), history.left)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What a policy of a search is: the protocol, and what it is told.
 
-A policy is a frozen spec. `next(history)` names the next place and how many budget units to pay for it, or None to stop. It sees the
-answers alone, never the data, so every policy is private (specs/mechanisms/search.py): a bad one wastes budget and does no other harm.
+A policy is a frozen spec. `next(history)` names the next place and how many budget units to pay for
+it, or None to stop. It sees the answers alone, never the data, so every policy is private
+(specs/mechanisms/search.py): a bad one wastes budget and does no other harm.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any, ClassVar, Protocol, Self
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """One answer: at `place`, for `share` budget units, the noisy statistic `value` with standard deviation `deviation` of its noise."""
+    """One answer: at `place`, for `share` budget units, the noisy statistic `value` with standard
+    deviation `deviation` of its noise.
+    """
 
     place: int
     share: int
@@ -23,10 +26,11 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is known when the next question is chosen: the grid's size, the units left, the answers so far, integers released before (`known`).
+    """What is known when the next question is chosen: the grid's size, the units left, the answers
+    so far, integers released before (`known`).
 
-    `deviation` is the noise's standard deviation of an answer for one unit; with `share` units it is smaller by √share (law "gaussian")
-    or by share (law "laplace").
+    `deviation` is the noise's standard deviation of an answer for one unit; with `share` units it
+    is smaller by √share (law "gaussian") or by share (law "laplace").
     """
 
     cells: int

@@ -1,4 +1,6 @@
-"""How many rows hold each value of a grid, the one statistic that medians and quantiles read, or each key that nobody declared."""
+"""How many rows hold each value of a grid, the one statistic that medians and quantiles read,
+or each key that nobody declared.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,11 @@ COUNTED_CELLS = 1 << 22  # up to this many cells all of them are counted; beyond
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
-    """Counts on a grid of `cells` cells: `places` are the cells that hold rows, in order, `counts` how many each holds.
+    """Counts on a grid of `cells` cells: `places` are the cells that hold rows, in order,
+    `counts` how many each holds.
 
-    Private: it never leaves the session. Only cells with rows are kept, so a grid of 2**32 cells costs no more than its rows.
+    Private: it never leaves the session. Only cells with rows are kept,
+    so a grid of 2**32 cells costs no more than its rows.
     """
 
     cells: int
@@ -45,13 +49,19 @@ class Histogram:
 def histogram_of_counts(counts: Integers) -> Histogram:
     """The histogram of a count for every cell."""
     places = np.flatnonzero(counts)
-    return Histogram(len(counts), places.astype(np.int64, copy=False), counts[places].astype(np.int64, copy=False))
+    return Histogram(
+        len(counts),
+        places.astype(np.int64, copy=False),
+        counts[places].astype(np.int64, copy=False),
+    )
 
 
 def histogram_of_cells(cells: int, values: npt.NDArray[np.signedinteger]) -> Histogram:
     """The histogram of one cell number a row."""
     if cells <= COUNTED_CELLS:
-        return histogram_of_counts(np.bincount(values, minlength=cells) if len(values) else np.zeros(cells, dtype=np.int64))
+        return histogram_of_counts(
+            np.bincount(values, minlength=cells) if len(values) else np.zeros(cells, dtype=np.int64)
+        )
     places, counts = np.unique(values, return_counts=True)
     return Histogram(cells, places.astype(np.int64), counts.astype(np.int64))
 
@@ -60,7 +70,9 @@ def merged_histogram(cells: int, histograms: Sequence[Histogram]) -> Histogram:
     """The histogram of all rows, from those of parts of them."""
     if not histograms:
         return Histogram(cells, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    places, inverse = np.unique(np.concatenate([histogram.places for histogram in histograms]), return_inverse=True)
+    places, inverse = np.unique(
+        np.concatenate([histogram.places for histogram in histograms]), return_inverse=True
+    )
     counts = np.zeros(len(places), dtype=np.int64)
     np.add.at(counts, inverse, np.concatenate([histogram.counts for histogram in histograms]))
     return Histogram(cells, places, counts)
@@ -68,7 +80,8 @@ def merged_histogram(cells: int, histograms: Sequence[Histogram]) -> Histogram:
 
 @dataclass(frozen=True, eq=False)
 class KeyCounts:
-    """Counts of rows by keys that nobody declared: `names` in the order of their text, `counts` at least 1 each.
+    """Counts of rows by keys that nobody declared:
+    `names` in the order of their text, `counts` at least 1 each.
 
     Private: it never leaves the session, the names no more than the counts.
     """

@@ -1,4 +1,7 @@
-"""Tools for testing private releases: repeatable noise and attacks. Nothing here protects anyone."""
+"""Tools for testing private releases: repeatable noise and attacks.
+
+Nothing here protects anyone.
+"""
 
 from discreet.testing.reachable import epsilon_seen_in_low_bits
 from discreet.testing.reports import seeded_reports

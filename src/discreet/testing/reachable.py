@@ -1,7 +1,9 @@
-"""The reachable-output attack: tell two neighbouring data sets apart by the low bits of a released float.
+"""The reachable-output attack: tell two neighbouring data sets apart by the low bits of a released
+float.
 
-A float sum x + noise can only reach some floats, and which ones depends on x (Mironov 2012). The attack looks at the lowest set
-bit of an output: 0.01 drawn about 0 has bits far below 2**-53, 0.01 drawn about 1 has none.
+A float sum x + noise can only reach some floats, and which ones depends on x (Mironov 2012).
+The attack looks at the lowest set bit of an output: 0.01 drawn about 0 has bits far below 2**-53,
+0.01 drawn about 1 has none.
 """
 
 from __future__ import annotations
@@ -27,13 +29,16 @@ def lowest_bit(outputs: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def epsilon_seen_in_low_bits(release: Release, x: float, neighbor: float, count: int) -> float:
-    """A lower bound on ε, at confidence 1 − 10⁻⁹, that low bits alone prove against `release`; 0 if they prove nothing.
+    """A lower bound on ε, at confidence 1 − 10⁻⁹, that low bits alone prove against `release`;
+    0 if they prove nothing.
 
-    `release(x, count)` gives `count` independent releases of the statistic x. The first half of the outputs chooses an event
-    {lowest bit ≤ j} or {lowest bit ≥ j} and its direction, the second half counts it.
+    `release(x, count)` gives `count` independent releases of the statistic x. The first half of the
+    outputs chooses an event {lowest bit ≤ j} or {lowest bit ≥ j} and its direction, the second half
+    counts it.
 
-    Validity.  If `release` is ε-DP with x and `neighbor` adjacent, the result exceeds ε with probability at most 10⁻⁹:
-               two exact binomial limits, each at half that level, on outputs that did not choose the event.
+    Validity.  If `release` is ε-DP with x and `neighbor` adjacent, the result exceeds ε with
+               probability at most 10⁻⁹: two exact binomial limits, each at half that level, on
+               outputs that did not choose the event.
     """
     bits = [lowest_bit(release(value, count)) for value in (x, neighbor)]
     first, second = ([b[: count // 2] for b in bits], [b[count // 2 :] for b in bits])
@@ -41,11 +46,17 @@ def epsilon_seen_in_low_bits(release: Release, x: float, neighbor: float, count:
     return max(0.0, _limit(*_counts(second, best), count - count // 2))
 
 
-Event = tuple[int, bool, bool]  # threshold, whether it means "at most", whether the neighbour is the more likely one
+# threshold, whether it means "at most", whether the neighbour is the more likely one
+Event = tuple[int, bool, bool]
 
 
 def _events(bits: list[NDArray[np.int64]]) -> list[Event]:
-    return [(int(j), below, swapped) for j in np.unique(np.concatenate(bits)) for below in (True, False) for swapped in (True, False)]
+    return [
+        (int(j), below, swapped)
+        for j in np.unique(np.concatenate(bits))
+        for below in (True, False)
+        for swapped in (True, False)
+    ]
 
 
 def _counts(bits: list[NDArray[np.int64]], event: Event) -> tuple[int, int]:

@@ -11,5 +11,7 @@ from discreet.trusted.extensions.local.client import _randomized
 
 
 def seeded_reports(spec: LocalSpec, values: Iterable[Any], seed: int | str) -> Any:
-    """`discreet.trusted.extensions.local.client.reports` with seeded bits: the same seed gives the same reports."""
+    """`discreet.trusted.extensions.local.client.reports` with seeded bits:
+    the same seed gives the same reports.
+    """
     return _randomized(spec, values, SeededSource(seed))

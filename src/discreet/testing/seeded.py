@@ -9,7 +9,9 @@ from discreet.trusted.noise.source import Words, counter_mode, keystream, take_b
 
 
 class SeededSource:
-    """A source whose bits are a function of `seed`: AES-256-CTR, key = SHA-256("discreet.testing/" + seed), counter 0."""
+    """A source whose bits are a function of `seed`: AES-256-CTR, key =
+    SHA-256("discreet.testing/" + seed), counter 0.
+    """
 
     __slots__ = ("_encryptor",)
     secure = False

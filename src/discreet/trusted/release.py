@@ -1,7 +1,8 @@
-"""What leaves the trusted side: noisy integers with everything needed to read them, and nothing else.
+"""What leaves the trusted side: noisy integers with everything needed to read them,
+and nothing else.
 
-A `Release` is frozen, holds no data, pickles and round-trips through JSON; every estimate, interval and plot is
-a function of it alone.
+A `Release` is frozen, holds no data, pickles and round-trips through JSON; every estimate, interval
+and plot is a function of it alone.
 """
 
 from __future__ import annotations
@@ -14,13 +15,20 @@ from typing import Any, get_args
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee as Guarantee
-from discreet.accounting.guarantees import guarantee_from_dict as guarantee_from_dict  # results of several releases read their spend with it
+
+# results of several releases read their spend with it
+from discreet.accounting.guarantees import guarantee_from_dict as guarantee_from_dict
 from discreet.errors import InvalidParameter, LedgerRefused
 from discreet.exact import fraction_text, rational
 from discreet.neighbors import Neighbors, neighbors_from_dict
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.queries.query import Query
-from discreet.specs.registry import PROVEN_MECHANISMS, PROVEN_QUERIES, mechanism_from_dict, query_from_dict
+from discreet.specs.registry import (
+    PROVEN_MECHANISMS,
+    PROVEN_QUERIES,
+    mechanism_from_dict,
+    query_from_dict,
+)
 
 FORMAT = "discreet-release"
 VERSION = 1
@@ -39,19 +47,34 @@ class Description:
     edges: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"estimator": self.estimator, "column": self.column, "by": list(self.by), "labels": [list(labels) for labels in self.labels], "where": self.where, "edges": list(self.edges)}
+        return {
+            "estimator": self.estimator,
+            "column": self.column,
+            "by": list(self.by),
+            "labels": [list(labels) for labels in self.labels],
+            "where": self.where,
+            "edges": list(self.edges),
+        }
 
 
 def description_from_dict(record: dict[str, Any]) -> Description:
     labels = tuple(tuple(labels) for labels in record["labels"])
-    return Description(record["estimator"], record["column"], tuple(record["by"]), labels, record["where"], tuple(record["edges"]))
+    return Description(
+        record["estimator"],
+        record["column"],
+        tuple(record["by"]),
+        labels,
+        record["where"],
+        tuple(record["edges"]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question with its statistic, its mechanism and what the caller agreed to spend.
 
-    `delta` is the δ₀ that goes with the spend, for mechanisms that fail with a small probability; an (ε, δ) spend sets it aside from its δ.
+    `delta` is the δ₀ that goes with the spend, for mechanisms that fail with a small probability;
+    an (ε, δ) spend sets it aside from its δ.
     """
 
     description: Description
@@ -62,28 +85,49 @@ class Question:
 
 
 def plain_question(question: Question) -> Question:
-    """A new question of exact parts: nothing of the caller's objects is in it but a test of parts, which is a function.
+    """A new question of exact parts: nothing of the caller's objects is in it but a test of parts,
+    which is a function.
 
-    Each field is read once, from the slots of an exact Question, and query and mechanism are rebuilt; one with parts that are
-    no specifications of their own is written as JSON and read again.
+    Each field is read once, from the slots of an exact Question, and query and mechanism are
+    rebuilt; one with parts that are no specifications of their own is written as JSON and read
+    again.
     """
     if type(question) is not Question:
         raise mismatched(f"a {plain.kind_name(question)} is not exactly a Question")
-    description, query, mechanism, spend, delta = (_field(question, name) for name in ("description", "query", "mechanism", "spend", "delta"))
-    if not plain.among(type(query), PROVEN_QUERIES) or not plain.among(type(mechanism), PROVEN_MECHANISMS):
+    description, query, mechanism, spend, delta = (
+        _field(question, name) for name in ("description", "query", "mechanism", "spend", "delta")
+    )
+    if not plain.among(type(query), PROVEN_QUERIES) or not plain.among(
+        type(mechanism), PROVEN_MECHANISMS
+    ):
         raise mismatched("its query or its mechanism is of a type without a theorem")
     try:
-        own_query, own_mechanism = _own(query, query_from_dict), _own(mechanism, mechanism_from_dict)
+        own_query, own_mechanism = (
+            _own(query, query_from_dict),
+            _own(mechanism, mechanism_from_dict),
+        )
     except Exception:  # whatever was smuggled into it failed
-        raise mismatched("its query or its mechanism cannot be written down and read again") from None
-    return Question(plain.exactly(description, Description, "a question"), own_query, own_mechanism, plain_spend(spend), rational(delta, "a question's delta"))
+        raise mismatched(
+            "its query or its mechanism cannot be written down and read again"
+        ) from None
+    return Question(
+        plain.exactly(description, Description, "a question"),
+        own_query,
+        own_mechanism,
+        plain_spend(spend),
+        rational(delta, "a question's delta"),
+    )
 
 
 def _own(given: Any, from_dict: Callable[[dict[str, Any]], Any]) -> Any:
     """A query or a mechanism made anew, down to its last part."""
     others: list[Any] = []
     own = plain.rebuilt(given, others) if plain.is_kept(given) else given
-    return own if plain.is_kept(given) and not others else from_dict(json.loads(json.dumps(own.to_dict())))
+    return (
+        own
+        if plain.is_kept(given) and not others
+        else from_dict(json.loads(json.dumps(own.to_dict())))
+    )
 
 
 def _field(question: Question, name: str) -> Any:
@@ -96,37 +140,60 @@ def _field(question: Question, name: str) -> Any:
 def plain_spend(spend: object) -> Guarantee:
     """A new guarantee of exactly one of the kinds that can be spent."""
     if not plain.among(type(spend), get_args(Guarantee)):
-        raise InvalidParameter("spend=", f"a {plain.kind_name(spend)} is not a guarantee that can be spent", "the price of an answer is read from it", "pass for example dp.GDP(0.1), dp.PureDP(0.5) or dp.ApproxDP(1, 1e-6)")
+        raise InvalidParameter(
+            "spend=",
+            f"a {plain.kind_name(spend)} is not a guarantee that can be spent",
+            "the price of an answer is read from it",
+            "pass for example dp.GDP(0.1), dp.PureDP(0.5) or dp.ApproxDP(1, 1e-6)",
+        )
     own: Guarantee = plain.rebuilt(spend)  # type: ignore[assignment]
     return own
 
 
 def mismatched(found: str) -> InvalidParameter:
     """The refusal of a question whose statistic, noise and price do not belong together."""
-    return InvalidParameter("a question", found, "the guarantee holds for this statistic with this noise at this price, and for nothing else", "ask through dp.count, dp.mean, …, which build all three together")
+    return InvalidParameter(
+        "a question",
+        found,
+        "the guarantee holds for this statistic with this noise at this price, and for nothing "
+        "else",
+        "ask through dp.count, dp.mean, …, which build all three together",
+    )
 
 
 def stored_answer(answer: str) -> dict[str, Any] | None:
-    """What `Session._draw` wrote, None where the draw failed; refused where it is something else."""
+    """What `Session._draw` wrote, None where the draw failed;
+    refused where it is something else.
+    """
     failed = False
     try:
         record = json.loads(answer)
         failed = "failed" in record
         if not failed:
-            integers, found = [int(value) for value in record["integers"]], [plain.text(name, "found") for name in record["found"]]
+            integers, found = (
+                [int(value) for value in record["integers"]],
+                [plain.text(name, "found") for name in record["found"]],
+            )
             return {"integers": integers, "found": found, "secure": record["secure"] is True}
     except (ArithmeticError, LookupError, TypeError, ValueError, RecursionError):
         pass
     if failed:
         return None
-    raise LedgerRefused("an answer that is stored", "it is none that this library wrote", "the ledger keeps whatever text was handed to ledger.store", "use another key")
+    raise LedgerRefused(
+        "an answer that is stored",
+        "it is none that this library wrote",
+        "the ledger keeps whatever text was handed to ledger.store",
+        "use another key",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What a mechanism answered: `integers` as its spec says (for additive noise, steps of its grid), `found` the keys that it discovered.
+    """What a mechanism answered: `integers` as its spec says (for additive noise, steps of its
+    grid), `found` the keys that it discovered.
 
-    `public_count` is the number of rows (row-level Replace) or of units (Replace with a unit), else None.
+    `public_count` is the number of rows (row-level Replace) or of units (Replace with a unit),
+    else None.
     """
 
     description: Description
@@ -151,10 +218,22 @@ class Release:
 
     def to_json(self) -> str:
         record = {
-            "format": FORMAT, "version": VERSION, "asked": self.description.to_dict(), "query": self.query.to_dict(), "mechanism": self.mechanism.to_dict(),
-            "integers": [str(value) for value in self.integers], "neighbors": self.neighbors.to_dict(), "spend": self.spend.to_dict(),
-            "guarantee": self.guarantee.to_dict(), "public_count": self.public_count, "key": self.key, "entry": self.entry,
-            "entry_hash": self.entry_hash, "secure": self.secure, "delta": fraction_text(self.delta), "found": list(self.found),
+            "format": FORMAT,
+            "version": VERSION,
+            "asked": self.description.to_dict(),
+            "query": self.query.to_dict(),
+            "mechanism": self.mechanism.to_dict(),
+            "integers": [str(value) for value in self.integers],
+            "neighbors": self.neighbors.to_dict(),
+            "spend": self.spend.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "public_count": self.public_count,
+            "key": self.key,
+            "entry": self.entry,
+            "entry_hash": self.entry_hash,
+            "secure": self.secure,
+            "delta": fraction_text(self.delta),
+            "found": list(self.found),
         }
         return json.dumps(record, ensure_ascii=False)
 
@@ -163,18 +242,36 @@ def release_from_json(text: str) -> Release:
     """The release that `Release.to_json` wrote."""
     try:
         record = json.loads(plain.text(text, "from_json"))
-        if isinstance(record, dict) and record.get("format") == FORMAT and record.get("version") == VERSION:
+        if (
+            isinstance(record, dict)
+            and record.get("format") == FORMAT
+            and record.get("version") == VERSION
+        ):
             return _release_from_dict(record)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError):
         pass
-    raise InvalidParameter("from_json", f"this is not a {FORMAT} of version {VERSION}", "another layout could be read wrongly", "pass what to_json() of this version wrote")
+    raise InvalidParameter(
+        "from_json",
+        f"this is not a {FORMAT} of version {VERSION}",
+        "another layout could be read wrongly",
+        "pass what to_json() of this version wrote",
+    )
 
 
 def _release_from_dict(record: dict[str, Any]) -> Release:
     return Release(
-        description=description_from_dict(record["asked"]), query=query_from_dict(record["query"]), mechanism=mechanism_from_dict(record["mechanism"]),
-        integers=tuple(int(value) for value in record["integers"]), neighbors=neighbors_from_dict(record["neighbors"]),
-        spend=guarantee_from_dict(record["spend"]), guarantee=guarantee_from_dict(record["guarantee"]), public_count=record["public_count"],
-        key=record["key"], entry=record["entry"], entry_hash=record["entry_hash"], secure=record["secure"],
-        delta=Fraction(record["delta"]), found=tuple(record["found"]),
+        description=description_from_dict(record["asked"]),
+        query=query_from_dict(record["query"]),
+        mechanism=mechanism_from_dict(record["mechanism"]),
+        integers=tuple(int(value) for value in record["integers"]),
+        neighbors=neighbors_from_dict(record["neighbors"]),
+        spend=guarantee_from_dict(record["spend"]),
+        guarantee=guarantee_from_dict(record["guarantee"]),
+        public_count=record["public_count"],
+        key=record["key"],
+        entry=record["entry"],
+        entry_hash=record["entry_hash"],
+        secure=record["secure"],
+        delta=Fraction(record["delta"]),
+        found=tuple(record["found"]),
     )

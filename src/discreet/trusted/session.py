@@ -1,13 +1,16 @@
 """The one meeting point of data, budget and noise.
 
-`Session.release` is the only function that sees a private statistic, and it does four things in this order:
-debit (durable) → aggregate → draw and store the answer (one transaction) → hand out the Release.
+`Session.release` is the only function that sees a private statistic, and it does four things in
+this order: debit (durable) → aggregate → draw and store the answer (one transaction) → hand out the
+Release.
 
-Theorem.  Everything a session hands out satisfies its ledger's guarantee, for any adaptive choice of questions.
-Proof.    A question's mechanism is calibrated to its query's sensitivity under the session's relation, which is
-          computed again here (`_checked`); it satisfies the price that was debited (accounting.pricing); the ledger
-          is a filter, valid under full adaptivity (docs/theory/ledger.md); an answer is drawn once for a key and then
-          repeated; all else that leaves is computed from public facts, from releases, or from the ledger.
+Theorem.  Everything a session hands out satisfies its ledger's guarantee,
+          for any adaptive choice of questions.
+Proof.    A question's mechanism is calibrated to its query's sensitivity under the session's
+          relation, which is computed again here (`_checked`); it satisfies the price that was
+          debited (accounting.pricing); the ledger is a filter, valid under full adaptivity
+          (docs/theory/ledger.md); an answer is drawn once for a key and then repeated; all else
+          that leaves is computed from public facts, from releases, or from the ledger.
 Checked.  tests/claims/test_one_meeting_point.py, tests/claims/test_release_noise.py, tests/ledger/
 """
 
@@ -23,7 +26,13 @@ from typing import Any, NoReturn
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
-from discreet.errors import DataShapeRefused, DiscreetError, InvalidParameter, LedgerRefused, SourceChanged
+from discreet.errors import (
+    DataShapeRefused,
+    DiscreetError,
+    InvalidParameter,
+    LedgerRefused,
+    SourceChanged,
+)
 from discreet.exact import fraction_text, rational
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.schema import Schema
@@ -33,22 +42,43 @@ from discreet.specs.queries.keys import may_leave_out
 from discreet.trusted.engines.engine import Engine, execute
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.ledger.requests import Reservation
-from discreet.trusted.losses.pricing import Price, guarantee_of, price_of, price_of_spend, within_spend
+from discreet.trusted.losses.pricing import (
+    Price,
+    guarantee_of,
+    price_of,
+    price_of_spend,
+    within_spend,
+)
 from discreet.trusted.noise.apply import apply
 from discreet.trusted.noise.source import SecureSource, Source, secure_source
-from discreet.trusted.release import Question, Release, mismatched, plain_question, plain_spend, stored_answer
+from discreet.trusted.release import (
+    Question,
+    Release,
+    mismatched,
+    plain_question,
+    plain_spend,
+    stored_answer,
+)
 
 
 class ReleaseFailed(DiscreetError):
     """The statistic could not be computed after the debit; the text does not depend on the data."""
 
     def __init__(self, key: str) -> None:
-        super().__init__("a release", "the engine failed after the debit", "the debit stands, so that a failure can never be used to learn for free", f"look at the data source (is the file still there?), then retry with key={key!r}: it will not be charged again")
+        super().__init__(
+            "a release",
+            "the engine failed after the debit",
+            "the debit stands, so that a failure can never be used to learn for free",
+            f"look at the data source (is the file still there?), then retry with key={key!r}: "
+            "it will not be charged again",
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class PublicFacts:
-    """All that may be known about a data set without spending: schema, relation, and the public count if there is one."""
+    """All that may be known about a data set without spending:
+    schema, relation, and the public count if there is one.
+    """
 
     schema: Schema
     neighbors: Neighbors
@@ -66,7 +96,11 @@ class Dataset:
     __slots__ = ("__weakref__", "_engine", "_neighbors", "_schema")
 
     def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors) -> None:
-        self._engine, self._schema, self._neighbors = engine, Schema(schema), require_neighbors(neighbors)
+        self._engine, self._schema, self._neighbors = (
+            engine,
+            Schema(schema),
+            require_neighbors(neighbors),
+        )
 
     @property
     def schema(self) -> Schema:
@@ -78,21 +112,47 @@ class Dataset:
         """What is protected."""
         return self._neighbors
 
-    def open(self, *, budget: Guarantee | None = None, ledger: Ledger | str | Path | None = None, pure: float | None = None, delta0: float | None = None, expected_head: str | None = None) -> Session:
+    def open(
+        self,
+        *,
+        budget: Guarantee | None = None,
+        ledger: Ledger | str | Path | None = None,
+        pure: float | None = None,
+        delta0: float | None = None,
+        expected_head: str | None = None,
+    ) -> Session:
         """A session that can spend `budget`.
 
-        `ledger` is a file that keeps the account across sessions and processes (made if new), a Ledger, or None for
-        an account in memory that ends with this process. `pure` and `delta0` split an (ε, δ) budget (accounting.open_box).
+        `ledger` is a file that keeps the account across sessions and processes (made if new),
+        a Ledger, or None for an account in memory that ends with this process. `pure` and `delta0`
+        split an (ε, δ) budget (accounting.open_box).
         """
         if plain.derives(type(ledger), Ledger):
-            if budget is not None or pure is not None or delta0 is not None or expected_head is not None:
-                raise InvalidParameter("budget=", "given beside an open ledger", "a ledger has its budget already", "pass one or the other")
+            if (
+                budget is not None
+                or pure is not None
+                or delta0 is not None
+                or expected_head is not None
+            ):
+                raise InvalidParameter(
+                    "budget=",
+                    "given beside an open ledger",
+                    "a ledger has its budget already",
+                    "pass one or the other",
+                )
             account: Ledger = ledger  # type: ignore[assignment]
         else:
             ledger = None if ledger is None else plain.path(ledger, "ledger=")
             if budget is None and (ledger is None or not os.path.exists(ledger)):
-                raise InvalidParameter("budget=", "no budget was given", "a session stops when its budget is spent", "pass for example budget=dp.ApproxDP(epsilon=1, delta=1e-6)")
-            account = Ledger.open(budget, path=ledger, pure=pure, delta0=delta0, expected_head=expected_head)
+                raise InvalidParameter(
+                    "budget=",
+                    "no budget was given",
+                    "a session stops when its budget is spent",
+                    "pass for example budget=dp.ApproxDP(epsilon=1, delta=1e-6)",
+                )
+            account = Ledger.open(
+                budget, path=ledger, pure=pure, delta0=delta0, expected_head=expected_head
+            )
         return Session(self._engine, self._schema, self._neighbors, account, secure_source())
 
     def __reduce__(self) -> NoReturn:
@@ -105,21 +165,43 @@ class Dataset:
 class Session:
     """An open account on a data set. Made by `Dataset.open`; public functions take it first.
 
-    Nothing that its promise depends on can be assigned. `public` is a copy for callers to read: what is checked before
-    a debit is the session's own (`_schema`, `_neighbors`), which equals what the engine reads rows by.
+    Nothing that its promise depends on can be assigned. `public` is a copy for callers to read:
+    what is checked before a debit is the session's own (`_schema`, `_neighbors`), which equals what
+    the engine reads rows by.
     """
 
-    __slots__ = ("__weakref__", "_count", "_engine", "_ledger", "_neighbors", "_public", "_schema", "_secure", "_source")
+    __slots__ = (
+        "__weakref__",
+        "_count",
+        "_engine",
+        "_ledger",
+        "_neighbors",
+        "_public",
+        "_schema",
+        "_secure",
+        "_source",
+    )
 
-    def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors, ledger: Ledger, source: Source) -> None:
-        schema, neighbors = schema if type(schema) is Schema else Schema(schema), require_neighbors(neighbors)
+    def __init__(
+        self, engine: Engine, schema: Schema, neighbors: Neighbors, ledger: Ledger, source: Source
+    ) -> None:
+        schema, neighbors = (
+            schema if type(schema) is Schema else Schema(schema),
+            require_neighbors(neighbors),
+        )
         if engine.schema != schema or engine.neighbors != neighbors:
-            raise InvalidParameter("a session", "its engine has another schema or neighbour relation", "noise is set by the one and rows are read by the other", "declare the data set again, with dp.read_parquet, dp.from_frame, …")
+            raise InvalidParameter(
+                "a session",
+                "its engine has another schema or neighbour relation",
+                "noise is set by the one and rows are read by the other",
+                "declare the data set again, with dp.read_parquet, dp.from_frame, …",
+            )
         if type(ledger) is not Ledger:
             raise plain.not_exact(ledger, "ledger=")
         self._engine, self._source, self._ledger = engine, source, ledger
         self._secure = type(source) is SecureSource  # whatever another source says of itself
-        self._schema, self._neighbors = engine.schema, neighbors  # the engine's own, which nobody else holds
+        # the engine's own, which nobody else holds
+        self._schema, self._neighbors = engine.schema, neighbors
         self._count = _public_count(engine)
         self._public = PublicFacts(schema, require_neighbors(neighbors), self._count)
 
@@ -133,19 +215,29 @@ class Session:
         """What is known without spending."""
         return self._public
 
-    def release(self, question: Question, *, key: str | None = None, reservation: Reservation | None = None) -> Release:
+    def release(
+        self, question: Question, *, key: str | None = None, reservation: Reservation | None = None
+    ) -> Release:
         """Answer a question: debit, aggregate, draw, store, release.
 
-        With a `key`, asking the same question again returns the stored answer; a question that was debited but not
-        answered (a crash) is finished without a second debit; another question under the same key is refused.
+        With a `key`, asking the same question again returns the stored answer; a question that was
+        debited but not answered (a crash) is finished without a second debit; another question
+        under the same key is refused.
         """
         question = self._checked(question)
         price, guarantee = self._price(question), guarantee_of(question.mechanism)
         name = fresh_key() if key is None else _checked_key(key)
-        if not self._engine.unchanged() and not self.ledger.holds(name):  # what was paid for can still be read, or finished
+        # what was paid for can still be read, or finished
+        if not self._engine.unchanged() and not self.ledger.holds(name):
             raise SourceChanged()
         held = None if reservation is None else _reservation_id(reservation)
-        debit = self.ledger.debit(key=name, request=self._request(question), price=price, reservation=held, secure=self._secure)
+        debit = self.ledger.debit(
+            key=name,
+            request=self._request(question),
+            price=price,
+            reservation=held,
+            secure=self._secure,
+        )
         answer = debit.answer
         if answer is None:
             statistic = self._aggregate(question, name)
@@ -154,9 +246,20 @@ class Session:
         if record is None:
             raise ReleaseFailed(name)
         return Release(
-            description=question.description, query=question.query, mechanism=question.mechanism, integers=tuple(record["integers"]),
-            neighbors=require_neighbors(self._neighbors), spend=question.spend, guarantee=guarantee, public_count=self._count,
-            key=name, entry=debit.number, entry_hash=debit.hash, secure=self._secure and record["secure"], delta=question.delta, found=tuple(record["found"]),
+            description=question.description,
+            query=question.query,
+            mechanism=question.mechanism,
+            integers=tuple(record["integers"]),
+            neighbors=require_neighbors(self._neighbors),
+            spend=question.spend,
+            guarantee=guarantee,
+            public_count=self._count,
+            key=name,
+            entry=debit.number,
+            entry_hash=debit.hash,
+            secure=self._secure and record["secure"],
+            delta=question.delta,
+            found=tuple(record["found"]),
         )
 
     def price(self, question: Question) -> Price:
@@ -166,40 +269,59 @@ class Session:
     def _price(self, question: Question) -> Price:
         return price_of((question.mechanism,), box=self.ledger.box)
 
-    def reserve(self, spend: Guarantee, *, delta: Fraction = Fraction(0), key: str | None = None) -> Reservation:
-        """Set budget aside for a procedure of several steps; closing it gives back what no step used."""
+    def reserve(
+        self, spend: Guarantee, *, delta: Fraction = Fraction(0), key: str | None = None
+    ) -> Reservation:
+        """Set budget aside for a procedure of several steps;
+        closing it gives back what no step used.
+        """
         spend, delta = plain_spend(spend), rational(delta, "delta=")
         return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box, delta=delta), key=key)
 
     def _checked(self, question: Question) -> Question:
-        """The question as it will be run: a copy of its own, refused before the debit where noise, statistic and spend do not belong together.
+        """The question as it will be run: a copy of its own, refused before the debit where noise,
+        statistic and spend do not belong together.
 
-        Theorem.  What passes has noise of a proven law, calibrated to the query's sensitivity under this session's
-                  relation, at no more than the spend.
-        Proof.    Query and mechanism are of the types that the theorems are about, not subclasses of them, and the whole question is built anew
-                  from what its parts write of themselves (`plain_question`), so nothing inside it can be of another type or change later; the
-                  sensitivity is computed here again, and a query that says that every row counts has only keys that leave none out.
+        Theorem.  What passes has noise of a proven law, calibrated to the query's sensitivity under
+                  this session's relation, at no more than the spend.
+        Proof.    Query and mechanism are of the types that the theorems are about, not subclasses
+                  of them, and the whole question is built anew from what its parts write of
+                  themselves (`plain_question`), so nothing inside it can be of another type or
+                  change later; the sensitivity is computed here again, and a query that says that
+                  every row counts has only keys that leave none out.
         Checked.  tests/claims/test_plain_values.py, tests/reliability/test_hostile_objects.py
         """
         question, schema = plain_question(question), self._schema
         query, mechanism = question.query, question.mechanism
         if mechanism.reads != query.gives:
-            raise mismatched(f"its mechanism reads a {mechanism.reads}, and its query gives a {query.gives}")
+            raise mismatched(
+                f"its mechanism reads a {mechanism.reads}, and its query gives a {query.gives}"
+            )
         if not fits_in_size(mechanism, query.size):
             raise mismatched("its mechanism reads a statistic of another size than its query gives")
         if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
-            raise mismatched("its query says that every row counts, and its keys can leave rows out")
+            raise mismatched(
+                "its query says that every row counts, and its keys can leave rows out"
+            )
         proven = query.sensitivity(self._neighbors)
         if mechanism.sensitivity not in (proven if isinstance(proven, tuple) else (proven,)):
-            raise mismatched(f"its mechanism is not calibrated to its query's sensitivity under {self._neighbors}")
+            raise mismatched(
+                "its mechanism is not calibrated to its query's sensitivity under "
+                f"{self._neighbors}"
+            )
         if not within_spend(mechanism, question.spend, question.delta):
             raise mismatched("its mechanism costs more than its spend")
         return question
 
     def _request(self, question: Question) -> dict[str, Any]:
         return {
-            "asked": question.description.to_dict(), "query": question.query.to_dict(), "mechanism": question.mechanism.to_dict(),
-            "spend": question.spend.to_dict(), "delta": fraction_text(question.delta), "neighbors": self._neighbors.to_dict(), "data": self._engine.data_id(),
+            "asked": question.description.to_dict(),
+            "query": question.query.to_dict(),
+            "mechanism": question.mechanism.to_dict(),
+            "spend": question.spend.to_dict(),
+            "delta": fraction_text(question.delta),
+            "neighbors": self._neighbors.to_dict(),
+            "data": self._engine.data_id(),
         }
 
     def _aggregate(self, question: Question, key: str) -> Sealed:
@@ -211,11 +333,19 @@ class Session:
         return statistic
 
     def _draw(self, question: Question, statistic: Sealed) -> str:
-        """The mechanism's answer, as the JSON text that the ledger keeps; a draw that fails is an answer too, so that it is not drawn again for nothing."""
+        """The mechanism's answer, as the JSON text that the ledger keeps; a draw that fails is an
+        answer too, so that it is not drawn again for nothing.
+        """
         answer = aside(lambda: apply(question.mechanism, statistic.take(), self._source))
         if isinstance(answer, Failed):
             return json.dumps({"failed": True, "secure": self._secure})
-        return json.dumps({"integers": [str(value) for value in answer.integers], "found": list(answer.found), "secure": self._secure})
+        return json.dumps(
+            {
+                "integers": [str(value) for value in answer.integers],
+                "found": list(answer.found),
+                "secure": self._secure,
+            }
+        )
 
     def __reduce__(self) -> NoReturn:
         raise _not_copied("session")
@@ -228,8 +358,16 @@ def _public_count(engine: Engine) -> int | None:
     """The count that the relation makes public; reading it says nothing else."""
     count = aside(engine.public_count)
     if isinstance(count, Failed):
-        raise SourceChanged() if not engine.unchanged() else DataShapeRefused(
-            "opening a session", "the data could not be read", "the reader's own message may quote the data and is not shown", "check that the file is intact")
+        raise (
+            SourceChanged()
+            if not engine.unchanged()
+            else DataShapeRefused(
+                "opening a session",
+                "the data could not be read",
+                "the reader's own message may quote the data and is not shown",
+                "check that the file is intact",
+            )
+        )
     return count
 
 
@@ -241,16 +379,31 @@ def fresh_key() -> str:
 def _checked_key(key: object) -> str:
     name = str.__str__(key) if plain.derives(type(key), str) else ""
     if not 1 <= len(name) <= 200:
-        raise InvalidParameter("key=", "not a text of 1 to 200 characters", "a key names one question and its one answer", "pass for example key='income-mean-2026'")
+        raise InvalidParameter(
+            "key=",
+            "not a text of 1 to 200 characters",
+            "a key names one question and its one answer",
+            "pass for example key='income-mean-2026'",
+        )
     return name
 
 
 def _reservation_id(reservation: object) -> str:
     """The name of a reservation, read once."""
     if type(reservation) is not Reservation:
-        raise InvalidParameter("reservation=", f"a {plain.kind_name(reservation)} is not a Reservation", "a debit must say where its budget comes from", "pass what session.reserve(...) returned")
+        raise InvalidParameter(
+            "reservation=",
+            f"a {plain.kind_name(reservation)} is not a Reservation",
+            "a debit must say where its budget comes from",
+            "pass what session.reserve(...) returned",
+        )
     return plain.text(object.__getattribute__(reservation, "id"), "reservation=")
 
 
 def _not_copied(what: str) -> LedgerRefused:
-    return LedgerRefused(f"copying a {what}", "it cannot be pickled or copied", "a copy could spend the same budget twice or carry private data", "copy the results instead; they are safe to share")
+    return LedgerRefused(
+        f"copying a {what}",
+        "it cannot be pickled or copied",
+        "a copy could spend the same budget twice or carry private data",
+        "copy the results instead; they are safe to share",
+    )

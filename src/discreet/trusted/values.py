@@ -1,13 +1,16 @@
-"""One value, or an array of them, read by the total rules of `schema.py`: whatever it holds, it gives a code and never an error.
+"""One value, or an array of them, read by the total rules of `schema.py`: whatever it holds, it
+gives a code and never an error.
 
-    number_of                          a value as a number, NaN where it is none
-    boolean_of, booleans_of, Levels    0 or 1; the code of a level
-    place_of, places_of                the place of a value among those of a Category, Boolean or Integer column; −1 for no level
-    code_of, codes_of                  the code of a number on its column's fixed-point grid
+    number_of                         a value as a number, NaN where it is none
+    boolean_of, booleans_of, Levels   0 or 1; the code of a level
+    place_of, places_of               the place of a value among those of a Category, Boolean or
+                                      Integer column; −1 for no level
+    code_of, codes_of                 the code of a number on its column's fixed-point grid
 
 Devices and the engine in memory (`trusted/engines/cells.py`) read by these same functions.
 
-A number that stands for a level of an Integer column is rounded to the nearest whole number (halves up) and cut to the range.
+A number that stands for a level of an Integer column is rounded to the nearest whole number
+(halves up) and cut to the range.
 """
 
 from __future__ import annotations
@@ -22,15 +25,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.schema import FALSE_TEXT, TRUE_TEXT, Boolean, Category, Integer, Real, level_number, level_text, text_number
+from discreet.schema import (
+    FALSE_TEXT,
+    TRUE_TEXT,
+    Boolean,
+    Category,
+    Integer,
+    Real,
+    level_number,
+    level_text,
+    text_number,
+)
 
 Codes = NDArray[np.int64]
 
 
 def number_of(value: Any) -> float:
-    """A value as a float: numbers as they are (too large: ±inf), text by the decimal grammar, anything else NaN.
+    """A value as a float: numbers as they are (too large: ±inf), text by the decimal grammar,
+    anything else NaN.
 
-    The value's own methods are not asked, and whatever they raise is caught: no value makes reading fail.
+    The value's own methods are not asked, and whatever they raise is caught:
+    no value makes reading fail.
     """
     kind = type(value)
     if kind is float:
@@ -57,7 +72,9 @@ def number_of(value: Any) -> float:
 
 
 def whole_of(value: Any) -> int | None:
-    """A value that is a whole number, as an int; None for anything else (a span of time is none, though numpy calls it an integer)."""
+    """A value that is a whole number, as an int; None for anything else (a span of time is none,
+    though numpy calls it an integer).
+    """
     kind = type(value)
     if issubclass(kind, int):
         return int.__index__(value)
@@ -94,7 +111,8 @@ class Levels:
     texts: dict[str, int]
     numbers: dict[float, int]
     otherwise: int
-    consecutive: tuple[float, float] | None = None  # the least and greatest of levels that are whole numbers in a row
+    # the least and greatest of levels that are whole numbers in a row
+    consecutive: tuple[float, float] | None = None
 
     def __call__(self, value: Any) -> int:
         """The code of one value's level."""
@@ -120,7 +138,9 @@ class Levels:
 
     def of_booleans(self, values: NDArray[np.bool_]) -> Codes:
         """The same for booleans."""
-        return np.where(values, self.texts.get("true", self.otherwise), self.texts.get("false", self.otherwise)).astype(np.int64)
+        return np.where(
+            values, self.texts.get("true", self.otherwise), self.texts.get("false", self.otherwise)
+        ).astype(np.int64)
 
 
 @lru_cache(maxsize=16)
@@ -132,16 +152,24 @@ def levels_of(column: Category) -> Levels:
         if number is not None:
             numbers.setdefault(number + 0.0, code)
     first = next(iter(numbers), 0.5)
-    in_a_row = first == math.floor(first) and all(value == first + code for value, code in numbers.items())
+    in_a_row = first == math.floor(first) and all(
+        value == first + code for value, code in numbers.items()
+    )
     texts = {level_text(level): code for code, level in enumerate(column.levels)}
-    return Levels(texts, numbers, column.missing_code, (first, first + len(numbers) - 1) if in_a_row else None)
+    return Levels(
+        texts, numbers, column.missing_code, (first, first + len(numbers) - 1) if in_a_row else None
+    )
 
 
 def place_of(column: Category | Boolean | Integer, value: Any) -> int:
     """The place of a value among the column's, by the total rule."""
     if isinstance(column, Integer):
         return int(_whole_places(column, np.array([number_of(value)]))[0])
-    return boolean_of(value, int(column.missing)) if isinstance(column, Boolean) else levels_of(column)(value)
+    return (
+        boolean_of(value, int(column.missing))
+        if isinstance(column, Boolean)
+        else levels_of(column)(value)
+    )
 
 
 def places_of(column: Category | Boolean | Integer, values: Iterable[Any]) -> Codes:
@@ -156,9 +184,19 @@ def places_of(column: Category | Boolean | Integer, values: Iterable[Any]) -> Co
             return places
         if array.dtype.kind in "iuf":
             numbers = _floats(array)
-            return _whole_places(column, numbers) if isinstance(column, Integer) else booleans_of(numbers, int(column.missing)) if isinstance(column, Boolean) else levels_of(column).of_numbers(numbers)
+            return (
+                _whole_places(column, numbers)
+                if isinstance(column, Integer)
+                else booleans_of(numbers, int(column.missing))
+                if isinstance(column, Boolean)
+                else levels_of(column).of_numbers(numbers)
+            )
         if array.dtype.kind == "b" and not isinstance(column, Integer):
-            return array.astype(np.int64) if isinstance(column, Boolean) else levels_of(column).of_booleans(array)
+            return (
+                array.astype(np.int64)
+                if isinstance(column, Boolean)
+                else levels_of(column).of_booleans(array)
+            )
     if isinstance(column, Category):
         return np.fromiter(map(levels_of(column), values), dtype=np.int64)
     return np.fromiter((place_of(column, value) for value in values), dtype=np.int64)
@@ -176,17 +214,29 @@ def codes_of(column: Real | Integer | Boolean, values: Iterable[Any]) -> Codes:
     values = plain_array(values)
     if isinstance(column, Boolean):
         return 2 * places_of(column, values) - 1
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iuf" and not isinstance(values, np.ma.MaskedArray):
+    if (
+        isinstance(values, np.ndarray)
+        and values.ndim == 1
+        and values.dtype.kind in "iuf"
+        and not isinstance(values, np.ma.MaskedArray)
+    ):
         return _grid_codes(column, _floats(values))
     return _grid_codes(column, np.fromiter(map(number_of, values), dtype=np.float64))
 
 
 def plain_array(values: Any) -> Any:
-    """An array of a class of its own as one of numpy's: what it overrides is not asked. Masked arrays stay, and are read one by one."""
+    """An array of a class of its own as one of numpy's: what it overrides is not asked.
+
+    Masked arrays stay, and are read one by one.
+    """
     kind = type(values)
     if not issubclass(kind, np.ndarray) or kind is np.ndarray or kind is np.ma.MaskedArray:
         return values
-    return np.ma.array(values, subok=False) if issubclass(kind, np.ma.MaskedArray) else np.array(values, subok=False)
+    return (
+        np.ma.array(values, subok=False)
+        if issubclass(kind, np.ma.MaskedArray)
+        else np.array(values, subok=False)
+    )
 
 
 def _floats(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -10,7 +10,13 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.exact import float_down, float_up, sqrt_up
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms.additive import LARGEST_STEPS, SMALLEST_STEPS, GaussianNoise, GeometricNoise, LaplaceNoise
+from discreet.specs.mechanisms.additive import (
+    LARGEST_STEPS,
+    SMALLEST_STEPS,
+    GaussianNoise,
+    GeometricNoise,
+    LaplaceNoise,
+)
 from discreet.trusted.losses.losses import Loss
 from discreet.trusted.losses.pricing import loss_fits, spend_box
 
@@ -28,7 +34,9 @@ def laplace_noise(sensitivity: L1, epsilon: Fraction) -> LaplaceNoise:
 
 
 def geometric_noise(sensitivity: L1, epsilon: Fraction) -> GeometricNoise:
-    """Two-sided geometric noise on the integers that is ε-DP: P(k) ∝ e^(−|k|ε/Δ), the scale rounded up."""
+    """Two-sided geometric noise on the integers that is ε-DP:
+    P(k) ∝ e^(−|k|ε/Δ), the scale rounded up.
+    """
     scale = Fraction(float_up(sensitivity.value / epsilon))
     if scale > LARGEST_STEPS:
         raise _too_much()
@@ -36,16 +44,24 @@ def geometric_noise(sensitivity: L1, epsilon: Fraction) -> GeometricNoise:
 
 
 def pure_within(spend: Guarantee, delta: Fraction = Fraction(0), *, parts: int = 1) -> Fraction:
-    """The greatest ε (a float) such that `parts` pure mechanisms of ε each, one after another, cost no more than a spend with δ₀ = `delta`."""
+    """The greatest ε (a float) such that `parts` pure mechanisms of ε each, one after another, cost
+    no more than a spend with δ₀ = `delta`.
+    """
     return _greatest(spend, delta, lambda epsilon: Loss(pure=(epsilon,) * parts), parts)
 
 
-def bounded_range_within(spend: Guarantee, delta: Fraction = Fraction(0), *, parts: int = 1) -> Fraction:
-    """The same for mechanisms of bounded range ε, such as the exponential mechanism (reference.md B6)."""
+def bounded_range_within(
+    spend: Guarantee, delta: Fraction = Fraction(0), *, parts: int = 1
+) -> Fraction:
+    """The same for mechanisms of bounded range ε,
+    such as the exponential mechanism (reference.md B6).
+    """
     return _greatest(spend, delta, lambda epsilon: Loss(bounded_range=(epsilon,) * parts), parts)
 
 
-def _greatest(spend: Guarantee, delta: Fraction, loss: Callable[[Fraction], Loss], parts: int) -> Fraction:
+def _greatest(
+    spend: Guarantee, delta: Fraction, loss: Callable[[Fraction], Loss], parts: int
+) -> Fraction:
     box = spend_box(spend, delta)
     if box.epsilon:
         return Fraction(float_down(box.epsilon / parts))
@@ -66,4 +82,9 @@ def _refinement(spread: Fraction) -> int:
 
 
 def _too_much() -> InvalidParameter:
-    return InvalidParameter("spend=", "it is so small that the noise would span more than 2**50 grid steps", "such an answer would be noise alone", "spend more, or declare a column with 16 bits")
+    return InvalidParameter(
+        "spend=",
+        "it is so small that the noise would span more than 2**50 grid steps",
+        "such an answer would be noise alone",
+        "spend more, or declare a column with 16 bits",
+    )

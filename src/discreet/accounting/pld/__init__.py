@@ -1,4 +1,6 @@
-"""Privacy loss distributions: certified (ε, δ) of compositions of different mechanisms, from above and from below."""
+"""Privacy loss distributions: certified (ε, δ) of compositions of different mechanisms,
+from above and from below.
+"""
 
 from discreet.accounting.pld.build import (
     approx_pld,
@@ -16,6 +18,17 @@ from discreet.accounting.pld.calibration import calibrate_sigma
 from discreet.accounting.pld.curve import PLD, compose_all
 
 __all__ = [
-    "PLD", "approx_pld", "calibrate_sigma", "compose_all", "discrete_pld", "exponential_pld", "fixed_size_subsampled", "gaussian_pld", "geometric_pld", "laplace_pld",
-    "pld_of", "poisson_subsampled", "randomized_response_pld",
+    "PLD",
+    "approx_pld",
+    "calibrate_sigma",
+    "compose_all",
+    "discrete_pld",
+    "exponential_pld",
+    "fixed_size_subsampled",
+    "gaussian_pld",
+    "geometric_pld",
+    "laplace_pld",
+    "pld_of",
+    "poisson_subsampled",
+    "randomized_response_pld",
 ]

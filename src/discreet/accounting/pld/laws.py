@@ -1,8 +1,9 @@
 """Laws of the privacy loss, many mechanisms of one kind at a time.
 
-A `Law` stands for n factors of one kind in one direction. Its loss has three parts: atoms, an infinite part, and
-a continuous part told by the probabilities of cells under P and Q. Every number comes with a bound of its
-rounding error (`slack`), which the discretisation spends on the safe side.
+A `Law` stands for n factors of one kind in one direction. Its loss has three parts: atoms,
+an infinite part, and a continuous part told by the probabilities of cells under P and Q. Every
+number comes with a bound of its rounding error (`slack`), which the discretisation spends on the
+safe side.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from discreet.accounting.pld.pairs import Atoms, Base, Direction, Factor, Gaussi
 
 Floats = NDArray[np.float64]
 UNIT = 2.0**-53  # unit roundoff
-_TAIL_SLACK = 64.0  # relative error of scipy.special.ndtr, in unit roundoffs: 64 + 4x² (tests/accounting/test_pld_pairs.py)
+# relative error of scipy.special.ndtr, in unit roundoffs: 64 + 4x²
+# (tests/accounting/test_pld_pairs.py)
+_TAIL_SLACK = 64.0
 _PLAIN, _REMOVE, _ADD, _FIXED = "plain", "remove", "add", "fixed"
 
 
@@ -33,7 +36,12 @@ class Cells:
 
     def mixed(self, first: float | Floats, second: float | Floats) -> tuple[Floats, Floats]:
         """first·p + second·q and its slack."""
-        return first * self.p + second * self.q, first * self.p_slack + second * self.q_slack + 4 * UNIT * (first * self.p + second * self.q)
+        return (
+            first * self.p + second * self.q,
+            first * self.p_slack
+            + second * self.q_slack
+            + 4 * UNIT * (first * self.p + second * self.q),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +67,18 @@ class Law:
         return self.kind is not Atoms
 
     def cells(self, edges: Floats) -> Cells:
-        """Cell probabilities of the continuous part; `edges` increase along the last axis and may be infinite."""
+        """Cell probabilities of the continuous part;
+        `edges` increase along the last axis and may be infinite.
+        """
         if self.mode == _FIXED:
             upper = self._cells(np.maximum(edges, 0.0), _REMOVE)
             lower = self._cells(np.minimum(edges, 0.0), _ADD)
-            return Cells(upper.p + lower.p, upper.q + lower.q, upper.p_slack + lower.p_slack, upper.q_slack + lower.q_slack)
+            return Cells(
+                upper.p + lower.p,
+                upper.q + lower.q,
+                upper.p_slack + lower.p_slack,
+                upper.q_slack + lower.q_slack,
+            )
         return self._cells(edges, self.mode)
 
     def _cells(self, edges: Floats, mode: str) -> Cells:
@@ -85,10 +100,17 @@ class Law:
         return _exponential_cells(self.parameter, edges, weight)
 
     def span(self, tail: float) -> tuple[Floats, Floats]:
-        """(low, high) losses a row, outside of which its continuous part has probability at most about `tail`."""
-        if self.kind is Gaussian:  # ±: the reach of the base loss under P₀ upwards, and (by symmetry) under Q₀ downwards; ∓: the other ways
+        """(low, high) losses a row, outside of which its continuous part has probability at most
+        about `tail`.
+        """
+        # ±: the reach of the base loss under P₀ upwards, and (by symmetry) under Q₀ downwards; ∓:
+        # the other ways
+        if self.kind is Gaussian:
             z = _upper_quantile(tail)
-            far, near = self.parameter * z + self.parameter**2 / 2, self.parameter * z - self.parameter**2 / 2
+            far, near = (
+                self.parameter * z + self.parameter**2 / 2,
+                self.parameter * z - self.parameter**2 / 2,
+            )
         else:
             far = near = self.parameter
         low, high = -near, far
@@ -101,19 +123,32 @@ class Law:
         return low[:, 0], high[:, 0]
 
     def nodes(self, tail: float, count: int) -> tuple[Floats, Floats]:
-        """A rough sample of the loss under P, (losses, weights): it steers the choice of the grid, nothing is proven from it."""
+        """A rough sample of the loss under P, (losses, weights):
+        it steers the choice of the grid, nothing is proven from it.
+        """
         if not self.continuous:
             return self.atom_losses, self.atom_masses
         if self.kind is Gaussian:
             z = _upper_quantile(tail)
             unit = np.linspace(-z, z, count)
-            base, weight = self.parameter * unit, np.exp(-(unit**2) / 2) * ((unit[1] - unit[0]) / np.sqrt(2 * np.pi)) * np.ones_like(self.parameter)
+            base, weight = (
+                self.parameter * unit,
+                np.exp(-(unit**2) / 2)
+                * ((unit[1] - unit[0]) / np.sqrt(2 * np.pi))
+                * np.ones_like(self.parameter),
+            )
             half = self.parameter**2 / 2
             if self.mode in (_PLAIN, _ADD):
                 loss = base + half
-                return (loss, weight) if self.mode == _PLAIN else (-_sampled_loss(-loss, self.rate), weight)
+                return (
+                    (loss, weight)
+                    if self.mode == _PLAIN
+                    else (-_sampled_loss(-loss, self.rate), weight)
+                )
             q = self.rate
-            loss = np.concatenate([_sampled_loss(base - half, q), _sampled_loss(base + half, q)], axis=1)
+            loss = np.concatenate(
+                [_sampled_loss(base - half, q), _sampled_loss(base + half, q)], axis=1
+            )
             weights = np.concatenate([(1 - q) * weight, q * weight], axis=1)
             if self.mode == _REMOVE:
                 return loss, weights
@@ -137,20 +172,34 @@ class Law:
         up = np.where(loss > 0, weight, 0.0)
         down = up * np.exp(-np.maximum(loss, 0.0))
         rest = np.maximum(1 - up.sum(1, keepdims=True) - down.sum(1, keepdims=True), 0.0)
-        return np.concatenate([loss, -loss, np.zeros_like(rest)], axis=1), np.concatenate([up, down, rest], axis=1)
+        return np.concatenate([loss, -loss, np.zeros_like(rest)], axis=1), np.concatenate(
+            [up, down, rest], axis=1
+        )
 
 
 def law_of(factors: Sequence[Factor], times: Sequence[int], direction: Direction) -> Law:
     """One law for factors of one kind (see `kind_of`)."""
-    base: list[Base] = [factor.base if isinstance(factor, Sampled) else factor for factor in factors]
+    base: list[Base] = [
+        factor.base if isinstance(factor, Sampled) else factor for factor in factors
+    ]
     sampled = factors[0] if isinstance(factors[0], Sampled) else None
     mode = _PLAIN if sampled is None else (_FIXED if sampled.scheme == "fixed" else direction)
-    rate = np.array([factor.rate if isinstance(factor, Sampled) else 1.0 for factor in factors])[:, None]
+    rate = np.array([factor.rate if isinstance(factor, Sampled) else 1.0 for factor in factors])[
+        :, None
+    ]
     counts = np.array(times, dtype=np.int64)
     kind = type(base[0])
     if isinstance(base[0], Atoms):
-        return _atoms_law([item for item in base if isinstance(item, Atoms)], rate, mode, direction, counts)
-    parameter = np.array([item.mu if isinstance(item, Gaussian) else item.epsilon for item in base if not isinstance(item, Atoms)])[:, None]
+        return _atoms_law(
+            [item for item in base if isinstance(item, Atoms)], rate, mode, direction, counts
+        )
+    parameter = np.array(
+        [
+            item.mu if isinstance(item, Gaussian) else item.epsilon
+            for item in base
+            if not isinstance(item, Atoms)
+        ]
+    )[:, None]
     spacing = None
     if kind is Laplace:
         losses = np.concatenate([-parameter, parameter], axis=1)
@@ -168,12 +217,22 @@ def law_of(factors: Sequence[Factor], times: Sequence[int], direction: Direction
 def kind_of(factor: Factor) -> tuple[object, ...]:
     """Factors with equal kinds can share a law."""
     base = factor.base if isinstance(factor, Sampled) else factor
-    return (type(base), factor.scheme if isinstance(factor, Sampled) else "", len(base.losses) if isinstance(base, Atoms) else 0)
+    return (
+        type(base),
+        factor.scheme if isinstance(factor, Sampled) else "",
+        len(base.losses) if isinstance(base, Atoms) else 0,
+    )
 
 
-def _atoms_law(atoms: list[Atoms], rate: Floats, mode: str, direction: Direction, times: NDArray[np.int64]) -> Law:
-    oriented = [item.reversed() for item in atoms] if direction == "add" and mode == _PLAIN else atoms
-    losses, p, q = (np.array([getattr(item, name) for item in oriented]) for name in ("losses", "p", "q"))
+def _atoms_law(
+    atoms: list[Atoms], rate: Floats, mode: str, direction: Direction, times: NDArray[np.int64]
+) -> Law:
+    oriented = (
+        [item.reversed() for item in atoms] if direction == "add" and mode == _PLAIN else atoms
+    )
+    losses, p, q = (
+        np.array([getattr(item, name) for item in oriented]) for name in ("losses", "p", "q")
+    )
     p_only = np.array([item.p_only for item in oriented])
     q_only = np.array([item.q_only for item in oriented])
     spacings = {item.spacing() for item in oriented}
@@ -182,7 +241,10 @@ def _atoms_law(atoms: list[Atoms], rate: Floats, mode: str, direction: Direction
     if mode == _REMOVE:
         extra = (np.log1p(-rate), (1 - rate) * q_only[:, None])
         losses, masses = _sampled_atoms(losses, p, q, rate, mode)
-        losses, masses = np.concatenate([losses, extra[0]], axis=1), np.concatenate([masses, extra[1]], axis=1)
+        losses, masses = (
+            np.concatenate([losses, extra[0]], axis=1),
+            np.concatenate([masses, extra[1]], axis=1),
+        )
         infinite = rate[:, 0] * p_only
     elif mode == _ADD:
         losses, masses = _sampled_atoms(losses, p, q, rate, mode)
@@ -191,14 +253,19 @@ def _atoms_law(atoms: list[Atoms], rate: Floats, mode: str, direction: Direction
         infinite = np.zeros_like(q_only)
     elif mode == _FIXED:
         losses, masses = _sampled_atoms(losses, p, q, rate, mode)
-        infinite = rate[:, 0] * p_only  # outcomes of Q alone have losses that the other order decides, and none of its mass
+        # outcomes of Q alone have losses that the other order decides, and none of its mass
+        infinite = rate[:, 0] * p_only
     else:
         masses = p
-    law = Law(Atoms, np.zeros((len(atoms), 1)), rate, mode, losses, masses, infinite, spacing, times)
+    law = Law(
+        Atoms, np.zeros((len(atoms), 1)), rate, mode, losses, masses, infinite, spacing, times
+    )
     return _with_atom_at_zero(law) if mode == _FIXED else law
 
 
-def _sampled_atoms(losses: Floats, p: Floats, q: Floats, rate: Floats, mode: str) -> tuple[Floats, Floats]:
+def _sampled_atoms(
+    losses: Floats, p: Floats, q: Floats, rate: Floats, mode: str
+) -> tuple[Floats, Floats]:
     if mode == _PLAIN:
         return losses, p
     up, mixture = _sampled_loss(losses, rate), rate * p + (1 - rate) * q
@@ -206,8 +273,11 @@ def _sampled_atoms(losses: Floats, p: Floats, q: Floats, rate: Floats, mode: str
         return up, mixture
     if mode == _ADD:
         return -up, q
-    above = losses > 0  # the base is symmetric: "add" below 0 mirrors "remove" above 0, with Q's masses
-    return np.concatenate([up, -up], axis=1), np.concatenate([np.where(above, mixture, 0.0), np.where(above, q, 0.0)], axis=1)
+    # the base is symmetric: "add" below 0 mirrors "remove" above 0, with Q's masses
+    above = losses > 0
+    return np.concatenate([up, -up], axis=1), np.concatenate(
+        [np.where(above, mixture, 0.0), np.where(above, q, 0.0)], axis=1
+    )
 
 
 def _with_atom_at_zero(law: Law) -> Law:
@@ -217,21 +287,43 @@ def _with_atom_at_zero(law: Law) -> Law:
         cells = law.cells(np.broadcast_to(edges, (law.rows, 3)))
         rest = rest - (cells.p - cells.p_slack).sum(1, keepdims=True)
     rest = np.maximum(rest + 16 * UNIT, 0.0)
-    return Law(law.kind, law.parameter, law.rate, law.mode, np.concatenate([law.atom_losses, np.zeros_like(rest)], axis=1), np.concatenate([law.atom_masses, rest], axis=1), law.infinite, None, law.times)
+    return Law(
+        law.kind,
+        law.parameter,
+        law.rate,
+        law.mode,
+        np.concatenate([law.atom_losses, np.zeros_like(rest)], axis=1),
+        np.concatenate([law.atom_masses, rest], axis=1),
+        law.infinite,
+        None,
+        law.times,
+    )
 
 
 def _threshold(edges: Floats, rate: Floats) -> Floats:
     """The base loss t with ln(1−r+r·e^t) = edge; −∞ where the edge is below every loss."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.expm1(np.minimum(edges, 700.0)) / rate
-        return np.where(ratio > -1, np.where(edges > 700, np.where(np.isinf(edges), edges, edges - np.log(rate)), np.log1p(np.maximum(ratio, -1.0))), -np.inf)
+        return np.where(
+            ratio > -1,
+            np.where(
+                edges > 700,
+                np.where(np.isinf(edges), edges, edges - np.log(rate)),
+                np.log1p(np.maximum(ratio, -1.0)),
+            ),
+            -np.inf,
+        )
 
 
 def _sampled_loss(loss: Floats, rate: Floats) -> Floats:
     """ln(1−r+r·e^loss), stable for large losses."""
     large = loss > 30
     low = np.log1p(rate * np.expm1(np.where(large, 0.0, loss)))
-    return np.where(large, loss + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.where(large, loss, 0.0))), low)
+    return np.where(
+        large,
+        loss + np.log(rate) + np.log1p((1 - rate) / rate * np.exp(-np.where(large, loss, 0.0))),
+        low,
+    )
 
 
 def _upper_quantile(tail: float) -> float:
@@ -261,10 +353,14 @@ def _normal_cells(x: Floats) -> tuple[Floats, Floats]:
 
 
 def _exponential_cells(epsilon: Floats, edges: Floats, weight: Any) -> Cells:
-    """Laws with density ∝ e^(x/2) of the loss x on [−ε, ε] under P: Laplace between its atoms, bounded range."""
+    """Laws with density ∝ e^(x/2) of the loss x on [−ε, ε] under P:
+    Laplace between its atoms, bounded range.
+    """
     clipped = np.clip(edges, -epsilon, epsilon)
     left, gap = clipped[..., :-1], np.diff(clipped, axis=-1)
     p = weight * np.exp((left - epsilon) / 2) * np.expm1(gap / 2)
     q = -weight * np.exp(-(left + epsilon) / 2) * np.expm1(-gap / 2)
-    rounding = (32 + np.abs(epsilon)) * UNIT  # the differences of neighbouring floats are exact; where an edge lies is allowed for in lattice.py
+    # the differences of neighbouring floats are exact;
+    # where an edge lies is allowed for in lattice.py
+    rounding = (32 + np.abs(epsilon)) * UNIT
     return Cells(p, q, rounding * p, rounding * q)

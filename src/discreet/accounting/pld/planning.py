@@ -1,4 +1,5 @@
-"""Where to look and how finely: tilt, lattice step and tail for one question, from a rough saddle-point estimate.
+"""Where to look and how finely: tilt, lattice step and tail for one question,
+from a rough saddle-point estimate.
 
 Nothing here is part of a proof. A bad plan makes the bounds wider, never wrong.
 """
@@ -24,7 +25,9 @@ _SMALLEST_STEP = 1e-10  # of the largest loss, or of 1
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The tilt λ, the tilted sum's mean and standard deviation, the estimated δ there, the lattice step, and the tail to leave out."""
+    """The tilt λ, the tilted sum's mean and standard deviation, the estimated δ there, the lattice
+    step, and the tail to leave out.
+    """
 
     tilt: float
     epsilon: float
@@ -35,7 +38,13 @@ class Plan:
     gradings: tuple[Grading, ...]
 
 
-def plan(laws: Sequence[Law], *, delta: float | None = None, epsilon: float | None = None, accuracy: float) -> Plan:
+def plan(
+    laws: Sequence[Law],
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    accuracy: float,
+) -> Plan:
     """A plan for the ε at `delta`, or for the δ at `epsilon`."""
     steps = sum(float(law.times.sum()) for law in laws)
     guess = delta if delta is not None else 1e-12
@@ -49,11 +58,23 @@ def plan(laws: Sequence[Law], *, delta: float | None = None, epsilon: float | No
             break
         guess = found
     where = epsilon if epsilon is not None else max(mean, 0.0)
-    return Plan(tilt, where, spread, found, _step(laws, tilt, max(where, 0.05 * spread), spread, tail, accuracy), tail, estimate.gradings(tilt))
+    return Plan(
+        tilt,
+        where,
+        spread,
+        found,
+        _step(laws, tilt, max(where, 0.05 * spread), spread, tail, accuracy),
+        tail,
+        estimate.gradings(tilt),
+    )
 
 
-def _step(laws: Sequence[Law], tilt: float, scale: float, spread: float, tail: float, accuracy: float) -> float:
-    """Connecting the dots moves ε by about (λ+1)·steps·h²/12: solve for h, keep to memory, and meet the atoms."""
+def _step(
+    laws: Sequence[Law], tilt: float, scale: float, spread: float, tail: float, accuracy: float
+) -> float:
+    """Connecting the dots moves ε by about (λ+1)·steps·h²/12:
+    solve for h, keep to memory, and meet the atoms.
+    """
     spacings = {law.spacing for law in laws}
     spacing = spacings.pop() if len(spacings) == 1 else None
     inexact = sum(float(law.times.sum()) for law in laws)
@@ -61,11 +82,18 @@ def _step(laws: Sequence[Law], tilt: float, scale: float, spread: float, tail: f
     ends = [_ends(law, tail) for law in laws]
     width = max(float((high - low).max()) for low, high in ends)
     farthest = max(float(np.maximum(np.abs(low), np.abs(high)).max()) for low, high in ends)
-    step = min(step, width / 64, spread / (16 * math.sqrt(inexact)), spread / 700)  # the rule holds for steps far below one factor's spread
-    step = max(step, _SMALLEST_STEP * max(1.0, farthest), 14 * spread / _LARGEST_SUM, width / _LARGEST_ROW)
+    # the rule holds for steps far below one factor's spread
+    step = min(step, width / 64, spread / (16 * math.sqrt(inexact)), spread / 700)
+    step = max(
+        step, _SMALLEST_STEP * max(1.0, farthest), 14 * spread / _LARGEST_SUM, width / _LARGEST_ROW
+    )
     if spacing is None:
         return step
-    if all(law.kind is Atoms for law in laws) and width / spacing < _LARGEST_ROW and 14 * spread / spacing < _LARGEST_SUM:
+    if (
+        all(law.kind is Atoms for law in laws)
+        and width / spacing < _LARGEST_ROW
+        and 14 * spread / spacing < _LARGEST_SUM
+    ):
         return spacing
     return spacing / math.ceil(spacing / step) if spacing > step else step
 
@@ -85,7 +113,16 @@ class _Estimate:
         for law in laws:
             some = _thinned(law)
             losses, weights = some.nodes(tail, _NODES)
-            self.parts.append((losses, weights, np.asarray(some.times * (float(law.times.sum()) / float(some.times.sum())), dtype=np.float64)))
+            self.parts.append(
+                (
+                    losses,
+                    weights,
+                    np.asarray(
+                        some.times * (float(law.times.sum()) / float(some.times.sum())),
+                        dtype=np.float64,
+                    ),
+                )
+            )
             self.largest = max(self.largest, float(np.abs(losses).max()))
 
     def at(self, tilt: float) -> tuple[float, float, float]:
@@ -101,12 +138,21 @@ class _Estimate:
             mean += float(times @ first)
             variance += float(times @ ((tilted * (losses - first[:, None]) ** 2).sum(1) / total))
         spread = math.sqrt(max(variance, 1e-30))
-        share = 0.5 * float(erfcx(tilt * spread / math.sqrt(2)) - erfcx((tilt + 1) * spread / math.sqrt(2)))
+        share = 0.5 * float(
+            erfcx(tilt * spread / math.sqrt(2)) - erfcx((tilt + 1) * spread / math.sqrt(2))
+        )
         return mean, spread, cumulant - tilt * mean + math.log(max(share, 1e-300))
 
     def gradings(self, tilt: float) -> tuple[Grading, ...]:
-        """For each law: where points may be 2^k steps apart, so that the tilted mean of (points' distance)² hardly grows."""
-        return tuple(Grading(_quantiles(losses, weights, times, tilt), _quantiles(-losses, weights, times, -tilt)) for losses, weights, times in self.parts)
+        """For each law: where points may be 2^k steps apart, so that the tilted mean of
+        (points' distance)² hardly grows.
+        """
+        return tuple(
+            Grading(
+                _quantiles(losses, weights, times, tilt), _quantiles(-losses, weights, times, -tilt)
+            )
+            for losses, weights, times in self.parts
+        )
 
     def solve(self, *, delta: float | None, epsilon: float | None) -> float:
         def miss(log_tilt: float) -> float:
@@ -130,7 +176,11 @@ def _root(miss: Callable[[float], float], low: float, high: float) -> float:
     for turn in range(40):
         if high - low < 0.01:
             break
-        middle = low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9) if turn % 2 else (low + high) / 2
+        middle = (
+            low + (high - low) * min(max(at_low / (at_low - at_high), 0.1), 0.9)
+            if turn % 2
+            else (low + high) / 2
+        )
         value = miss(middle)
         if abs(value) < 1e-3 * (1 + abs(at_low)) and turn > 3:
             return middle
@@ -145,7 +195,17 @@ def _thinned(law: Law) -> Law:
     if law.rows <= _ROWS:
         return law
     keep = np.argsort(law.parameter[:, 0], kind="stable")[:: -(-law.rows // _ROWS)]
-    return Law(law.kind, law.parameter[keep], law.rate[keep], law.mode, law.atom_losses[keep], law.atom_masses[keep], law.infinite[keep], law.spacing, law.times[keep])
+    return Law(
+        law.kind,
+        law.parameter[keep],
+        law.rate[keep],
+        law.mode,
+        law.atom_losses[keep],
+        law.atom_masses[keep],
+        law.infinite[keep],
+        law.spacing,
+        law.times[keep],
+    )
 
 
 def _quantiles(losses: Floats, weights: Floats, times: Floats, tilt: float) -> tuple[float, ...]:

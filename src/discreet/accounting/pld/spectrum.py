@@ -1,10 +1,12 @@
 """Composition: the distribution of a sum of lattice losses, by FFT, with every error bounded.
 
-All factors are tilted first, p_λ(ℓ) = p(ℓ)·e^(λℓ)/M(λ), with λ chosen so that the sum is centred where the question
-is asked. Then δ(ε) = e^(K(λ)−λε) · Σ_(ℓ>ε) p_λ(ℓ)·e^(−λ(ℓ−ε))·(1−e^(−(ℓ−ε))), K = Σ times·ln M, so that every
-absolute error of p_λ is a relative error of δ. The errors, proven in docs/theory/pld.md, are
+All factors are tilted first, p_λ(ℓ) = p(ℓ)·e^(λℓ)/M(λ), with λ chosen so that the sum is centred
+where the question is asked. Then δ(ε) = e^(K(λ)−λε) · Σ_(ℓ>ε) p_λ(ℓ)·e^(−λ(ℓ−ε))·(1−e^(−(ℓ−ε))),
+K = Σ times·ln M, so that every absolute error of p_λ is a relative error of δ. The errors, proven
+in docs/theory/pld.md, are
 
-    wrapping    what leaves the window comes back at the other end: at most the Chernoff tail e^(K(λ+s)−K(λ)−s·edge)
+    wrapping    what leaves the window comes back at the other end:
+                at most the Chernoff tail e^(K(λ+s)−K(λ)−s·edge)
     transform   8·log₂N unit roundoffs of Σ|input|, at every frequency, forward and back
     power       times·(transform error + 8 roundoffs) relative to |φ|^times, at every frequency
 """
@@ -31,7 +33,9 @@ _BATCH = 1 << 21  # numbers transformed at a time
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A tilted composition on a window: `mass[k]` (± error) at loss start + k·step; reads δ(ε) off with all errors on its own side."""
+    """A tilted composition on a window: `mass[k]` (± error) at loss start + k·step; reads δ(ε) off
+    with all errors on its own side.
+    """
 
     side: Side
     step: float
@@ -56,18 +60,32 @@ class Composed:
         weight = np.exp(-self.tilt * gap) * -np.expm1(-gap)
         total, spread = float((self.mass[skip:] * weight).sum()), float(weight.sum())
         farthest = abs(self.start) + self.step * self.mass.size
-        rounding = 8 * UNIT * (self.mass.size + (self.tilt + 1) * (farthest + abs(epsilon)) + 8) * max(total, 0.0)
+        rounding = (
+            8
+            * UNIT
+            * (self.mass.size + (self.tilt + 1) * (farthest + abs(epsilon)) + 8)
+            * max(total, 0.0)
+        )
         slack = self.error * spread + self.outside + rounding
         exponent = self.cumulant - self.tilt * epsilon
         wobble = self.cumulant_error + 8 * UNIT * (abs(exponent) + abs(self.tilt * epsilon))
         if self.side == "above":
-            return _clip(self.infinite + _times_exp(total + slack, exponent + wobble) * (1 + 8 * UNIT))
-        if self.missing > 1e-2:  # the masses that were kept may sum to e^missing: no lower bound follows
+            return _clip(
+                self.infinite + _times_exp(total + slack, exponent + wobble) * (1 + 8 * UNIT)
+            )
+        # the masses that were kept may sum to e^missing: no lower bound follows
+        if self.missing > 1e-2:
             return 0.0
-        return _clip(self.infinite + min(_times_exp(max(total - slack, 0.0), exponent - wobble), 2.0) * (1 - 8 * UNIT) - 1.02 * self.missing)
+        return _clip(
+            self.infinite
+            + min(_times_exp(max(total - slack, 0.0), exponent - wobble), 2.0) * (1 - 8 * UNIT)
+            - 1.02 * self.missing
+        )
 
     def epsilon(self, delta: float) -> float:
-        """The least ε ≥ 0 with δ(ε) ≤ delta for the upper bound; the greatest with δ(ε) ≥ delta, or 0, for the lower bound."""
+        """The least ε ≥ 0 with δ(ε) ≤ delta for the upper bound;
+        the greatest with δ(ε) ≥ delta, or 0, for the lower bound.
+        """
         if self.side == "below":
             return self._epsilon_below(delta)
         if self.delta(0.0) <= delta:
@@ -88,7 +106,8 @@ class Composed:
                 if over > 1e300:
                     return math.inf
         back = 4e-7 * over
-        while under == 0.0 and over > back:  # the first guess was already enough: back in growing steps until it is not
+        # the first guess was already enough: back in growing steps until it is not
+        while under == 0.0 and over > back:
             if self.delta(over - back) > delta:
                 under = over - back
             else:
@@ -99,7 +118,9 @@ class Composed:
         return over
 
     def _rough_epsilon(self, delta: float) -> tuple[float, float]:
-        """Where δ(ε) = delta without the error terms, and −d ln δ/dε there, from suffix sums at the lattice points."""
+        """Where δ(ε) = delta without the error terms, and −d ln δ/dε there,
+        from suffix sums at the lattice points.
+        """
         losses, tilt = self.losses, self.tilt
         origin = float(losses[np.argmax(self.mass)])
         relative = losses - origin
@@ -108,21 +129,25 @@ class Composed:
             shrunk = plain * np.exp(np.clip(-relative, -700, 700))
             tail, tail_q = np.cumsum(plain[::-1])[::-1], np.cumsum(shrunk[::-1])[::-1]
             target = (delta - self.infinite) * math.exp(min(tilt * origin - self.cumulant, 700.0))
-            curve = tail - np.exp(np.clip(relative, -700, 700)) * tail_q  # δ at each lattice point, up to the factor
+            # δ at each lattice point, up to the factor
+            curve = tail - np.exp(np.clip(relative, -700, 700)) * tail_q
             at = max(1, int(np.searchsorted(-curve, -target)))  # the curve falls
             at = min(at, losses.size - 1)
             share = float((tail[at] - target) / tail_q[at]) if tail_q[at] > 0 else 0.0
         if not share > 0:
             return max(float(losses[at]), 0.0), 1.0
         epsilon = origin + math.log(share)
-        return max(epsilon, 0.0), max(share * float(tail_q[at]) / target, 1e-9) if target > 0 else 1.0
+        return max(epsilon, 0.0), max(
+            share * float(tail_q[at]) / target, 1e-9
+        ) if target > 0 else 1.0
 
     def _epsilon_below(self, delta: float) -> float:
         if self.infinite - self.missing > delta:
             return math.inf
         high, _ = self._rough_epsilon(delta)
         back = 1e-13
-        while self.delta(high * (1 - back)) < delta:  # back from the estimate without errors, in growing steps
+        # back from the estimate without errors, in growing steps
+        while self.delta(high * (1 - back)) < delta:
             back *= 3
             if back >= 1:
                 return 0.0
@@ -170,18 +195,28 @@ def cumulants(parts: Sequence[Lattice], tilts: Sequence[float]) -> list[float]:
 
 
 def compose(parts: Sequence[Lattice], *, tilt: float, spread: float, side: Side) -> Composed:
-    """The sum of all rows of all parts, each `times` fold, tilted by `tilt`; `spread` is the rough standard deviation of the tilted sum."""
+    """The sum of all rows of all parts, each `times` fold, tilted by `tilt`; `spread` is the rough
+    standard deviation of the tilted sum.
+    """
     step = parts[0].step
     steps = sum(float(part.times.sum()) for part in parts)
     reach = math.sqrt(2 * WINDOW_TAIL) / max(spread, step)
     limit = 690 / max(1e-9, *(abs(float(part.losses[end])) for part in parts for end in (0, -1)))
     trials = [min(reach * 1.6 ** (0.5 - k), limit - tilt) for k in range(_TRIALS)]
-    center, *around = cumulants(parts, (tilt, *(tilt + s for s in trials), *(tilt - s for s in trials)))
+    center, *around = cumulants(
+        parts, (tilt, *(tilt + s for s in trials), *(tilt - s for s in trials))
+    )
     offset = sum(float(part.times @ part.offset) for part in parts)
     bottom = sum(int(part.times.sum()) * int(part.points[0]) for part in parts)
     top = sum(int(part.times.sum()) * int(part.points[-1]) for part in parts)
-    high = min((after - center + WINDOW_TAIL) / s for s, after in zip(trials, around[:_TRIALS], strict=True))
-    low = max(-(before - center + WINDOW_TAIL) / s for s, before in zip(trials, around[_TRIALS:], strict=True))
+    high = min(
+        (after - center + WINDOW_TAIL) / s
+        for s, after in zip(trials, around[:_TRIALS], strict=True)
+    )
+    low = max(
+        -(before - center + WINDOW_TAIL) / s
+        for s, before in zip(trials, around[_TRIALS:], strict=True)
+    )
     if top - bottom < 1 << 14:
         low, high = bottom * step + offset, top * step + offset
     high, low = min(high, top * step + offset), max(low, bottom * step + offset)
@@ -190,15 +225,23 @@ def compose(parts: Sequence[Lattice], *, tilt: float, spread: float, side: Side)
     size = _fast_length(last - first + 1)
     if size > LARGEST_WINDOW:
         raise OverflowError("window")
-    infinite = -math.expm1(sum(float(part.times @ np.log1p(-np.minimum(part.infinite, 0.5))) for part in parts))
+    infinite = -math.expm1(
+        sum(float(part.times @ np.log1p(-np.minimum(part.infinite, 0.5))) for part in parts)
+    )
     missing = sum(float(part.times @ part.missing) for part in parts)
     infinite = infinite * (1 + 16 * UNIT) if side == "above" else infinite * (1 - 16 * UNIT)
     if max(float(part.infinite.max()) for part in parts) > 0.5:
         infinite = 1.0 if side == "above" else max(float(part.infinite.max()) for part in parts)
-    tail = math.exp(min(0.0, 8 * UNIT * steps * max(part.points.size for part in parts) - WINDOW_TAIL)) * 1.01
+    tail = (
+        math.exp(min(0.0, 8 * UNIT * steps * max(part.points.size for part in parts) - WINDOW_TAIL))
+        * 1.01
+    )
     outside = (0.0 if last == top else tail) + (0.0 if first == bottom or side == "above" else tail)
     tilted = [_tilted(part, tilt) for part in parts]
-    center = sum(float(part.times @ (scale + tilt * part.offset)) for part, (_, scale) in zip(parts, tilted, strict=True))
+    center = sum(
+        float(part.times @ (scale + tilt * part.offset))
+        for part, (_, scale) in zip(parts, tilted, strict=True)
+    )
     masses = [mass for mass, _ in tilted]
     if steps == 1:
         mass, error = np.zeros(top - bottom + 1), 0.0
@@ -207,39 +250,71 @@ def compose(parts: Sequence[Lattice], *, tilt: float, spread: float, side: Side)
     else:
         wrapped, error = _convolved(parts, masses, tilt, size)
         mass = np.roll(wrapped, -((first - bottom) % size))
-    wobble = UNIT * steps * (64 + 4 * max(abs(tilt * float(part.losses[end])) for part in parts for end in (0, -1)))
-    return Composed(side, step, first * step + offset, mass, tilt, center, wobble + 16 * UNIT * abs(center), error, outside, infinite, missing)
+    wobble = (
+        UNIT
+        * steps
+        * (64 + 4 * max(abs(tilt * float(part.losses[end])) for part in parts for end in (0, -1)))
+    )
+    return Composed(
+        side,
+        step,
+        first * step + offset,
+        mass,
+        tilt,
+        center,
+        wobble + 16 * UNIT * abs(center),
+        error,
+        outside,
+        infinite,
+        missing,
+    )
 
 
 def _tilted(part: Lattice, tilt: float) -> tuple[Floats, Floats]:
-    """(p·e^(λℓ)/M, ln M) a row, offsets left out; whatever M is rounded to, it is the same in both."""
+    """(p·e^(λℓ)/M, ln M) a row, offsets left out;
+    whatever M is rounded to, it is the same in both.
+    """
     middle = 0.5 * float(part.losses[0] + part.losses[-1])
     mass = part.mass * np.exp(tilt * (part.losses - middle))
     total = mass.sum(axis=1)
     return mass / total[:, None], np.log(total) + tilt * middle
 
 
-def _convolved(parts: Sequence[Lattice], masses: Sequence[Floats], tilt: float, size: int) -> tuple[Floats, float]:
+def _convolved(
+    parts: Sequence[Lattice], masses: Sequence[Floats], tilt: float, size: int
+) -> tuple[Floats, float]:
     """The tilted sum, wrapped on `size` points, and a bound of the error at each point.
 
-    The characteristic functions of some rows, at all frequencies, show where the product is negligible; the other rows
-    are transformed at the remaining frequencies only, by FFT or, where those are few, by a matrix product.
+    The characteristic functions of some rows, at all frequencies, show where the product is
+    negligible; the other rows are transformed at the remaining frequencies only, by FFT or, where
+    those are few, by a matrix product.
     """
     from scipy import fft
 
     steps = sum(float(part.times.sum()) for part in parts)
     transform = 8 * UNIT * math.log2(max(size, 2))
     points = max(part.points.size for part in parts)
-    tilting = UNIT * (64 + 4 * max(abs(tilt * float(part.losses[end])) for part in parts for end in (0, -1)))
+    tilting = UNIT * (
+        64 + 4 * max(abs(tilt * float(part.losses[end])) for part in parts for end in (0, -1))
+    )
     each = max(transform, UNIT * (2 * points + 16)) + tilting
-    total = _Product(np.ones(size // 2 + 1, dtype=complex), np.ones(size // 2 + 1), np.zeros(size // 2 + 1), each)
+    total = _Product(
+        np.ones(size // 2 + 1, dtype=complex), np.ones(size // 2 + 1), np.zeros(size // 2 + 1), each
+    )
     rest: list[tuple[Lattice, Floats, Floats]] = []
     for part, tilted in zip(parts, masses, strict=True):
-        first = np.arange(part.times.size) % _SCOUTS == 0 if part.times.size > _SCOUTS else np.ones(part.times.size, dtype=bool)
+        first = (
+            np.arange(part.times.size) % _SCOUTS == 0
+            if part.times.size > _SCOUTS
+            else np.ones(part.times.size, dtype=bool)
+        )
         rows = max(1, _BATCH // size)
         chosen, counts = tilted[first], part.times[first]
         for start in range(0, counts.size, rows):
-            total.include(fft.rfft(_wrapped(part.points, chosen[start : start + rows], size), axis=1), counts[start : start + rows])
+            total.include(
+                fft.rfft(_wrapped(part.points, chosen[start : start + rows], size), axis=1),
+                counts[start : start + rows],
+            )
         if not first.all():
             rest.append((part, tilted[~first], part.times[~first]))
     left_out = 0.0
@@ -257,20 +332,27 @@ def _convolved(parts: Sequence[Lattice], masses: Sequence[Floats], tilt: float, 
                 total.include(tilted @ even - 1j * (tilted @ odd), counts)
                 continue
             for start in range(0, counts.size, rows):
-                total.include(fft.rfft(_wrapped(part.points, tilted[start : start + rows], size), axis=1), counts[start : start + rows])
+                total.include(
+                    fft.rfft(_wrapped(part.points, tilted[start : start + rows], size), axis=1),
+                    counts[start : start + rows],
+                )
     weights = np.full(total.bound.size, 2.0)
     weights[0] = 1.0
     if size % 2 == 0 and weights.size == size // 2 + 1:
         weights[-1] = 1.0
     relative = 2 * (total.relative + 16 * UNIT * (steps + 1) + transform)
-    error = (float((weights * total.bound * np.minimum(relative * 1.01, 2.0)).sum()) + left_out) / size + math.exp(-200.0)
+    error = (
+        float((weights * total.bound * np.minimum(relative * 1.01, 2.0)).sum()) + left_out
+    ) / size + math.exp(-200.0)
     spectrum = np.zeros(size // 2 + 1, dtype=complex)
     spectrum[: total.product.size] = total.product
     return fft.irfft(spectrum, size), error
 
 
 class _Product:
-    """Π φ^times at each frequency, Π (|φ|+e)^times, and Σ times·e/(|φ|+e), which bounds the product's relative error."""
+    """Π φ^times at each frequency, Π (|φ|+e)^times, and Σ times·e/(|φ|+e),
+    which bounds the product's relative error.
+    """
 
     def __init__(self, product: Any, bound: Floats, relative: Floats, each: float) -> None:
         self.product, self.bound, self.relative, self.each = product, bound, relative, each
@@ -294,7 +376,9 @@ class _Product:
 
 
 def _waves(points: Any, most: int, size: int) -> tuple[Floats, Floats]:
-    """cos and sin of 2π·jk/size for the given points j and frequencies k < most, from exact residues."""
+    """cos and sin of 2π·jk/size for the given points j and frequencies k < most,
+    from exact residues.
+    """
     offset = points - points[0]
     turns = (np.outer(offset % size, np.arange(most)) % size) * (2 * np.pi / size)
     return np.cos(turns), np.sin(turns)

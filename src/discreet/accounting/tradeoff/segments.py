@@ -1,8 +1,10 @@
-"""Segments of trade-off curves: what `TradeOff` computes with, each step rounded so that no curve rises.
+"""Segments of trade-off curves: what `TradeOff` computes with,
+each step rounded so that no curve rises.
 
-A segment (hit, alarm) is a piece of a test's rejection region: it adds `hit` to the power and `alarm` to the false-alarm
-rate. The curve of a list of segments is the Neyman–Pearson curve: steepest hit/alarm first. Hits are rounded up and alarms
-down, and `certain` is the power that costs no alarm, rounded up; so every rounded curve lies on or below the exact one.
+A segment (hit, alarm) is a piece of a test's rejection region: it adds `hit` to the power and
+`alarm` to the false-alarm rate. The curve of a list of segments is the Neyman–Pearson curve:
+steepest hit/alarm first. Hits are rounded up and alarms down, and `certain` is the power that costs
+no alarm, rounded up; so every rounded curve lies on or below the exact one.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ Point = tuple[Fraction, Fraction]
 
 
 class Segments(NamedTuple):
-    """Power at no alarm (the lower reading of its float), and the segments (floats, as the binary numbers that they are)."""
+    """Power at no alarm (the lower reading of its float),
+    and the segments (floats, as the binary numbers that they are).
+    """
 
     certain: float
     hits: tuple[float, ...]
@@ -37,7 +41,9 @@ class Segments(NamedTuple):
 
 
 def rounded(certain: Fraction, pieces: Iterable[tuple[Fraction, Fraction]]) -> Segments:
-    """Exact pieces as floats: hits up, alarms down; a piece whose alarm is 0 joins what is certain."""
+    """Exact pieces as floats: hits up, alarms down;
+    a piece whose alarm is 0 joins what is certain.
+    """
     hits, alarms = [], []
     for hit, alarm in pieces:
         if hit > 0:
@@ -47,19 +53,27 @@ def rounded(certain: Fraction, pieces: Iterable[tuple[Fraction, Fraction]]) -> S
                 alarms.append(low)
             else:
                 certain += hit
-    return thinned(Segments(min(1.0, float_up(certain)) if certain > 0 else 0.0, tuple(hits), tuple(alarms)))
+    return thinned(
+        Segments(min(1.0, float_up(certain)) if certain > 0 else 0.0, tuple(hits), tuple(alarms))
+    )
 
 
 def through(points: Sequence[Point]) -> Segments:
-    """The segments of the convex curve through exact points that start at α = 0 and end at β = 0."""
+    """The segments of the convex curve through exact points that start at α = 0 and end at
+    β = 0.
+    """
     return rounded(1 - points[0][1], [(b - d, c - a) for (a, b), (c, d) in pairwise(points)])
 
 
 def vertices(segments: Segments) -> list[Point]:
-    """The exact corners (α, β) from α = 0 to α = 1 of the curve of sorted segments, cut off at β = 0."""
+    """The exact corners (α, β) from α = 0 to α = 1 of the curve of sorted segments,
+    cut off at β = 0.
+    """
     alpha, beta = Fraction(0), 1 - readings(segments.certain)[0]
     corners = [(alpha, beta)]
-    for hit, alarm in zip(map(Fraction, segments.hits), map(Fraction, segments.alarms), strict=True):
+    for hit, alarm in zip(
+        map(Fraction, segments.hits), map(Fraction, segments.alarms), strict=True
+    ):
         if beta <= 0:
             break
         share = min(Fraction(1), beta / hit)
@@ -97,14 +111,19 @@ def _turns_down(a: Point, b: Point, c: Point) -> bool:
 
 
 def upper_envelope(lines: Iterable[tuple[Fraction, Fraction]]) -> list[Point]:
-    """The corners on [0, 1] of max(0, max over (height, slope) of height − slope·α); the lines must reach 0 by α = 1."""
+    """The corners on [0, 1] of max(0, max over (height, slope) of height − slope·α);
+    the lines must reach 0 by α = 1.
+    """
     best: dict[Fraction, Fraction] = {Fraction(0): Fraction(0)}
     for level, slope in lines:
         best[slope] = max(level, best.get(slope, level))
     stack: list[tuple[Fraction, Fraction]] = []  # (slope, level), steepest first
     crossings: list[Fraction] = []
     for slope, level in sorted(best.items(), reverse=True):
-        while stack and (level >= stack[-1][1] or (crossings and _crossing(stack[-1], (slope, level)) <= crossings[-1])):
+        while stack and (
+            level >= stack[-1][1]
+            or (crossings and _crossing(stack[-1], (slope, level)) <= crossings[-1])
+        ):
             stack.pop()
             if crossings:
                 crossings.pop()
@@ -112,7 +131,9 @@ def upper_envelope(lines: Iterable[tuple[Fraction, Fraction]]) -> list[Point]:
             crossings.append(_crossing(stack[-1], (slope, level)))
         stack.append((slope, level))
     corners = [(Fraction(0), stack[0][1])]
-    corners += [(x, level - slope * x) for x, (slope, level) in zip(crossings, stack[1:], strict=True)]
+    corners += [
+        (x, level - slope * x) for x, (slope, level) in zip(crossings, stack[1:], strict=True)
+    ]
     return corners
 
 
@@ -123,15 +144,21 @@ def _crossing(steep: tuple[Fraction, Fraction], flat: tuple[Fraction, Fraction])
 def product(first: Segments, second: Segments) -> Segments:
     """The segments of the product pair: every hit times every hit, every alarm times every alarm.
 
-    Theorem.  The curve is on or below f ⊗ g, and equal to it up to rounding while it has at most MOST_SEGMENTS slopes.
-    Proof.    f ⊗ g is the trade-off curve of the product of two pairs that have curves f and g (Dong–Roth–Su 2022, Definition 3.1,
-              which does not depend on the pairs). Each product is correctly rounded, then moved one float outward; `gathered`.
+    Theorem.  The curve is on or below f ⊗ g, and equal to it up to rounding while it has at most
+              MOST_SEGMENTS slopes.
+    Proof.    f ⊗ g is the trade-off curve of the product of two pairs that have curves f and g
+              (Dong–Roth–Su 2022, Definition 3.1, which does not depend on the pairs). Each product
+              is correctly rounded, then moved one float outward; `gathered`.
     Checked.  tests/accounting/test_tradeoff.py::test_tensor_products_are_the_enumeration
     """
     one, other = Fraction(first.certain), Fraction(second.certain)
     hits = np.multiply.outer(np.array(first.hits), np.array(second.hits)).ravel()
     alarms = np.multiply.outer(np.array(first.alarms), np.array(second.alarms)).ravel()
-    return gathered(one + other - one * other, np.nextafter(hits, np.inf), np.maximum(np.nextafter(alarms, -np.inf), 0.0))
+    return gathered(
+        one + other - one * other,
+        np.nextafter(hits, np.inf),
+        np.maximum(np.nextafter(alarms, -np.inf), 0.0),
+    )
 
 
 def thinned(segments: Segments) -> Segments:
@@ -142,14 +169,17 @@ def thinned(segments: Segments) -> Segments:
 
 
 def gathered(certain: Fraction, hits: Any, alarms: Any) -> Segments:
-    """Many segments as few: those of one slope are added up; if too many slopes remain, they are split onto a grid of slopes.
+    """Many segments as few: those of one slope are added up;
+    if too many slopes remain, they are split onto a grid of slopes.
 
     Theorem.  The curve of the result is on or below the curve of the segments.
-    Proof.    A curve is below another iff Σ(hit − t·alarm)₊ + certain is at least as large at every t ≥ 0. (i) In a cluster of nearly
-              equal slopes every hit is raised to the steepest slope. (ii) A group with slopes in [r, R] becomes two segments of slopes
-              R and r with the same totals: these are the supporting lines at the group's ends, extended until they meet, and a convex
-              curve lies above its supporting lines. A computed slope is off by 2⁻⁵³ at most: clipping the hits to [r, R] changes them by
-              that share, and raising the totals before and after by `_BIN_SLACK` outweighs it.
+    Proof.    A curve is below another iff Σ(hit − t·alarm)₊ + certain is at least as large at every
+              t ≥ 0. (i) In a cluster of nearly equal slopes every hit is raised to the steepest
+              slope. (ii) A group with slopes in [r, R] becomes two segments of slopes R and r with
+              the same totals: these are the supporting lines at the group's ends, extended until
+              they meet, and a convex curve lies above its supporting lines. A computed slope is off
+              by 2⁻⁵³ at most: clipping the hits to [r, R] changes them by that share, and raising
+              the totals before and after by `_BIN_SLACK` outweighs it.
     Checked.  tests/accounting/test_tradeoff.py::test_thinning_never_raises_a_curve
     """
     with np.errstate(over="ignore", divide="ignore"):
@@ -164,25 +194,37 @@ def gathered(certain: Fraction, hits: Any, alarms: Any) -> Segments:
     hits, alarms, slopes = hits[order], alarms[order], slopes[order]
     starts = np.flatnonzero(np.concatenate(([True], slopes[1:] < slopes[:-1] * (1 - _GAP))))
     ends = np.append(starts[1:], slopes.size)
-    if starts.size <= MOST_SEGMENTS and bool((slopes[starts] <= slopes[ends - 1] * (1 + _SPREAD)).all()):
+    if starts.size <= MOST_SEGMENTS and bool(
+        (slopes[starts] <= slopes[ends - 1] * (1 + _SPREAD)).all()
+    ):
         pieces = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             hit, alarm = _sum_up(hits[start:end]), _sum_down(alarms[start:end])
             if end - start > 1:
-                hit = max(hit, float_up(_FLOAT * Fraction(slopes[start]) * Fraction(_sum_up(alarms[start:end]))))
+                hit = max(
+                    hit,
+                    float_up(
+                        _FLOAT * Fraction(slopes[start]) * Fraction(_sum_up(alarms[start:end]))
+                    ),
+                )
             pieces.append((Fraction(hit), Fraction(alarm)))
         return rounded(certain, pieces)
     extra, pieces = _on_a_grid(hits, alarms, slopes)
     return rounded(certain + extra, pieces)
 
 
-def _on_a_grid(hits: Any, alarms: Any, slopes: Any) -> tuple[Fraction, list[tuple[Fraction, Fraction]]]:
+def _on_a_grid(
+    hits: Any, alarms: Any, slopes: Any
+) -> tuple[Fraction, list[tuple[Fraction, Fraction]]]:
     """(what becomes certain, pieces on the grid): part (ii) of `gathered`; the slopes fall."""
     top = slopes[min(int(np.searchsorted(np.cumsum(hits), _TAIL)), slopes.size - 1)]
-    bottom = slopes[::-1][min(int(np.searchsorted(np.cumsum(alarms[::-1]), _TAIL)), slopes.size - 1)]
+    bottom = slopes[::-1][
+        min(int(np.searchsorted(np.cumsum(alarms[::-1]), _TAIL)), slopes.size - 1)
+    ]
     high, low = max(math.log(top), math.log(bottom)), min(math.log(top), math.log(bottom))
     grid = np.unique(np.exp(np.linspace(high, low, MOST_SEGMENTS)))[::-1]
-    cuts = np.searchsorted(-slopes, -grid, side="left")  # the group before cut j has slopes above grid[j]
+    # the group before cut j has slopes above grid[j]
+    cuts = np.searchsorted(-slopes, -grid, side="left")
     bounds = [0, *cuts.tolist(), slopes.size]
     rates = [Fraction(slope) for slope in grid.tolist()]
     held = [[Fraction(0), Fraction(0)] for _ in rates]
@@ -190,7 +232,10 @@ def _on_a_grid(hits: Any, alarms: Any, slopes: Any) -> tuple[Fraction, list[tupl
     for group, (start, end) in enumerate(pairwise(bounds)):
         if start == end:
             continue
-        hit, alarm = _BIN_SLACK * Fraction(_sum_up(hits[start:end])), Fraction(_sum_down(alarms[start:end]))
+        hit, alarm = (
+            _BIN_SLACK * Fraction(_sum_up(hits[start:end])),
+            Fraction(_sum_down(alarms[start:end])),
+        )
         if group == 0:
             certain += max(Fraction(0), hit - rates[0] * alarm)
             _add(held[0], rates[0] * alarm, alarm)
@@ -215,8 +260,16 @@ def _add(slot: list[Fraction], hit: Fraction, alarm: Fraction) -> None:
 
 def _sum_up(values: Any) -> float:
     """The sum, correctly rounded and then moved one float up (one value: itself)."""
-    return float(values[0]) if values.size == 1 else math.nextafter(math.fsum(values.tolist()), math.inf)
+    return (
+        float(values[0])
+        if values.size == 1
+        else math.nextafter(math.fsum(values.tolist()), math.inf)
+    )
 
 
 def _sum_down(values: Any) -> float:
-    return float(values[0]) if values.size == 1 else max(0.0, math.nextafter(math.fsum(values.tolist()), 0.0))
+    return (
+        float(values[0])
+        if values.size == 1
+        else max(0.0, math.nextafter(math.fsum(values.tolist()), 0.0))
+    )

@@ -1,4 +1,6 @@
-"""What dp.median, dp.quantile and dp.quantiles would give for normal values as assumed, and how the methods compare; no data is read."""
+"""What dp.median, dp.quantile and dp.quantiles would give for normal values as assumed, and how the
+methods compare; no data is read.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,11 @@ from typing import Any
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.estimators.classical_quantiles import METHODS
 from discreet.estimators.forecasts.scale import expected_scale_release
-from discreet.inference.quantiles.classical_quantiles import NormalValues, bottom_probability, expected_error
+from discreet.inference.quantiles.classical_quantiles import (
+    NormalValues,
+    bottom_probability,
+    expected_error,
+)
 from discreet.inference.quantiles.quantiles import QuantilesResult
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.summary import Summary, number_text
@@ -22,7 +28,10 @@ ESTIMATORS = ("median", "quantile", "quantiles")
 
 @dataclass(frozen=True, slots=True)
 class QuantilePreview:
-    """A forecast: free, and made without data. `errors` are expected distances from the sample quantile, by method, in the units of the column."""
+    """A forecast: free, and made without data.
+
+    `errors` are expected distances from the sample quantile, by method, in the units of the column.
+    """
 
     question: Question
     widths: tuple[float, ...]
@@ -44,11 +53,28 @@ class QuantilePreview:
         header = ("method", "expected error", f"{100 * self.level:g}% interval width", "P(⊥)")
         width = number_text(self.width, self.width)
         rows = [("as asked", number_text(self.error, self.error), width, "–")]
-        rows += [(f"{name}, whole spend", number_text(error, error), "declared range", f"{self.bottom:.2g}" if name == "ptr" and self.bottom is not None else "–") for name, error in self.errors.items()]
+        rows += [
+            (
+                f"{name}, whole spend",
+                number_text(error, error),
+                "declared range",
+                f"{self.bottom:.2g}" if name == "ptr" and self.bottom is not None else "–",
+            )
+            for name, error in self.errors.items()
+        ]
         asked = self.question.description
-        return Summary(f"Preview of {asked.estimator} of {asked.column}", header, tuple(rows), (
-            f"Expected error: distance from the quantile of the data, by privacy alone. Price: {self.price}. About {self.how_many} like this fit in what is left.",
-            f"Assumed: {self.assumed}. Nothing was spent and no data was read."))
+        return Summary(
+            f"Preview of {asked.estimator} of {asked.column}",
+            header,
+            tuple(rows),
+            (
+                (
+                    "Expected error: distance from the quantile of the data, by privacy alone. "
+                    f"Price: {self.price}. About {self.how_many} like this fit in what is left."
+                ),
+                f"Assumed: {self.assumed}. Nothing was spent and no data was read.",
+            ),
+        )
 
     def __str__(self) -> str:
         return str(self.summary())
@@ -57,12 +83,19 @@ class QuantilePreview:
         return self.summary()._repr_html_()
 
 
-def quantile_preview(session: Session, question: Question, assume: Any, level: float) -> QuantilePreview:
+def quantile_preview(
+    session: Session, question: Question, assume: Any, level: float
+) -> QuantilePreview:
     """The forecast of a question about quantiles by searches or by a classical method."""
     public, query, mechanism = session.public, question.query, question.mechanism
     rows = public.rows if public.rows is not None else assume.rows
     if rows is None:
-        raise InvalidParameter("preview", "the number of rows is private here", "the forecast needs one", "pass assume=dp.Assumptions(rows=…) with your own guess")
+        raise InvalidParameter(
+            "preview",
+            "the number of rows is private here",
+            "the forecast needs one",
+            "pass assume=dp.Assumptions(rows=…) with your own guess",
+        )
     model, words = _model(query, float(rows), assume)
     if isinstance(mechanism, InTurn):
         release, words = expected_scale_release(public, question, float(rows), assume)
@@ -72,31 +105,67 @@ def quantile_preview(session: Session, question: Question, assume: Any, level: f
     else:
         widths, choices = (float(query.value(query.size - 1) - query.value(0)),), (mechanism,)  # type: ignore[attr-defined]
     step = query.step  # type: ignore[attr-defined]
-    errors, bottom = _compared(session, question, choices[0], model) if len(choices) == 1 else ({}, None)
+    errors, bottom = (
+        _compared(session, question, choices[0], model) if len(choices) == 1 else ({}, None)
+    )
     price = session.price(question)
     error = max(expected_error(choice, model) for choice in choices) * step
-    return QuantilePreview(question, widths, error, errors, bottom, str(price), session.ledger.how_many(price), words, level)
+    return QuantilePreview(
+        question,
+        widths,
+        error,
+        errors,
+        bottom,
+        str(price),
+        session.ledger.how_many(price),
+        words,
+        level,
+    )
 
 
 def _model(query: Any, rows: float, assume: Any) -> tuple[NormalValues, str]:
-    """Normal values on the column's grid: a quarter of the range as standard deviation, if none is assumed."""
+    """Normal values on the column's grid: a quarter of the range as standard deviation,
+    if none is assumed.
+    """
     grid = query.factor.encoding
     share = 1.0 if not query.optional else float(assume.share if assume.share is not None else 0.5)
     mean = float(assume.mean if assume.mean is not None else grid.center)
-    deviation = float(assume.standard_deviation) if assume.standard_deviation is not None else grid.high / grid.per_unit / 2
-    words = f"{int(rows)} rows, normal with mean {mean:.6g} and standard deviation {deviation:.6g}" + (f", a share of {share:.3g} in the filter" if query.optional else "")
-    return NormalValues(max(rows * share, 1.0), max(deviation / query.step, 0.5), query.size, (mean - query.value(0)) / query.step), words
+    deviation = (
+        float(assume.standard_deviation)
+        if assume.standard_deviation is not None
+        else grid.high / grid.per_unit / 2
+    )
+    words = (
+        f"{int(rows)} rows, normal with mean {mean:.6g} and standard deviation {deviation:.6g}"
+        + (f", a share of {share:.3g} in the filter" if query.optional else "")
+    )
+    return NormalValues(
+        max(rows * share, 1.0),
+        max(deviation / query.step, 0.5),
+        query.size,
+        (mean - query.value(0)) / query.step,
+    ), words
 
 
-def _compared(session: Session, question: Question, choice: Any, model: NormalValues) -> tuple[dict[str, float], float | None]:
-    """Expected errors of the methods that have a theorem here, each with the whole spend, and P(⊥)."""
+def _compared(
+    session: Session, question: Question, choice: Any, model: NormalValues
+) -> tuple[dict[str, float], float | None]:
+    """Expected errors of the methods that have a theorem here, each with the whole spend,
+    and P(⊥).
+    """
     errors: dict[str, float] = {}
     bottom = None
     if question.query.optional or question.description.column is None:
         return errors, bottom
     for name, build in METHODS.items():
         try:
-            asked = build(session.public, question.description.column, Fraction(choice.a, choice.b), spend=question.spend, delta=question.delta or None)
+            asked = build(
+                session.public,
+                question.description.column,
+                Fraction(choice.a, choice.b),
+                spend=question.spend,
+                delta=question.delta or None,
+            )
         except DiscreetError:  # no theorem for this relation, or no δ: decided from public facts
             continue
         errors[name] = expected_error(asked.mechanism, model) * question.query.step  # type: ignore[attr-defined]

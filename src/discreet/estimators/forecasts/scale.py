@@ -1,4 +1,6 @@
-"""What dp.iqr and dp.mad would give for normal values as assumed: the searches are run on expected counts, without noise and without data."""
+"""What dp.iqr and dp.mad would give for normal values as assumed: the searches are run on expected
+counts, without noise and without data.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +21,73 @@ ESTIMATORS = ("iqr", "mad", "normal mad")
 Below = Callable[[float], float]  # place → expected number of rows in cells before it
 
 
-def expected_scale_release(public: PublicFacts, question: Question, rows: float, assume: Any) -> tuple[Release, str]:
-    """The release that normal values would give without noise (a quarter of the range as standard deviation, if none is assumed)."""
+def expected_scale_release(
+    public: PublicFacts, question: Question, rows: float, assume: Any
+) -> tuple[Release, str]:
+    """The release that normal values would give without noise (a quarter of the range as standard
+    deviation, if none is assumed).
+    """
     query: Any = question.query
     grid = query.factor.encoding
     share = 1.0 if not query.optional else float(assume.share if assume.share is not None else 0.5)
     mean = float(assume.mean if assume.mean is not None else grid.center)
-    deviation = float(assume.standard_deviation) if assume.standard_deviation is not None else grid.high / grid.per_unit / 2
+    deviation = (
+        float(assume.standard_deviation)
+        if assume.standard_deviation is not None
+        else grid.high / grid.per_unit / 2
+    )
     law = NormalDist((mean - query.value(0)) / query.step, deviation / query.step)
 
     def below(place: float) -> float:
-        return rows * share * (0.0 if place <= 0 else 1.0 if place >= query.size else law.cdf(place - 0.5))
+        return (
+            rows
+            * share
+            * (0.0 if place <= 0 else 1.0 if place >= query.size else law.cdf(place - 0.5))
+        )
 
     integers = _expected(question.mechanism, below, rows * share, query.size)
-    words = f"{int(rows)} rows, normal with mean {mean:.6g} and standard deviation {deviation:.6g}" + (f", a share of {share:.3g} in the filter" if query.optional else "")
-    return Release(question.description, query, question.mechanism, integers, public.neighbors, question.spend, guarantee_of(question.mechanism), public.count, "preview", 0, ""), words
+    words = (
+        f"{int(rows)} rows, normal with mean {mean:.6g} and standard deviation {deviation:.6g}"
+        + (f", a share of {share:.3g} in the filter" if query.optional else "")
+    )
+    return Release(
+        question.description,
+        query,
+        question.mechanism,
+        integers,
+        public.neighbors,
+        question.spend,
+        guarantee_of(question.mechanism),
+        public.count,
+        "preview",
+        0,
+        "",
+    ), words
 
 
 def _expected(mechanism: Mechanism, below: Below, rows: float, cells: int) -> tuple[int, ...]:
     if isinstance(mechanism, AboutCentre):
         centre = _quantile(below, rows * mechanism.centre.a / mechanism.centre.b, cells)
-        return (1, centre, *_expected(mechanism.distances, lambda place: 0.0 if place <= 0 else below(centre + place) - below(centre - place + 1), rows, cells))
+        return (
+            1,
+            centre,
+            *_expected(
+                mechanism.distances,
+                lambda place: (
+                    0.0 if place <= 0 else below(centre + place) - below(centre - place + 1)
+                ),
+                rows,
+                cells,
+            ),
+        )
     assert isinstance(mechanism, InTurn)
     integers: list[int] = []
     for part in mechanism.parts:
-        given = _transcript(part, below, rows, cells, tuple(integers)) if isinstance(part, CountSearch) else (_quantile(below, rows * part.a / part.b, cells),)  # type: ignore[attr-defined]
+        given = (
+            _transcript(part, below, rows, cells, tuple(integers))
+            if isinstance(part, CountSearch)
+            else (_quantile(below, rows * part.a / part.b, cells),)  # type: ignore[attr-defined]
+        )
         integers += (len(given), *given)
     return tuple(integers)
 
@@ -57,13 +101,17 @@ def _quantile(below: Below, wanted: float, cells: int) -> int:
     return low
 
 
-def _transcript(search: CountSearch, below: Below, rows: float, cells: int, known: tuple[int, ...]) -> tuple[int, ...]:
+def _transcript(
+    search: CountSearch, below: Below, rows: float, cells: int, known: tuple[int, ...]
+) -> tuple[int, ...]:
     """The questions that the policy would ask and pay for, with the expected counts as answers."""
-    left, deviation = search.units, search.noise(1).variance**0.5
+    left, deviation = search.units, search.noise(1).variance ** 0.5
     integers: list[int] = []
     counts: list[Count] = []
     while left > 0:
-        question = search.policy.next(History(cells, left, deviation, search.law, tuple(counts), known))
+        question = search.policy.next(
+            History(cells, left, deviation, search.law, tuple(counts), known)
+        )
         if question is None or not 1 <= question[1] <= left:
             break
         place, share = min(max(int(question[0]), 0), cells), int(question[1])

@@ -1,4 +1,6 @@
-"""What a selection would give, before anything is spent: how far a chosen score can be behind the best, from public facts alone."""
+"""What a selection would give, before anything is spent: how far a chosen score can be behind the
+best, from public facts alone.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +30,31 @@ class SelectionPreview:
 
     @property
     def score_gap(self) -> float:
-        """The bound on how far the chosen score is behind the best, or a count on the wrong side of the threshold; in rows, or units of the column."""
+        """The bound on how far the chosen score is behind the best, or a count on the wrong side of
+        the threshold; in rows, or units of the column.
+        """
         return self.gaps[0][1]
 
     def summary(self) -> Summary:
         asked, mechanism = self.question.description, self.question.mechanism
-        what = "on the wrong side of the threshold by at most" if isinstance(mechanism, AboveThreshold) else "behind the best by at most"
+        what = (
+            "on the wrong side of the threshold by at most"
+            if isinstance(mechanism, AboveThreshold)
+            else "behind the best by at most"
+        )
         rows = tuple((label, f"{gap:.6g}", self.unit) for label, gap in self.gaps)
-        return Summary(f"Preview of {asked.estimator}" + (f" of {asked.column}" if asked.column else ""), ("", f"{what} ({100 * self.level:g}%)", "unit"), rows, (
-            f"Method: {mechanism.kind}, {guarantee_of(mechanism)}. Price: {self.price}. About {self.how_many} like this fit in what is left.",
-            "It holds for every data set. Nothing was spent and no data was read."))
+        return Summary(
+            f"Preview of {asked.estimator}" + (f" of {asked.column}" if asked.column else ""),
+            ("", f"{what} ({100 * self.level:g}%)", "unit"),
+            rows,
+            (
+                (
+                    f"Method: {mechanism.kind}, {guarantee_of(mechanism)}. Price: {self.price}. "
+                    f"About {self.how_many} like this fit in what is left."
+                ),
+                "It holds for every data set. Nothing was spent and no data was read.",
+            ),
+        )
 
     def __str__(self) -> str:
         return str(self.summary())
@@ -49,10 +66,35 @@ class SelectionPreview:
 def selection_preview(session: Session, question: Question, level: float) -> SelectionPreview:
     """The forecast of a question of selection_questions."""
     public, price = session.public, session.price(question)
-    release = Release(question.description, question.query, question.mechanism, (0,), public.neighbors, question.spend, guarantee_of(question.mechanism), public.count, "preview", 0, "")
+    release = Release(
+        question.description,
+        question.query,
+        question.mechanism,
+        (0,),
+        public.neighbors,
+        question.spend,
+        guarantee_of(question.mechanism),
+        public.count,
+        "preview",
+        0,
+        "",
+    )
     kind = SELECTION_RESULTS.get(question.description.estimator, ThresholdResult)
     if question.description.estimator == "watch":
-        gaps = tuple((f"{count} questions" if count > 1 else "1 question", watched_gap(release, count, level)) for count in WATCHED)
+        gaps = tuple(
+            (
+                f"{count} questions" if count > 1 else "1 question",
+                watched_gap(release, count, level),
+            )
+            for count in WATCHED
+        )
     else:
         gaps = ((f"{question.query.size} candidates", kind(release).score_gap(level)),)
-    return SelectionPreview(question, gaps, kind(release).unit, str(price), session.ledger.how_many(price), checked_level(level))
+    return SelectionPreview(
+        question,
+        gaps,
+        kind(release).unit,
+        str(price),
+        session.ledger.how_many(price),
+        checked_level(level),
+    )

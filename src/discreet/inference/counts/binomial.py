@@ -1,7 +1,9 @@
-"""Exact inference on one proportion from one noisy count Y = X + N, X ~ Binomial(n, θ), N the noise as it was released (reference.md M2, M3).
+"""Exact inference on one proportion from one noisy count Y = X + N, X ~ Binomial(n, θ), N the noise
+as it was released (reference.md M2, M3).
 
-Tails are finite sums over the binomial law, never a normal approximation. Rows further than 9 standard deviations + 30 from the mean are left out: by
-Bernstein's inequality they weigh less than 1e-17. P(Y ≥ y) increases with θ (a coupling: X does), so one-sided p-values are valid for
+Tails are finite sums over the binomial law, never a normal approximation. Rows further than
+9 standard deviations + 30 from the mean are left out: by Bernstein's inequality they weigh less
+than 1e-17. P(Y ≥ y) increases with θ (a coupling: X does), so one-sided p-values are valid for
 composite hypotheses and equal-tailed sets are intervals. See docs/theory/binomial.md.
 """
 
@@ -16,12 +18,18 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from discreet.errors import InvalidParameter
-from discreet.inference.counts.tulap import ReleasedNoise, public_uniform, released_noise, released_value
+from discreet.inference.counts.tulap import (
+    ReleasedNoise,
+    public_uniform,
+    released_noise,
+    released_value,
+)
 from discreet.inference.results.laws import Array
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 _SMALL = 16
-MOST_TABLE = 1 << 15  # the parts of the binomial law that do not depend on θ are kept for data sets of up to so many rows
+# the parts of the binomial law that do not depend on θ are kept for data sets of up to so many rows
+MOST_TABLE = 1 << 15
 
 
 def _stirling_error(x: Array) -> Array:
@@ -29,22 +37,36 @@ def _stirling_error(x: Array) -> Array:
     large = np.maximum(x, _SMALL)
     inverse = 1 / large
     square = inverse * inverse
-    series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188))))
-    return np.asarray(np.where(x < _SMALL, _small_errors()[np.minimum(x, _SMALL).astype(np.int64)], series))
+    series = inverse * (
+        1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))
+    )
+    return np.asarray(
+        np.where(x < _SMALL, _small_errors()[np.minimum(x, _SMALL).astype(np.int64)], series)
+    )
 
 
 @functools.cache
 def _small_errors() -> Array:
-    exact = [math.lgamma(x + 1) - (x + 0.5) * math.log(x) + x - 0.5 * math.log(2 * math.pi) for x in range(1, _SMALL + 1)]
+    exact = [
+        math.lgamma(x + 1) - (x + 0.5) * math.log(x) + x - 0.5 * math.log(2 * math.pi)
+        for x in range(1, _SMALL + 1)
+    ]
     return np.array([0.0, *exact])
 
 
 def _log_height(rows: int, x: Array) -> Array:
-    """ln of the binomial probability at x when θ = x/n: what does not depend on θ (0 at the ends, where it is exactly so)."""
+    """ln of the binomial probability at x when θ = x/n:
+    what does not depend on θ (0 at the ends, where it is exactly so).
+    """
     inner = (x > 0) & (x < rows)
     safe = np.where(inner, x, 1.0)
     rest = np.where(inner, rows - x, 1.0)
-    height = 0.5 * np.log(rows / (2 * np.pi * safe * rest)) + _stirling_error(np.array([float(rows)]))[0] - _stirling_error(safe) - _stirling_error(rest)
+    height = (
+        0.5 * np.log(rows / (2 * np.pi * safe * rest))
+        + _stirling_error(np.array([float(rows)]))[0]
+        - _stirling_error(safe)
+        - _stirling_error(rest)
+    )
     return np.asarray(np.where(inner, height, 0.0))
 
 
@@ -77,13 +99,17 @@ def binomial_law(rows: int, theta: float) -> tuple[Array, Array]:
     rest, off = rows - x, x - mean
     ratio, other = np.maximum(off / mean, -1.0), np.maximum(-off / (rows * (1 - theta)), -1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        deviance = np.where(x > 0, x * np.log1p(ratio), 0.0) + np.where(rest > 0, rest * np.log1p(other), 0.0)
+        deviance = np.where(x > 0, x * np.log1p(ratio), 0.0) + np.where(
+            rest > 0, rest * np.log1p(other), 0.0
+        )
     return x, np.exp(height - deviance)
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyCount:
-    """A released count: its value (never clamped), the public number of rows and the law of its noise."""
+    """A released count: its value (never clamped),
+    the public number of rows and the law of its noise.
+    """
 
     value: float
     rows: int
@@ -102,7 +128,8 @@ class NoisyCount:
     def p_value(self, null: float, alternative: str) -> float:
         """The exact p-value; two-sided is twice the smaller tail.
 
-        Validity. P(p ≤ α) ≤ α at every θ of the null hypothesis, for the law that was released; equality for continuous noise at θ = null.
+        Validity. P(p ≤ α) ≤ α at every θ of the null hypothesis, for the law that was released;
+                  equality for continuous noise at θ = null.
         """
         if alternative == "greater":
             return self.at_least(null)
@@ -111,7 +138,9 @@ class NoisyCount:
         return min(1.0, 2 * min(self.at_least(null), self.at_most(null)))
 
     def symmetric_p_value(self, null: float) -> float:
-        """P(|Y − n·null| ≥ the distance seen): exact size, and nearly unbiased for many rows (reference.md M3)."""
+        """P(|Y − n·null| ≥ the distance seen):
+        exact size, and nearly unbiased for many rows (reference.md M3).
+        """
         centre, x_weights = self.rows * null, binomial_law(self.rows, null)
         distance = abs(self.value - centre)
         x, weights = x_weights
@@ -121,11 +150,14 @@ class NoisyCount:
         return min(1.0, float(weights @ both))
 
     def interval(self, level: float, *, sides: str = "both") -> tuple[float, float]:
-        """Shares that neither one-sided exact test rejects: {θ : both tails > (1 − level)/2}, or one tail > 1 − level.
+        """Shares that neither one-sided exact test rejects:
+        {θ : both tails > (1 − level)/2}, or one tail > 1 − level.
 
-        Method.   Newton's method on the normal scale of each tail, inside a bracket; to 1e-12. `sides` is "both", "low" (an interval up to 1) or "high".
-        Validity. Covers with probability ≥ level for every θ, n and noise. An empty set gives the end point that is nearest: 0 for counts far below
-                  0, 1 for counts far above n. Without rows the interval is [0, 1].
+        Method.   Newton's method on the normal scale of each tail, inside a bracket; to 1e-12.
+                  `sides` is "both", "low" (an interval up to 1) or "high".
+        Validity. Covers with probability ≥ level for every θ, n and noise. An empty set gives the
+                  end point that is nearest: 0 for counts far below 0, 1 for counts far above n.
+                  Without rows the interval is [0, 1].
         """
         if self.rows == 0:
             return 0.0, 1.0
@@ -136,7 +168,9 @@ class NoisyCount:
         return (low, high) if low <= high else ((low, low) if low == 1.0 else (high, high))
 
     def _end(self, tail: float) -> float:
-        """The share with P(Y ≥ value) = tail; 0 or 1 where it is never so small or never so large."""
+        """The share with P(Y ≥ value) = tail;
+        0 or 1 where it is never so small or never so large.
+        """
         rows, noise, value = self.rows, self.noise, self.value
         if noise.above(value) >= tail:
             return 0.0
@@ -149,7 +183,9 @@ class NoisyCount:
             whole = noise.above(value - _table(rows)[0])
         for _ in range(80):
             x, weights = binomial_law(rows, theta)
-            tails = noise.above(value - x) if whole is None else whole[int(x[0]) : int(x[0]) + x.size]
+            tails = (
+                noise.above(value - x) if whole is None else whole[int(x[0]) : int(x[0]) + x.size]
+            )
             both = weights * tails
             chance = float(both.sum())
             low, high = (theta, high) if chance < tail else (low, theta)
@@ -166,15 +202,20 @@ class NoisyCount:
         return theta
 
     def symmetric_interval(self, level: float) -> tuple[float, float]:
-        """Shares that the symmetric test does not reject: from the smallest to the largest of them (the hull where there are gaps).
+        """Shares that the symmetric test does not reject: from the smallest to the largest of them
+        (the hull where there are gaps).
 
-        Method.   Bisection on each side of Y/n (of the nearest end where Y is outside [0, n]) for continuous noise, where the p-value moves smoothly.
-        Validity. Covers with probability ≥ level (up to the search: gaps narrower than a 64th of each side could be missed beyond an end).
+        Method.   Bisection on each side of Y/n (of the nearest end where Y is outside [0, n]) for
+                  continuous noise, where the p-value moves smoothly.
+        Validity. Covers with probability ≥ level (up to the search: gaps narrower than a 64th of
+                  each side could be missed beyond an end).
         """
         centre = min(1.0, max(0.0, self.value / self.rows)) if self.rows else 0.5
         if self.rows == 0 or self.symmetric_p_value(centre) <= 1 - level:
             return (centre, centre) if self.rows else (0.0, 1.0)
-        return self._accepted_end(centre, 0.0, 1 - level), self._accepted_end(centre, 1.0, 1 - level)
+        return self._accepted_end(centre, 0.0, 1 - level), self._accepted_end(
+            centre, 1.0, 1 - level
+        )
 
     def _accepted_end(self, centre: float, edge: float, alpha: float) -> float:
         if self.symmetric_p_value(edge) > alpha or centre == edge:
@@ -188,23 +229,33 @@ class NoisyCount:
             outside = float(mark)
         for _ in range(60):
             middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if self.symmetric_p_value(middle) > alpha else (inside, middle)
+            inside, outside = (
+                (middle, outside) if self.symmetric_p_value(middle) > alpha else (inside, middle)
+            )
             if abs(inside - outside) <= 1e-14:
                 break
         return inside
 
 
 def _first_guess(value: float, rows: int, noise_variance: float, goal: float) -> float:
-    """A score end: (y − nθ)² = goal²·(nθ(1−θ) + noise), the root on the side of `goal` < 0, inside (0, 1)."""
+    """A score end: (y − nθ)² = goal²·(nθ(1−θ) + noise), the root on the side of `goal` < 0,
+    inside (0, 1).
+    """
     square, share = goal * goal, value / rows
-    a, half_b, c = rows + square, value + square / 2, rows * share * share - square * noise_variance / rows
+    a, half_b, c = (
+        rows + square,
+        value + square / 2,
+        rows * share * share - square * noise_variance / rows,
+    )
     root = math.sqrt(max(half_b * half_b - a * c, 0.0))
     guess = (half_b - root if goal < 0 else half_b + root) / a
     return min(max(guess, 0.25 / rows), 1 - 0.25 / rows)
 
 
 def normal_p_value(count: NoisyCount, null: float, alternative: str) -> float:
-    """Vu and Slavković's normal approximation: Y ~ N(nθ, nθ(1−θ) + noise variance) at the null (reference.md M2). Approximate: its size can exceed α."""
+    """Vu and Slavković's normal approximation: Y ~ N(nθ, nθ(1−θ) + noise variance) at the null
+    (reference.md M2). Approximate: its size can exceed α.
+    """
     variance = count.rows * null * (1 - null) + count.noise.variance
     z = (count.value - count.rows * null) / math.sqrt(max(variance, 1e-300))
     if alternative == "two-sided":
@@ -213,19 +264,30 @@ def normal_p_value(count: NoisyCount, null: float, alternative: str) -> float:
 
 
 def normal_interval(count: NoisyCount, level: float) -> tuple[float, float]:
-    """Shares that the normal approximation does not reject: the roots of its quadratic, within [0, 1]. Approximate."""
+    """Shares that the normal approximation does not reject:
+    the roots of its quadratic, within [0, 1]. Approximate.
+    """
     if count.rows == 0:
         return 0.0, 1.0
     goal = float(ndtri(0.5 + level / 2))
     square, rows = goal * goal, count.rows
-    a, half_b, c = rows + square, count.value + square / 2, count.value**2 / rows - square * count.noise.variance / rows
+    a, half_b, c = (
+        rows + square,
+        count.value + square / 2,
+        count.value**2 / rows - square * count.noise.variance / rows,
+    )
     root = math.sqrt(max(half_b * half_b - a * c, 0.0))
     return min(max((half_b - root) / a, 0.0), 1.0), min(max((half_b + root) / a, 0.0), 1.0)
 
 
 def noisy_count(release: Any, *, uniform: bool = False) -> NoisyCount:
-    """The one noisy count of a release whose number of rows is public; with `uniform`, a geometric count becomes a Tulap count."""
-    noise, value = released_noise(release.mechanism), released_value(release.mechanism, release.integers[0])
+    """The one noisy count of a release whose number of rows is public;
+    with `uniform`, a geometric count becomes a Tulap count.
+    """
+    noise, value = (
+        released_noise(release.mechanism),
+        released_value(release.mechanism, release.integers[0]),
+    )
     if uniform and noise.kind == "geometric":
         noise, value = noise.smoothed(), value + public_uniform(release)
     return NoisyCount(value, release.public_rows, noise)
@@ -233,5 +295,10 @@ def noisy_count(release: Any, *, uniform: bool = False) -> NoisyCount:
 
 def checked_alternative(alternative: object) -> str:
     if alternative not in ALTERNATIVES:
-        raise InvalidParameter("alternative=", "it is none of 'two-sided', 'less', 'greater'", "it decides which tail counts", "pass one of them: 'greater' tests whether the share exceeds the null")
+        raise InvalidParameter(
+            "alternative=",
+            "it is none of 'two-sided', 'less', 'greater'",
+            "it decides which tail counts",
+            "pass one of them: 'greater' tests whether the share exceeds the null",
+        )
     return str(alternative)

@@ -1,14 +1,18 @@
-"""Tests and intervals that every released proportion can be asked for afterwards: post-processing of one noisy count (reference.md M2, M3, M6).
+"""Tests and intervals that every released proportion can be asked for afterwards: post-processing
+of one noisy count (reference.md M2, M3, M6).
 
-    exact         the released law; a geometric count first gets its public uniform (`public_uniform`), which makes it a Tulap count: exact size, and uniformly
-                  most powerful one-sided tests. Two-sided: equal tails.
+    exact         the released law; a geometric count first gets its public uniform
+                  (`public_uniform`), which makes it a Tulap count: exact size, and uniformly most
+                  powerful one-sided tests. Two-sided: equal tails.
     conservative  the released law with nothing added: size ≤ α on the lattice of whole counts.
     symmetric     as exact, but two-sided by distance from n·null.
     fiducial      DP-JIMI, of the count as in exact, computed without simulation.
     normal        Vu and Slavković's normal approximation.
-    score         normal sampling error and the noise's own law; the only one where the number of rows is private.
+    score         normal sampling error and the noise's own law;
+                  the only one where the number of rows is private.
 
-Where the number of rows is public, tests and intervals are "exact" unless another method is named, so that an interval holds just the shares that its test does not reject.
+Where the number of rows is public, tests and intervals are "exact" unless another method is named,
+so that an interval holds just the shares that its test does not reject.
 """
 
 from __future__ import annotations
@@ -19,7 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidParameter, NoTheorem
-from discreet.inference.counts.binomial import NoisyCount, checked_alternative, noisy_count, normal_interval, normal_p_value
+from discreet.inference.counts.binomial import (
+    NoisyCount,
+    checked_alternative,
+    noisy_count,
+    normal_interval,
+    normal_p_value,
+)
 from discreet.inference.counts.fiducial_share import FiducialShare
 from discreet.inference.counts.shares import ShareStatistics, share_interval
 from discreet.inference.counts.tulap import checked_share
@@ -30,9 +40,17 @@ from discreet.inference.results.results import Result, checked_level, checked_ta
 
 METHODS = ("exact", "conservative", "symmetric", "fiducial", "normal", "score")
 ABOUT = {
-    "exact": "Exact for the binomial law and the noise as released; one-sided tests are the most powerful that privacy allows.",
-    "conservative": "Exact for the binomial law and the noise as released; the size is at most nominal.",
-    "symmetric": "Exact for the binomial law and the noise as released; both tails by their distance from the null.",
+    "exact": (
+        "Exact for the binomial law and the noise as released; one-sided tests are the most "
+        "powerful that privacy allows."
+    ),
+    "conservative": (
+        "Exact for the binomial law and the noise as released; the size is at most nominal."
+    ),
+    "symmetric": (
+        "Exact for the binomial law and the noise as released; both tails by their distance from "
+        "the null."
+    ),
     "fiducial": "Fiducial (DP-JIMI): approximate, close to nominal.",
     "normal": "Normal approximation of the binomial law and of the noise.",
     "score": "Normal sampling error at the null, with the noise's own law.",
@@ -44,28 +62,62 @@ class ProportionInference(Result):
 
     __slots__ = ()
 
-    def test(self, null: float, *, alternative: str = "two-sided", method: str | None = None) -> HypothesisTest:
+    def test(
+        self, null: float, *, alternative: str = "two-sided", method: str | None = None
+    ) -> HypothesisTest:
         """Test whether the population's share is `null`; free, and as often as one likes.
 
-        Method.   "exact" by default where the number of rows is public, else "score"; see `discreet.inference.counts.proportion_tests` for all.
-        Validity. Rows are independent draws. Of several tests on one release the usual corrections for multiplicity are the caller's.
+        Method.   "exact" by default where the number of rows is public, else "score"; see
+                  `discreet.inference.counts.proportion_tests` for all.
+        Validity. Rows are independent draws. Of several tests on one release the usual corrections
+                  for multiplicity are the caller's.
         """
         share, side = checked_share(null, "null"), checked_alternative(alternative)
-        used = ("exact" if self._count_is_binomial else "score") if method is None else self._checked_method(method)
-        p = self._score_p_value(share, side) if used == "score" else _p_value(self._noisy(used), share, side, used)
-        return HypothesisTest("Private test of a proportion", f"P({self.labels[0][0]})", share, side, used, p, float(np.clip(self._statistics().share[0], 0.0, 1.0)), ABOUT[used], self, (("null", share), ("alternative", side), ("method", used)))
+        used = (
+            ("exact" if self._count_is_binomial else "score")
+            if method is None
+            else self._checked_method(method)
+        )
+        p = (
+            self._score_p_value(share, side)
+            if used == "score"
+            else _p_value(self._noisy(used), share, side, used)
+        )
+        return HypothesisTest(
+            "Private test of a proportion",
+            f"P({self.labels[0][0]})",
+            share,
+            side,
+            used,
+            p,
+            float(np.clip(self._statistics().share[0], 0.0, 1.0)),
+            ABOUT[used],
+            self,
+            (("null", share), ("alternative", side), ("method", used)),
+        )
 
-    def confidence_interval(self, level: float = 0.95, *, target: str = "population", method: str | None = None) -> npt.NDArray[np.float64]:
+    def confidence_interval(
+        self, level: float = 0.95, *, target: str = "population", method: str | None = None
+    ) -> npt.NDArray[np.float64]:
         """The interval, of shape (1, 2), within [0, 1].
 
-        Method.   The shares that the test of the same method does not reject. "exact" by default where the number of rows is public, as for `test`; else "score". The
-                  others are "conservative", "symmetric", "fiducial" and "normal". ``target="data"`` (privacy error alone) is always "score".
-        Validity. "exact" and "conservative" cover with probability ≥ level at every share and number of rows ("exact" on average over its
-                  uniform, which whole counts get). "score" falls to 0.93 for 0.95 at some shares where there are few rows or little noise.
+        Method.   The shares that the test of the same method does not reject. "exact" by default
+                  where the number of rows is public, as for `test`; else "score". The others are
+                  "conservative", "symmetric", "fiducial" and "normal". ``target="data"``
+                  (privacy error alone) is always "score".
+        Validity. "exact" and "conservative" cover with probability ≥ level at every share and
+                  number of rows ("exact" on average over its uniform, which whole counts get).
+                  "score" falls to 0.93 for 0.95 at some shares where there are few rows or little
+                  noise.
         """
         used = self._interval_method(target) if method is None else self._checked_method(method)
         if used != "score" and checked_target(target) == "data":
-            raise InvalidParameter("target=", f"method={method!r} is about the population", "it contains sampling error", "leave target= out, or pass method='score'")
+            raise InvalidParameter(
+                "target=",
+                f"method={method!r} is about the population",
+                "it contains sampling error",
+                "leave target= out, or pass method='score'",
+            )
         low, high = self._ends(checked_level(level), checked_target(target), used)
         return np.array([[low, high]])
 
@@ -86,14 +138,28 @@ class ProportionInference(Result):
     def _checked_method(self, method: object) -> str:
         if method == "umpu":
             raise NoTheorem(
-                "method='umpu'", "the most powerful unbiased two-sided test is no function of a noisy count", "its rejection probability turns at its centre faster than any post-processing of the count",
-                "use method='exact' or 'symmetric'; discreet.inference.counts.most_powerful.unbiased_test computes it as a yardstick")
+                "method='umpu'",
+                "the most powerful unbiased two-sided test is no function of a noisy count",
+                "its rejection probability turns at its centre faster than any post-processing of "
+                "the count",
+                "use method='exact' or 'symmetric'; "
+                "discreet.inference.counts.most_powerful.unbiased_test computes it as a yardstick",
+            )
         if method not in METHODS:
-            raise InvalidParameter("method=", "it is not known", "it decides the size and the coverage", "pass one of " + ", ".join(METHODS))
+            raise InvalidParameter(
+                "method=",
+                "it is not known",
+                "it decides the size and the coverage",
+                "pass one of " + ", ".join(METHODS),
+            )
         if method != "score" and not self._count_is_binomial:
             raise NoTheorem(
-                f"method={method!r}", "the number of rows is private here", "the count is binomial only for a known number of independent rows",
-                "use method='score', or release the proportion of all rows under neighbors=Replace()")
+                f"method={method!r}",
+                "the number of rows is private here",
+                "the count is binomial only for a known number of independent rows",
+                "use method='score', or release the proportion of all rows under "
+                "neighbors=Replace()",
+            )
         return str(method)
 
     def _noisy(self, method: str) -> NoisyCount:
@@ -102,7 +168,12 @@ class ProportionInference(Result):
     def _statistics(self) -> ShareStatistics:
         release = self.release
         total = release.public_rows if self._count_is_binomial else None
-        return decode_shares(release.mechanism, np.array(release.integers, dtype=object), public_rows=total, cluster=release.neighbors.rows)
+        return decode_shares(
+            release.mechanism,
+            np.array(release.integers, dtype=object),
+            public_rows=total,
+            cluster=release.neighbors.rows,
+        )
 
     def _score_p_value(self, null: float, alternative: str) -> float:
         statistics = self._statistics()
@@ -111,8 +182,13 @@ class ProportionInference(Result):
         variance = statistics.sampling_variance(at)[:1] + noise.variance
         scale: Any = np.asarray(noise.fourth, dtype=float) ** 0.25
         off = float((statistics.count - null * statistics.rows)[0])
-        gaussian = np.maximum(np.sqrt(np.maximum(variance - 2 * scale**2, 0.0)), 1e-9)  # with next to no noise and a null of 0 or 1 there is no error at all
-        tail = float(tail_and_density(np.array([abs(off)]), gaussian, np.maximum(scale, 1e-9 * gaussian))[0][0])
+        # with next to no noise and a null of 0 or 1 there is no error at all
+        gaussian = np.maximum(np.sqrt(np.maximum(variance - 2 * scale**2, 0.0)), 1e-9)
+        tail = float(
+            tail_and_density(np.array([abs(off)]), gaussian, np.maximum(scale, 1e-9 * gaussian))[0][
+                0
+            ]
+        )
         if alternative == "two-sided":
             return min(1.0, 2 * tail)
         return tail if (off > 0) == (alternative == "greater") else 1 - tail

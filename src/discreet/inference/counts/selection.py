@@ -1,7 +1,8 @@
 """Results of selection: what was chosen, and how far its score can be behind the best.
 
-A choice has no standard error. What can be said without another look at the data is the *utility theorem* of the mechanism that ran: with probability
-at least `level`, over its noise alone and whatever the data, the chosen candidate's score is within `score_gap(level)` of the best.
+A choice has no standard error. What can be said without another look at the data is the *utility
+theorem* of the mechanism that ran: with probability at least `level`, over its noise alone and
+whatever the data, the chosen candidate's score is within `score_gap(level)` of the best.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ _LARGEST_GAP = 2.0**80
 
 @dataclass(frozen=True, slots=True)
 class SelectionResult:
-    """What was chosen, by which method, under which guarantee; see `score_gap`, `summary`, `to_frame`, `to_json`."""
+    """What was chosen, by which method, under which guarantee;
+    see `score_gap`, `summary`, `to_frame`, `to_json`.
+    """
 
     release: Release
     title: ClassVar[str] = ""
@@ -44,10 +47,18 @@ class SelectionResult:
     def unit(self) -> str:
         """What scores are measured in."""
         query: Any = self.release.query
-        return "rows" if query.counts else f"sum of {query.columns[0]}" if len(query.columns) == 1 else "sum"
+        return (
+            "rows"
+            if query.counts
+            else f"sum of {query.columns[0]}"
+            if len(query.columns) == 1
+            else "sum"
+        )
 
     def score_gap(self, level: float = 0.95) -> float:
-        """A gap g such that the statement of this result holds with probability at least `level`; in rows, or in units of the summed column."""
+        """A gap g such that the statement of this result holds with probability at least `level`;
+        in rows, or in units of the summed column.
+        """
         query, steps = self.release.query, score_gap_steps(self.release, checked_level(level))
         return steps * float(query.unit)  # type: ignore[attr-defined]
 
@@ -62,9 +73,23 @@ class SelectionResult:
     def summary(self, level: float = 0.95) -> Summary:
         """A table to print; renders in a notebook too."""
         records, release = self.records(level), self.release
-        header = tuple(f"score gap ({100 * level:g}%)" if name == "score_gap" else name for name in records[0])
-        rows = tuple(tuple(f"{value:.6g}" if isinstance(value, float) else str(value) for value in record.values()) for record in records[:SHOWN_CELLS])
-        notes = [self.statement(level), f"Method: {self.method}, {len(self.candidates)} declared candidates. Privacy of this release: {release.guarantee}, neighbours {release.neighbors}."]
+        header = tuple(
+            f"score gap ({100 * level:g}%)" if name == "score_gap" else name for name in records[0]
+        )
+        rows = tuple(
+            tuple(
+                f"{value:.6g}" if isinstance(value, float) else str(value)
+                for value in record.values()
+            )
+            for record in records[:SHOWN_CELLS]
+        )
+        notes = [
+            self.statement(level),
+            (
+                f"Method: {self.method}, {len(self.candidates)} declared candidates. Privacy of "
+                f"this release: {release.guarantee}, neighbours {release.neighbors}."
+            ),
+        ]
         if release.description.where:
             notes.append(f"Only rows where {release.description.where}.")
         if len(records) > SHOWN_CELLS:
@@ -96,7 +121,10 @@ class SelectionResult:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceResult(SelectionResult):
-    """One candidate. *Validity*: `score_gap` holds for every data set; the chosen one is not certainly the best."""
+    """One candidate.
+
+    *Validity*: `score_gap` holds for every data set; the chosen one is not certainly the best.
+    """
 
     title: ClassVar[str] = "Private choice"
 
@@ -106,15 +134,27 @@ class ChoiceResult(SelectionResult):
         return self.candidates[self.release.integers[0]]
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:
-        return [{self.release.description.by[0]: self.chosen, "score_gap": self.score_gap(level), "unit": self.unit}]
+        return [
+            {
+                self.release.description.by[0]: self.chosen,
+                "score_gap": self.score_gap(level),
+                "unit": self.unit,
+            }
+        ]
 
     def statement(self, level: float = 0.95) -> str:
-        return f"With probability at least {100 * level:g}% the score of {self.chosen!r} is at most {self._gap_text(level)} below the best."
+        return (
+            f"With probability at least {100 * level:g}% the score of {self.chosen!r} is at most "
+            f"{self._gap_text(level)} below the best."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class TopResult(SelectionResult):
-    """Candidates in the order in which they were chosen. *Validity*: as a choice's, for all of them at once."""
+    """Candidates in the order in which they were chosen.
+
+    *Validity*: as a choice's, for all of them at once.
+    """
 
     title: ClassVar[str] = "Private top choices"
 
@@ -125,15 +165,29 @@ class TopResult(SelectionResult):
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:
         gap = self.score_gap(level)
-        return [{"place": place + 1, self.release.description.by[0]: label, "score_gap": gap, "unit": self.unit} for place, label in enumerate(self.chosen)]
+        return [
+            {
+                "place": place + 1,
+                self.release.description.by[0]: label,
+                "score_gap": gap,
+                "unit": self.unit,
+            }
+            for place, label in enumerate(self.chosen)
+        ]
 
     def statement(self, level: float = 0.95) -> str:
-        return f"With probability at least {100 * level:g}% each of them scores at most {self._gap_text(level)} below the best that was left when it was chosen."
+        return (
+            f"With probability at least {100 * level:g}% each of them scores at most "
+            f"{self._gap_text(level)} below the best that was left when it was chosen."
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdResult(SelectionResult):
-    """Which counts are above a public threshold, in order, until it stopped. *Validity*: `score_gap` is for all answers at once."""
+    """Which counts are above a public threshold, in order, until it stopped.
+
+    *Validity*: `score_gap` is for all answers at once.
+    """
 
     title: ClassVar[str] = "Private comparison with a threshold"
 
@@ -145,7 +199,10 @@ class ThresholdResult(SelectionResult):
     @property
     def above(self) -> dict[str, bool]:
         """The answer to each question that was reached, in order."""
-        return {label: bool(answer) for label, answer in zip(self.candidates, self.release.integers, strict=False)}
+        return {
+            label: bool(answer)
+            for label, answer in zip(self.candidates, self.release.integers, strict=False)
+        }
 
     @property
     def hits(self) -> list[str]:
@@ -154,27 +211,46 @@ class ThresholdResult(SelectionResult):
 
     @property
     def unanswered(self) -> tuple[str, ...]:
-        """The questions that were not reached, because the last positive answer came before them."""
+        """The questions that were not reached,
+        because the last positive answer came before them.
+        """
         return self.candidates[len(self.release.integers) :]
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:
         gap = self.score_gap(level)
-        answers = [*("above" if answer else "below" for answer in self.above.values()), *("not reached",) * len(self.unanswered)]
-        return [{self.release.description.by[0]: label, "answer": answer, "score_gap": gap, "unit": self.unit} for label, answer in zip(self.candidates, answers, strict=True)]
+        answers = [
+            *("above" if answer else "below" for answer in self.above.values()),
+            *("not reached",) * len(self.unanswered),
+        ]
+        return [
+            {
+                self.release.description.by[0]: label,
+                "answer": answer,
+                "score_gap": gap,
+                "unit": self.unit,
+            }
+            for label, answer in zip(self.candidates, answers, strict=True)
+        ]
 
     def statement(self, level: float = 0.95) -> str:
         gap = self._gap_text(level)
-        return f"Threshold: {self.threshold} rows. With probability at least {100 * level:g}% every count above is at least {self.threshold} − {gap}, and every one below less than {self.threshold} + {gap}."
+        return (
+            f"Threshold: {self.threshold} rows. With probability at least {100 * level:g}% every "
+            f"count above is at least {self.threshold} − {gap}, and every one below less than "
+            f"{self.threshold} + {gap}."
+        )
 
 
 def score_gap_steps(release: Release, level: float) -> float:
-    """`score_gap` in steps of the scores: the least whole g whose bound on the probability of a greater gap is at most 1 − level.
+    """`score_gap` in steps of the scores: the least whole g whose bound on the probability of a
+    greater gap is at most 1 − level.
 
     Method.     One choice among m candidates fails by more than g with a probability of at most
-                exponential       x/(1 + x), x = (m−1)·exp(−rate·(g+1))
-                permute-and-flip  1 − (1 − (1−y)^m)/(m·y), y = exp(−rate·(g+1))
-                noisy max         (m−1)·P(N − N′ ≥ g+1), N and N′ two draws of its noise.
-                The first two are attained where all others are g+1 behind. Several choices: the sum over the steps. Thresholds: by the two tails.
+                exponential   x/(1 + x), x = (m−1)·exp(−rate·(g+1)) permute-and-flip
+                1 − (1 − (1−y)^m)/(m·y), y = exp(−rate·(g+1)) noisy max
+                (m−1)·P(N − N′ ≥ g+1), N and N′ two draws of its noise. The first two are attained
+                where all others are g+1 behind. Several choices: the sum over the steps.
+                Thresholds: by the two tails.
     Validity.   For every data set, over the mechanism's noise.
     Reference.  docs/theory/selection.md
     """
@@ -186,10 +262,20 @@ def score_gap_steps(release: Release, level: float) -> float:
         return 0.0
     if mechanism.kind == "top choices":
         fails = _exponential_fails if mechanism.step == "exponential" else _flip_fails
-        sizes = [candidates - step for step in range(min(mechanism.count, candidates)) if candidates - step > 1]
-        return _least(lambda gap: math.fsum(fails(float(mechanism.rate), left, gap + 1) for left in sizes), missed)
+        sizes = [
+            candidates - step
+            for step in range(min(mechanism.count, candidates))
+            if candidates - step > 1
+        ]
+        return _least(
+            lambda gap: math.fsum(fails(float(mechanism.rate), left, gap + 1) for left in sizes),
+            missed,
+        )
     if mechanism.kind == "noisy max":
-        return _least(lambda gap: (candidates - 1) * _difference_tail(float(mechanism.spread), gap + 1), missed)
+        return _least(
+            lambda gap: (candidates - 1) * _difference_tail(float(mechanism.spread), gap + 1),
+            missed,
+        )
     fails = _exponential_fails if mechanism.kind == "exponential choice" else _flip_fails
     return _least(lambda gap: fails(float(mechanism.rate), candidates, gap + 1), missed)
 
@@ -205,7 +291,9 @@ def _exponential_fails(rate: float, candidates: int, gap: float) -> float:
 
 
 def _flip_fails(rate: float, candidates: int, gap: float) -> float:
-    """E[B/(1+B)], B ~ Bin(m−1, y): the chance that a uniform one of the heads is not the best, which is always among them."""
+    """E[B/(1+B)], B ~ Bin(m−1, y): the chance that a uniform one of the heads is not the best,
+    which is always among them.
+    """
     heads = math.exp(-rate * gap)
     if candidates * heads < 1e-12:
         return (candidates - 1) * heads  # an upper bound: E[B/(1+B)] ≤ E[B]
@@ -214,23 +302,37 @@ def _flip_fails(rate: float, candidates: int, gap: float) -> float:
 
 
 def _difference_tail(spread: float, gap: float) -> float:
-    """P(N − N′ ≥ g) of two draws of two-sided geometric noise, g ≥ 0: ((1−q)/(1+q))²·q^g·((g+1)/(1−q) + q/(1−q)² + 2q²/((1−q²)(1−q)))."""
+    """P(N − N′ ≥ g) of two draws of two-sided geometric noise, g ≥ 0:
+    ((1−q)/(1+q))²·q^g·((g+1)/(1−q) + q/(1−q)² + 2q²/((1−q²)(1−q))).
+    """
     ratio, short = math.exp(-1 / spread), -math.expm1(-1 / spread)
     tail = (gap + 1) * short + ratio + 2 * ratio**2 / (1 + ratio)
     return min(1.0, math.exp(-gap / spread) * tail / (1 + ratio) ** 2)
 
 
 def _threshold_gap(mechanism: Any, questions: int, missed: float) -> float:
-    """The least of several bounds: each question's two noises together, or g₁ + g₂ with P(|noise of a threshold| > g₁ for some) + P(|noise of a score| > g₂ for some) ≤ missed.
+    """The least of several bounds: each question's two noises together, or g₁ + g₂ with P(|noise of
+    a threshold| > g₁ for some) + P(|noise of a score| > g₂ for some) ≤ missed.
 
-    In the first the smaller spread counts as the greater: with X symmetric and unimodal, P(|X + k| > g) rises with |k|, and a greater spread raises |k| in law.
+    In the first the smaller spread counts as the greater: with X symmetric and unimodal,
+    P(|X + k| > g) rises with |k|, and a greater spread raises |k| in law.
     """
     draws = min(mechanism.positives, questions) if mechanism.renewed else 1
     greater = float(max(mechanism.threshold_spread, mechanism.query_spread))
     sums = [_least(lambda gap: 2 * questions * _difference_tail(greater, gap + 1), missed)]
     for share in (0.02, 0.05, 0.1, 0.2, 0.3, 0.5):
-        first = _least(lambda gap, share=share: draws * _two_sided_tail(float(mechanism.threshold_spread), gap + 1) / share, missed)  # type: ignore[misc]
-        second = _least(lambda gap, share=share: questions * _two_sided_tail(float(mechanism.query_spread), gap + 1) / (1 - share), missed)  # type: ignore[misc]
+        first = _least(
+            lambda gap, share=share: (  # type: ignore[misc]
+                draws * _two_sided_tail(float(mechanism.threshold_spread), gap + 1) / share
+            ),
+            missed,
+        )
+        second = _least(
+            lambda gap, share=share: (  # type: ignore[misc]
+                questions * _two_sided_tail(float(mechanism.query_spread), gap + 1) / (1 - share)
+            ),
+            missed,
+        )
         sums.append(first + second)
     return min(sums)
 
@@ -241,7 +343,9 @@ def _two_sided_tail(spread: float, gap: float) -> float:
 
 
 def _least(fails: Callable[[float], float], missed: float) -> float:
-    """The least whole gap ≥ 0 at which a decreasing bound is at most `missed`, by bisection; doubles beyond 2**53 are whole too."""
+    """The least whole gap ≥ 0 at which a decreasing bound is at most `missed`, by bisection;
+    doubles beyond 2**53 are whole too.
+    """
     if fails(0.0) <= missed:
         return 0.0
     low, high = 0.0, 1.0
@@ -253,4 +357,9 @@ def _least(fails: Callable[[float], float], missed: float) -> float:
     return high
 
 
-SELECTION_RESULTS: dict[str, type[SelectionResult]] = {"select": ChoiceResult, "mode": ChoiceResult, "top": TopResult, "above_threshold": ThresholdResult}
+SELECTION_RESULTS: dict[str, type[SelectionResult]] = {
+    "select": ChoiceResult,
+    "mode": ChoiceResult,
+    "top": TopResult,
+    "above_threshold": ThresholdResult,
+}

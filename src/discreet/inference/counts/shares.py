@@ -1,7 +1,8 @@
 """Intervals for shares (proportions, histogram cells) from noisy counts (reference.md M1, M2).
 
-For a candidate share p, T(p) = X − p·N has mean 0 and variance N·p(1−p) + Var(noise), evaluated at p itself
-(a score interval), so the interval is right for rare cells and never clamps the noisy count first.
+For a candidate share p, T(p) = X − p·N has mean 0 and variance N·p(1−p) + Var(noise), evaluated at
+p itself (a score interval), so the interval is right for rare cells and never clamps the noisy
+count first.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from discreet.inference.results.laws import Array, Noise, half_width
 class ShareStatistics:
     """Noisy counts X by cell and the number N they are shares of.
 
-    `others` is the noise of N − X: 0 where N is public, else the noise of the sum of all other cells.
+    `others` is the noise of N − X: 0 where N is public,
+    else the noise of the sum of all other cells.
     """
 
     count: Array
@@ -46,31 +48,60 @@ class ShareStatistics:
         return np.asarray(self.cluster * self.rows * p * (1 - p))
 
 
-def share_interval(statistics: ShareStatistics, level: float, *, target: str = "population") -> tuple[Array, Array]:
+def share_interval(
+    statistics: ShareStatistics, level: float, *, target: str = "population"
+) -> tuple[Array, Array]:
     """The interval for the share, within [0, 1]."""
     low, high = _endpoint(statistics, level, -1, target), _endpoint(statistics, level, +1, target)
     # a count below 0 (above N) still allows every share that a count of 0 (of N) allows
-    empty = ShareStatistics(0.0 * statistics.count, statistics.total, statistics.noise, statistics.others, statistics.cluster, statistics.public_total)
-    full = ShareStatistics(statistics.rows, statistics.total, statistics.noise, statistics.others, statistics.cluster, statistics.public_total)
-    high = np.where(statistics.count < 0, np.maximum(high, _endpoint(empty, level, +1, target)), high)
-    low = np.where(statistics.count > statistics.rows, np.minimum(low, _endpoint(full, level, -1, target)), low)
+    empty = ShareStatistics(
+        0.0 * statistics.count,
+        statistics.total,
+        statistics.noise,
+        statistics.others,
+        statistics.cluster,
+        statistics.public_total,
+    )
+    full = ShareStatistics(
+        statistics.rows,
+        statistics.total,
+        statistics.noise,
+        statistics.others,
+        statistics.cluster,
+        statistics.public_total,
+    )
+    high = np.where(
+        statistics.count < 0, np.maximum(high, _endpoint(empty, level, +1, target)), high
+    )
+    low = np.where(
+        statistics.count > statistics.rows, np.minimum(low, _endpoint(full, level, -1, target)), low
+    )
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 def _endpoint(statistics: ShareStatistics, level: float, side: int, target: str) -> Array:
-    """The end of {p : |X − pN| ≤ half-width at p} on one side, by bisection on the monotone excess."""
+    """The end of {p : |X − pN| ≤ half-width at p} on one side,
+    by bisection on the monotone excess.
+    """
     inner = np.clip(statistics.share, 0.0, 1.0)
     outer = np.full_like(inner, 1.0 if side > 0 else 0.0)
     for _ in range(40):
         p = (inner + outer) / 2
         sampling = statistics.sampling_variance(p) if target == "population" else 0.0 * p
-        inside = side * (p * statistics.rows - statistics.count) <= half_width(level, sampling, statistics.noise_at(p))
+        inside = side * (p * statistics.rows - statistics.count) <= half_width(
+            level, sampling, statistics.noise_at(p)
+        )
         inner, outer = np.where(inside, p, inner), np.where(inside, outer, p)
     return np.asarray(outer)  # where 0 (or 1) itself is allowed, exactly that
 
 
-def poisson_interval(count: Array, noise: Noise, level: float, *, cluster: int) -> tuple[Array, Array]:
-    """The interval {λ ≥ 0 : |X − λ| ≤ half-width at sampling variance cluster·λ} for an expected count."""
+def poisson_interval(
+    count: Array, noise: Noise, level: float, *, cluster: int
+) -> tuple[Array, Array]:
+    """The interval {λ ≥ 0 : |X − λ| ≤ half-width at sampling variance cluster·λ} for an expected
+    count.
+    """
+
     def end(start: Array, side: int) -> Array:
         inner = np.maximum(start, 0.0)
         reach = half_width(level, cluster * (inner + 1), noise)

@@ -1,7 +1,9 @@
-"""Power of the tests of tables, means, ranks and parts, from public facts and what is assumed: private beside non-private.
+"""Power of the tests of tables, means, ranks and parts, from public facts and what is assumed:
+private beside non-private.
 
-The statistic of the expected data is the non-centrality of its χ² law: the tests here are standardised distances, so that one number says how far the
-assumed population lies from the null in standard errors, noise included.
+The statistic of the expected data is the non-centrality of its χ² law: the tests here are
+standardised distances, so that one number says how far the assumed population lies from the null in
+standard errors, noise included.
 """
 
 from __future__ import annotations
@@ -20,14 +22,17 @@ from discreet.inference.results.laws import Array
 from discreet.inference.results.power import MOST_ROWS, PowerResult
 from discreet.inference.results.summary import Summary
 
-Distance = Callable[[int, float], float]  # (rows, noise relative to the planned spend's) → squared distance from the null, in standard errors
+# (rows, noise relative to the planned spend's) → squared distance from the null, in standard errors
+Distance = Callable[[int, float], float]
 
 
 @dataclass(frozen=True, slots=True)
 class TestPlan:
-    """A planned test: how far the assumed population lies from the null at a number of rows, its degrees of freedom, its level and side.
+    """A planned test: how far the assumed population lies from the null at a number of rows, its
+    degrees of freedom, its level and side.
 
-    `distance(rows, scale)` takes the noise's spread times `scale`: 1 as planned, 0 without privacy. `chance`, where given, is the power itself.
+    `distance(rows, scale)` takes the noise's spread times `scale`: 1 as planned, 0 without privacy.
+    `chance`, where given, is the power itself.
     """
 
     __test__ = False
@@ -44,7 +49,8 @@ class TestPlan:
     def power(self, rows: int) -> float:
         """P(reject), by the normal approximation of the statistic.
 
-        Validity. Where noise is as large as the counts it is some points too high: 0.54 for 0.48 in a comparison of two shares with 50 rows and ε = 0.5 (docs/theory/tests.md).
+        Validity. Where noise is as large as the counts it is some points too high: 0.54 for 0.48 in
+                  a comparison of two shares with 50 rows and ε = 0.5 (docs/theory/tests.md).
         """
         return self._power(rows, self.scale)
 
@@ -61,12 +67,19 @@ class TestPlan:
         return float(1 - chndtr(chi2.isf(self.alpha, self.freedom), self.freedom, squared))
 
     def rows_for(self, power: float) -> int:
-        """The least number of rows with at least this power, by doubling and bisection (power rises with rows)."""
+        """The least number of rows with at least this power,
+        by doubling and bisection (power rises with rows).
+        """
         high = 1
         while self.power(high) < power:
             high *= 2
             if high > MOST_ROWS:
-                raise InvalidParameter("sample_size", f"more than {MOST_ROWS} rows are needed", "the assumed population is the null, or too close to it for this spend", "assume a larger difference, accept less power, or spend more")
+                raise InvalidParameter(
+                    "sample_size",
+                    f"more than {MOST_ROWS} rows are needed",
+                    "the assumed population is the null, or too close to it for this spend",
+                    "assume a larger difference, accept less power, or spend more",
+                )
         low = high // 2
         while high - low > 1:
             middle = (low + high) // 2
@@ -84,7 +97,9 @@ class TestPlan:
 
 
 class PlannedPower(PowerResult):
-    """The power of a planned test of tables, means, ranks or parts at a number of rows: `power`, beside `nonprivate`."""
+    """The power of a planned test of tables, means, ranks or parts at a number of rows:
+    `power`, beside `nonprivate`.
+    """
 
     __slots__ = ()
 
@@ -97,18 +112,35 @@ class PlannedPower(PowerResult):
         """A table to print; renders in a notebook too."""
         plan: Any = self.plan
         rows = (("private", f"{self.power:.4f}"), ("without privacy", f"{self.nonprivate:.4f}"))
-        notes = (f"{self.rows} rows, {plan.assumed}, {plan.alternative}, α = {plan.alpha:g}, spend {self.spend}.", "From public facts and what is assumed: no data was read and nothing was spent.")
-        return Summary(f"Power of {plan.name} with {self.rows} rows", ("test", "power"), rows, notes)
+        notes = (
+            (
+                f"{self.rows} rows, {plan.assumed}, {plan.alternative}, α = {plan.alpha:g}, spend "
+                f"{self.spend}."
+            ),
+            "From public facts and what is assumed: no data was read and nothing was spent.",
+        )
+        return Summary(
+            f"Power of {plan.name} with {self.rows} rows", ("test", "power"), rows, notes
+        )
 
     def curves(self, rows: Array) -> dict[str, Array]:
         """Power by number of rows: private, nonprivate."""
-        return {name: np.array([compute(int(many)) for many in rows]) for name, compute in (("private", self.plan.power), ("nonprivate", self.plan.nonprivate))}
+        return {
+            name: np.array([compute(int(many)) for many in rows])
+            for name, compute in (
+                ("private", self.plan.power),
+                ("nonprivate", self.plan.nonprivate),
+            )
+        }
 
     def privacy_curves(self, values: Array) -> dict[str, Array]:
         """Power at these rows by ε or μ, given as multiples of the planned one."""
         plan: Any = self.plan
         plans = [replace(plan, scale=plan.scale / float(value)) for value in values]
-        return {"private": np.array([one.power(self.rows) for one in plans]), "nonprivate": np.full(len(plans), self.nonprivate)}
+        return {
+            "private": np.array([one.power(self.rows) for one in plans]),
+            "nonprivate": np.full(len(plans), self.nonprivate),
+        }
 
     @property
     def privacy_axis(self) -> tuple[float, str]:

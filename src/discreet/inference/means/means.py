@@ -1,10 +1,11 @@
 """Intervals for means and totals from noisy counts, sums and spreads (reference.md F1–F4).
 
-Everything is in code units: c ∈ [−1, 1], `count` = N, `first` = Σc, `even` = Σ(1−c²), each with its own noise.
-For a candidate mean m, T(m) = first − m·count has mean 0 and variance Σ(c−m)² + Var(noise), and the interval
-is the set of m for which T(m) is not too large (Fieller's idea). So a noisy or tiny count widens the interval, to
-the whole declared range if need be, instead of breaking it. Σ(c−m)² is read from the same noisy numbers; the part
-of its error that T(m) predicts is taken out first, which leaves the two independent.
+Everything is in code units: c ∈ [−1, 1], `count` = N, `first` = Σc, `even` = Σ(1−c²), each with its
+own noise. For a candidate mean m, T(m) = first − m·count has mean 0 and variance
+Σ(c−m)² + Var(noise), and the interval is the set of m for which T(m) is not too large
+(Fieller's idea). So a noisy or tiny count widens the interval, to the whole declared range if need
+be, instead of breaking it. Σ(c−m)² is read from the same noisy numbers; the part of its error that
+T(m) predicts is taken out first, which leaves the two independent.
 """
 
 from __future__ import annotations
@@ -15,12 +16,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.inference.results.laws import Array, Noise, allow_for_noisy_variance, half_width, student_factor
+from discreet.inference.results.laws import (
+    Array,
+    Noise,
+    allow_for_noisy_variance,
+    half_width,
+    student_factor,
+)
 
 
 @dataclass(frozen=True)
 class MeanStatistics:
-    """Noisy count, sum and spread of c by cell; `cluster` rows of one unit may be perfectly alike; `total` is the number of rows in all cells where it is public."""
+    """Noisy count, sum and spread of c by cell; `cluster` rows of one unit may be perfectly alike;
+    `total` is the number of rows in all cells where it is public.
+    """
 
     count: Array
     first: Array
@@ -60,45 +69,82 @@ class MeanStatistics:
     def squares_noise_variance(self) -> Array:
         """Variance of `squares` that the privacy noise adds."""
         m = self.bounded_mean
-        return np.asarray((1 + m**2) ** 2 * self.count_noise.variance + self.even_noise.variance + 4 * m**2 * self.first_noise.variance)
+        return np.asarray(
+            (1 + m**2) ** 2 * self.count_noise.variance
+            + self.even_noise.variance
+            + 4 * m**2 * self.first_noise.variance
+        )
 
     def sampling_variance(self) -> Array:
-        """Sampling variance of T(m), never negative; rows of one unit are allowed to be perfectly correlated."""
+        """Sampling variance of T(m), never negative;
+        rows of one unit are allowed to be perfectly correlated.
+        """
         return np.asarray(self.cluster * np.maximum(self.squares(), 0.0))
 
     def squares_about(self, m: Array, rows: Array) -> tuple[Array, Array, Array]:
-        """(Σ(c−m)² less the part of its error that T(m) predicts, the variance of its noise before, and what that part takes off it); Σ(c−m)² counts these rows. It may be negative.
+        """(Σ(c−m)² less the part of its error that T(m) predicts, the variance of its noise before,
+        and what that part takes off it); Σ(c−m)² counts these rows. It may be negative.
 
-        Method. The noise in T(m) and in Σ(c−m)² has the covariance s, and Var T(m) = V solves V = noise + Σ(c−m)² − s·T(m)/V.
+        Method. The noise in T(m) and in Σ(c−m)² has the covariance s, and Var T(m) = V solves
+                V = noise + Σ(c−m)² − s·T(m)/V.
         """
-        v_count, v_first, deviation = self.count_noise.variance, self.first_noise.variance, self.first - m * self.count
+        v_count, v_first, deviation = (
+            self.count_noise.variance,
+            self.first_noise.variance,
+            self.first - m * self.count,
+        )
         shared = -2 * m * v_first - m * (1 + m**2) * v_count
         noise = v_first + m**2 * v_count
         base = noise + (1 + m**2) * rows - self.even - 2 * m * self.first
-        spread = np.maximum((base + np.sqrt(np.maximum(base**2 - 4 * shared * deviation, 0.0))) / 2, noise + 1e-300)  # V
+        # V
+        spread = np.maximum(
+            (base + np.sqrt(np.maximum(base**2 - 4 * shared * deviation, 0.0))) / 2, noise + 1e-300
+        )
         error = (1 + m**2) ** 2 * v_count + self.even_noise.variance + 4 * m**2 * v_first
-        return np.asarray(base - noise - shared * deviation / spread), np.asarray(error), np.asarray(shared**2 / spread)
+        return (
+            np.asarray(base - noise - shared * deviation / spread),
+            np.asarray(error),
+            np.asarray(shared**2 / spread),
+        )
 
     def covers(self, m: Array, level: float, target: str, student: Array) -> npt.NDArray[np.bool_]:
-        """Whether the interval contains the candidate mean m; `student` widens it for the estimated variance."""
+        """Whether the interval contains the candidate mean m;
+        `student` widens it for the estimated variance.
+        """
         deviation = self.first - m * self.count
         noise = self.first_noise + self.count_noise.scaled(m)
         if target == "data":
             return np.asarray(np.abs(deviation) <= half_width(level, 0.0 * deviation, noise))
         squares, error, predicted = self.squares_about(m, self.count)
-        sampling, factor = allow_for_noisy_variance(level, self.cluster * squares, self.cluster * np.sqrt(np.maximum(error - predicted, 0.0)), noise.variance)
-        return np.asarray(np.abs(deviation) <= half_width(level, sampling, noise) * factor * student)
+        sampling, factor = allow_for_noisy_variance(
+            level,
+            self.cluster * squares,
+            self.cluster * np.sqrt(np.maximum(error - predicted, 0.0)),
+            noise.variance,
+        )
+        return np.asarray(
+            np.abs(deviation) <= half_width(level, sampling, noise) * factor * student
+        )
 
 
-def mean_interval(statistics: MeanStatistics, level: float, *, target: str = "population") -> tuple[Array, Array]:
+def mean_interval(
+    statistics: MeanStatistics, level: float, *, target: str = "population"
+) -> tuple[Array, Array]:
     """The interval for the mean of c, within [−1, 1]; `target="data"` leaves sampling error out."""
     student = student_factor(level, statistics.rows - 1)
-    low, high = (_end(statistics, outermost, lambda m: statistics.covers(m, level, target, student)) for outermost in (-1.0, 1.0))
+    low, high = (
+        _end(statistics, outermost, lambda m: statistics.covers(m, level, target, student))
+        for outermost in (-1.0, 1.0)
+    )
     return low, high
 
 
-def _end(statistics: MeanStatistics, outermost: float, covers: Callable[[Array], npt.NDArray[np.bool_]]) -> Array:
-    """One end of the set of covered means, by bisection between the estimate and the end of the range."""
+def _end(
+    statistics: MeanStatistics, outermost: float, covers: Callable[[Array], npt.NDArray[np.bool_]]
+) -> Array:
+    """One end of the set of covered means, by bisection between the estimate and the end of the
+    range.
+    """
     inner = np.array(statistics.bounded_mean)
     outer = np.full_like(inner, outermost)
     whole = covers(outer) | (statistics.count <= 0)
@@ -109,22 +155,37 @@ def _end(statistics: MeanStatistics, outermost: float, covers: Callable[[Array],
     return np.asarray(np.where(whole, outermost, (inner + outer) / 2))
 
 
-def total_interval(statistics: MeanStatistics, center: float, level: float, *, target: str, public_rows: bool) -> tuple[Array, Array, Array, Array]:
+def total_interval(
+    statistics: MeanStatistics, center: float, level: float, *, target: str, public_rows: bool
+) -> tuple[Array, Array, Array, Array]:
     """(estimate, half-width, sampling variance, privacy variance) of Σ(center + c).
 
-    With a public number of rows n the target is n times the population mean; otherwise rows arrive at random
-    (Poisson), and Σ(center + c)² is the sampling variance.
+    With a public number of rows n the target is n times the population mean; otherwise rows arrive
+    at random (Poisson), and Σ(center + c)² is the sampling variance.
     """
     estimate = center * statistics.count + statistics.first
     noise = statistics.first_noise + statistics.count_noise.scaled(center)
     if public_rows:
         squares, uncertain = statistics.squares(), statistics.squares_noise_variance()
     else:
-        squares = (1 + center**2) * statistics.count + 2 * center * statistics.first - statistics.even
-        uncertain = (1 + center**2) ** 2 * statistics.count_noise.variance + 4 * center**2 * statistics.first_noise.variance + statistics.even_noise.variance
+        squares = (
+            (1 + center**2) * statistics.count + 2 * center * statistics.first - statistics.even
+        )
+        uncertain = (
+            (1 + center**2) ** 2 * statistics.count_noise.variance
+            + 4 * center**2 * statistics.first_noise.variance
+            + statistics.even_noise.variance
+        )
     privacy = np.asarray(noise.variance + 0.0 * estimate)
     if target == "data":
-        return estimate, half_width(level, 0.0 * privacy, noise), np.maximum(statistics.cluster * squares, 0.0), privacy
-    sampling, factor = allow_for_noisy_variance(level, statistics.cluster * squares, statistics.cluster * np.sqrt(uncertain), privacy)
+        return (
+            estimate,
+            half_width(level, 0.0 * privacy, noise),
+            np.maximum(statistics.cluster * squares, 0.0),
+            privacy,
+        )
+    sampling, factor = allow_for_noisy_variance(
+        level, statistics.cluster * squares, statistics.cluster * np.sqrt(uncertain), privacy
+    )
     half = half_width(level, sampling, noise) * factor * student_factor(level, statistics.rows - 1)
     return estimate, half, np.maximum(statistics.cluster * squares, 0.0), privacy

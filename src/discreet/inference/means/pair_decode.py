@@ -1,4 +1,6 @@
-"""From the released integers of `PairMoments` to the features of each pair of columns, with the variance of their noise."""
+"""From the released integers of `PairMoments` to the features of each pair of columns,
+with the variance of their noise.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from discreet.inference.results.laws import Array
 
 @dataclass(frozen=True)
 class MatrixStatistics:
-    """The features of p columns by name and columns: ("x", j), ("E", j), ("xy", j, k), ("T", j), …; and each one's noise variance."""
+    """The features of p columns by name and columns: ("x", j), ("E", j), ("xy", j, k), ("T", j), …;
+    and each one's noise variance.
+    """
 
     columns: int
     sums: Mapping[tuple[Any, ...], Array]
@@ -24,23 +28,47 @@ class MatrixStatistics:
     cluster: int
 
     def stacked(self, pairs: list[tuple[int, int]]) -> PairFeatures:
-        """The features of several pairs at once, all of two columns or all of one, along the first axis."""
+        """The features of several pairs at once, all of two columns or all of one,
+        along the first axis.
+        """
         found = [self.pair(j, k) for j, k in pairs]
-        return PairFeatures({name: np.concatenate([each.sums[name] for each in found]) for name in found[0].sums}, found[0].noise, self.cluster)
+        return PairFeatures(
+            {name: np.concatenate([each.sums[name] for each in found]) for name in found[0].sums},
+            found[0].noise,
+            self.cluster,
+        )
 
     def pair(self, j: int, k: int) -> PairFeatures:
         """The features of columns j and k; of column j with itself where they are the same."""
         first, second = min(j, k), max(j, k)
         names: dict[str, tuple[Any, ...]] = {"1": ("1",)}
         for column, letter in ((j, "x"), (k, "y")):
-            names |= {letter: ("x", column), f"E{letter}": ("E", column), f"T{letter}": ("T", column), f"Q{letter}": ("Q", column)}
+            names |= {
+                letter: ("x", column),
+                f"E{letter}": ("E", column),
+                f"T{letter}": ("T", column),
+                f"Q{letter}": ("Q", column),
+            }
         if j != k:
-            names |= {"xy": ("xy", first, second), "W": ("W", first, second), "Ux": ("U", j, k), "Uy": ("U", k, j), "Vx": ("V", j, k), "Vy": ("V", k, j)}
-        return PairFeatures({name: self.sums[place] for name, place in names.items()}, {name: self.noise[place] for name, place in names.items()}, self.cluster)
+            names |= {
+                "xy": ("xy", first, second),
+                "W": ("W", first, second),
+                "Ux": ("U", j, k),
+                "Uy": ("U", k, j),
+                "Vx": ("V", j, k),
+                "Vy": ("V", k, j),
+            }
+        return PairFeatures(
+            {name: self.sums[place] for name, place in names.items()},
+            {name: self.noise[place] for name, place in names.items()},
+            self.cluster,
+        )
 
 
 def layout(columns: int) -> list[tuple[Any, ...]]:
-    """The features in the order in which they are released: the upper triangle of the matrix, then the further numbers."""
+    """The features in the order in which they are released:
+    the upper triangle of the matrix, then the further numbers.
+    """
     places: list[tuple[Any, ...]] = [("1",), *(("x", j) for j in range(columns))]
     for j in range(columns):
         places += [("E", j), *(("xy", j, k) for k in range(j + 1, columns))]
@@ -51,8 +79,12 @@ def layout(columns: int) -> list[tuple[Any, ...]]:
     return places + [("W", j, k) for j, k in itertools.combinations(range(columns), 2)]
 
 
-def decode_pairs(query: Any, mechanism: Any, integers: npt.NDArray[Any], *, public_rows: int | None, cluster: int) -> MatrixStatistics:
-    """`integers` has shape (numbers, …), so that simulations can decode thousands of releases at once."""
+def decode_pairs(
+    query: Any, mechanism: Any, integers: npt.NDArray[Any], *, public_rows: int | None, cluster: int
+) -> MatrixStatistics:
+    """`integers` has shape (numbers, …), so that simulations can decode thousands of releases at
+    once.
+    """
     step = float(mechanism.step)
     sums, noise = {}, {}
     for place, worth, steps in zip(layout(query.columns), query.worths(), integers, strict=True):

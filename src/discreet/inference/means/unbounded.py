@@ -1,12 +1,15 @@
-"""Results of procedures that find a range first: means without bounds, Huber-type location, and truncated means (reference.md F4).
+"""Results of procedures that find a range first: means without bounds, Huber-type location, and
+truncated means (reference.md F4).
 
-A procedure is several releases under one spend. The estimate comes from the last ones; those before it found the range, and their counts say how
-many rows lie outside it. Values outside count as the nearest end of the range, which moves the mean by
+A procedure is several releases under one spend. The estimate comes from the last ones; those before
+it found the range, and their counts say how many rows lie outside it. Values outside count as the
+nearest end of the range, which moves the mean by
 
     E(x − high)₊ − E(low − x)₊,
 
-and the interval allows for that: by what the released counts and a fitted tail say (tails.py), and where so many rows may lie outside that no
-fit can be trusted, by those rows times their distance to the end of the declared range.
+and the interval allows for that: by what the released counts and a fitted tail say (tails.py), and
+where so many rows may lie outside that no fit can be trusted, by those rows times their distance to
+the end of the declared range.
 """
 
 from __future__ import annotations
@@ -31,11 +34,14 @@ from discreet.search.tails import Tail, posterior
 from discreet.trusted.release import Release, release_from_json
 
 FORMAT, VERSION = "discreet-procedure", 1
-CAUTION = 1.5  # standard deviations of what is left out that a population's interval allows for beside the expected loss
+# standard deviations of what is left out that a population's interval allows for beside the
+# expected loss
+CAUTION = 1.5
 MISFIT = 0.25  # a fitted loss may be wrong by this part of itself
 HEAVIER = 4.0  # rows beyond all counted places scatter more than the fitted tails say
 DISTRUST = 0.35  # from this share of possibly clipped rows on no tail is fitted
-LEAST_INSIDE = 0.2  # a location step divides by the share of rows inside, if that is clearly above this
+# a location step divides by the share of rows inside, if that is clearly above this
+LEAST_INSIDE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,9 @@ def answers_of(release: Release) -> tuple[Answered, ...]:
     """The noisy counts of a search, in the order in which they were asked."""
     mechanism: Any = release.mechanism
     found = []
-    for place, share, steps in zip(*(release.integers[start::3] for start in range(3)), strict=True):
+    for place, share, steps in zip(
+        *(release.integers[start::3] for start in range(3)), strict=True
+    ):
         noise = mechanism.noise(share)
         found.append(Answered(place, share, steps * float(noise.step), noise.variance**0.5))
     return tuple(found)
@@ -60,10 +68,12 @@ def answers_of(release: Release) -> tuple[Answered, ...]:
 
 @lru_cache(maxsize=32)
 def found_by(release: Release) -> Any:
-    """What a search for a range found: its conversation, gone through again with the released answers."""
+    """What a search for a range found: its conversation,
+    gone through again with the released answers.
+    """
     mechanism: Any = release.mechanism
     cells, policy = release.query.size, mechanism.policy
-    purse = Purse(cells, mechanism.units, mechanism.noise(1).variance**0.5, mechanism.law)
+    purse = Purse(cells, mechanism.units, mechanism.noise(1).variance ** 0.5, mechanism.law)
     found = replayed(policy.talk(purse), answers_of(release))
     if found is not None:
         return found
@@ -73,7 +83,9 @@ def found_by(release: Release) -> Any:
 
 
 def grid_of(result: Result) -> tuple[float, float, float]:
-    """(centre, half-width, half a grid step) of the range that a result's values were clipped to."""
+    """(centre, half-width, half a grid step) of the range that a result's values were
+    clipped to.
+    """
     from discreet.inference.means import basic  # basic registers the results of this module
 
     return basic._grid(result)
@@ -85,7 +97,9 @@ def mean_statistics(result: Result) -> MeanStatistics:
     return basic._mean_statistics(result)
 
 
-def mean_quantity(result: Result, statistics: MeanStatistics, level: float, target: str) -> Quantity:
+def mean_quantity(
+    result: Result, statistics: MeanStatistics, level: float, target: str
+) -> Quantity:
     """The mean of the clipped values with its interval, as `dp.mean` gives it."""
     from discreet.inference.means import basic
 
@@ -101,7 +115,9 @@ def mean_of_clipped(release: Release) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Procedure(Result):
-    """A result of several releases: `release` gives the estimate, `before` are those that led to it."""
+    """A result of several releases: `release` gives the estimate,
+    `before` are those that led to it.
+    """
 
     before: tuple[Release, ...] = ()
 
@@ -111,21 +127,42 @@ class Procedure(Result):
 
     @property
     def guarantee(self) -> Any:
-        """The guarantee of all releases together: ε adds up where all are pure, else μ² does (reference.md C1, C4), rounded up."""
+        """The guarantee of all releases together: ε adds up where all are pure, else μ² does
+        (reference.md C1, C4), rounded up.
+        """
         parts: list[Any] = [release.guarantee for release in self.releases]
         if hasattr(parts[0], "mu"):
-            return type(parts[0])(float_up(sqrt_up(sum((rational(part.mu, "mu") ** 2 for part in parts), Fraction(0)))))
-        return type(parts[0])(float_up(sum((rational(part.epsilon, "epsilon") for part in parts), Fraction(0))))
+            return type(parts[0])(
+                float_up(
+                    sqrt_up(sum((rational(part.mu, "mu") ** 2 for part in parts), Fraction(0)))
+                )
+            )
+        return type(parts[0])(
+            float_up(sum((rational(part.epsilon, "epsilon") for part in parts), Fraction(0)))
+        )
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps({"format": FORMAT, "version": VERSION, "releases": [json.loads(release.to_json()) for release in self.releases]}, ensure_ascii=False)
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "releases": [json.loads(release.to_json()) for release in self.releases],
+            },
+            ensure_ascii=False,
+        )
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print; renders in a notebook too."""
         plain = Result.summary(self, level, target=target)
-        first = f"Privacy of these {len(self.releases)} releases together: {self.guarantee}, neighbours {self.release.neighbors}. noise % is the share of the variance that privacy cost."
-        return Summary(plain.title, plain.header, plain.rows, (first, *plain.notes[1:], *self._further()))
+        first = (
+            f"Privacy of these {len(self.releases)} releases together: {self.guarantee}, "
+            f"neighbours {self.release.neighbors}. noise % is the share of the variance that "
+            "privacy cost."
+        )
+        return Summary(
+            plain.title, plain.header, plain.rows, (first, *plain.notes[1:], *self._further())
+        )
 
     def _further(self) -> tuple[str, ...]:
         return ()
@@ -135,7 +172,11 @@ def procedure_from_json(text: str) -> Procedure | None:
     """The procedure that `to_json` wrote, or None if the text is none."""
     try:
         record = json.loads(text)
-        if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
+        if (
+            not isinstance(record, dict)
+            or record.get("format") != FORMAT
+            or record.get("version") != VERSION
+        ):
             return None
         releases = [release_from_json(json.dumps(release)) for release in record["releases"]]
         return PROCEDURES[releases[-1].description.estimator](releases[-1], tuple(releases[:-1]))
@@ -145,7 +186,9 @@ def procedure_from_json(text: str) -> Procedure | None:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Rows outside the range on one side, in rows and in what they take from the mean: (estimate, low, high) and (mean, variance)."""
+    """Rows outside the range on one side, in rows and in what they take from the mean:
+    (estimate, low, high) and (mean, variance).
+    """
 
     rows: tuple[float, float, float]
     deviation: float
@@ -156,56 +199,105 @@ class LeftOut:
 
 
 def left_out(tail: Tail, distance: float, step: float, limit: float, level: float) -> LeftOut:
-    """What lies beyond a distance; `step` is the worth of one unit of distance and `limit` how far beyond it values can be.
+    """What lies beyond a distance; `step` is the worth of one unit of distance and `limit` how far
+    beyond it values can be.
 
-    *Method*: rows by the fitted tails, within the bounds that single counts give whatever the tail (further in at most, further out at least).
+    *Method*: rows by the fitted tails, within the bounds that single counts give whatever the tail
+    (further in at most, further out at least).
     """
     quantile = float(ndtri(0.5 + level / 2)) + 0.5
     rows = max(tail.rows, 1.0)
-    highest = min((seen.rows + quantile * seen.deviation for seen in tail.seen if seen.distance <= distance), default=tail.beyond + quantile * rows / 20)
-    lowest = max((seen.rows - quantile * seen.deviation for seen in tail.seen if seen.distance >= distance), default=0.0)
+    highest = min(
+        (seen.rows + quantile * seen.deviation for seen in tail.seen if seen.distance <= distance),
+        default=tail.beyond + quantile * rows / 20,
+    )
+    lowest = max(
+        (seen.rows - quantile * seen.deviation for seen in tail.seen if seen.distance >= distance),
+        default=0.0,
+    )
     high = min(max(highest, 0.0), rows)
     low = min(max(lowest, 0.0), high)
     if tail.reach > 0 and tail.seen:
         fitted = posterior(tail)
-        beyond, (lost, squares) = fitted.beyond(distance), (part[0] for part in fitted.excess(np.array([distance])))
+        beyond, (lost, squares) = (
+            fitted.beyond(distance),
+            (part[0] for part in fitted.excess(np.array([distance]))),
+        )
         square = float(squares @ fitted.weight)
         expected, mean = float(beyond @ fitted.weight), float(lost @ fitted.weight)
-        deviation, variance = max(float(beyond**2 @ fitted.weight) - expected**2, 0.0) ** 0.5, max(float(lost**2 @ fitted.weight) - mean**2, 0.0)
+        deviation, variance = (
+            max(float(beyond**2 @ fitted.weight) - expected**2, 0.0) ** 0.5,
+            max(float(lost**2 @ fitted.weight) - mean**2, 0.0),
+        )
     else:
-        weights = np.array([seen.deviation**-2.0 for seen in tail.seen if seen.distance <= distance])
-        expected = float(np.average([seen.rows for seen in tail.seen if seen.distance <= distance], weights=weights)) if len(weights) else 0.0
-        deviation, mean, variance, square = float(weights.sum() ** -0.5) if len(weights) else 0.0, 0.0, 0.0, 0.0
+        weights = np.array(
+            [seen.deviation**-2.0 for seen in tail.seen if seen.distance <= distance]
+        )
+        expected = (
+            float(
+                np.average(
+                    [seen.rows for seen in tail.seen if seen.distance <= distance], weights=weights
+                )
+            )
+            if len(weights)
+            else 0.0
+        )
+        deviation, mean, variance, square = (
+            float(weights.sum() ** -0.5) if len(weights) else 0.0,
+            0.0,
+            0.0,
+            0.0,
+        )
     possible = min(expected + deviation if tail.seen else high, high)
     expected = min(max(expected, low), high)
     worst = high / rows * max(limit, 0.0) if possible > DISTRUST * rows else 0.0
-    return LeftOut((expected, low, high), deviation, mean * step, (variance + (MISFIT * mean) ** 2) * step**2, HEAVIER * square * step**2 / rows, worst)
+    return LeftOut(
+        (expected, low, high),
+        deviation,
+        mean * step,
+        (variance + (MISFIT * mean) ** 2) * step**2,
+        HEAVIER * square * step**2 / rows,
+        worst,
+    )
 
 
 def widened(below: LeftOut, above: LeftOut, level: float, target: str) -> tuple[float, float]:
-    """What is added to the lower and to the upper end of the clipped mean's interval, so that it holds for the mean itself.
+    """What is added to the lower and to the upper end of the clipped mean's interval,
+    so that it holds for the mean itself.
 
-    *Method*: the expected loss of both sides, and for its own uncertainty 1.5 standard deviations where sampling error is in the interval as well (the
-    two are independent, and the sum of half-widths is more than their combination). For the data set itself as many as the level asks for, of the
-    loss of this sample, which scatters about the expected one.
+    *Method*: the expected loss of both sides, and for its own uncertainty 1.5 standard deviations
+    where sampling error is in the interval as well (the two are independent, and the sum of
+    half-widths is more than their combination). For the data set itself as many as the level asks
+    for, of the loss of this sample, which scatters about the expected one.
     """
     shift, variance = above.loss - below.loss, above.variance + below.variance
     own = target == "data"
-    spread = float(ndtri(0.5 + level / 2)) * np.sqrt(variance + above.scatter + below.scatter) if own else CAUTION * np.sqrt(variance)
-    return float(min(shift - spread, 0.0) - below.worst), float(max(shift + spread, 0.0) + above.worst)
+    spread = (
+        float(ndtri(0.5 + level / 2)) * np.sqrt(variance + above.scatter + below.scatter)
+        if own
+        else CAUTION * np.sqrt(variance)
+    )
+    return float(min(shift - spread, 0.0) - below.worst), float(
+        max(shift + spread, 0.0) + above.worst
+    )
 
 
 class UnboundedMeanResult(Procedure):
     """A mean whose range was found privately.
 
-    *Validity*: independent rows. The interval contains sampling, privacy and clipping error; the last is judged by released counts and fitted tails,
-    so values beyond all counted places that carry much of the mean (a few rows a thousand times further out) can be missed: `clipped` says how
-    many rows may lie outside, and `worst_case` how far they could move the mean within the declared range.
+    *Validity*: independent rows. The interval contains sampling, privacy and clipping error;
+    the last is judged by released counts and fitted tails, so values beyond all counted places that
+    carry much of the mean (a few rows a thousand times further out) can be missed: `clipped` says
+    how many rows may lie outside, and `worst_case` how far they could move the mean within the
+    declared range.
     """
 
     __slots__ = ()
     title: ClassVar[str] = "Private mean, range found privately"
-    about: ClassVar[str] = "The interval contains sampling, privacy and clipping error, the last by released counts of outlying rows and fitted tails."
+    about: ClassVar[str] = (
+        "The interval contains sampling, privacy and clipping error, the last by released "
+        "counts of outlying rows and fitted tails."
+    )
 
     @property
     def range(self) -> tuple[float, float]:
@@ -214,7 +306,9 @@ class UnboundedMeanResult(Procedure):
         return center - worth, center + worth
 
     def clipped(self, level: float = 0.95) -> tuple[LeftOut, LeftOut]:
-        """What lies below and above the range: rows with an interval, and what they take from the mean."""
+        """What lies below and above the range:
+        rows with an interval, and what they take from the mean.
+        """
         search = self.before[1]
         ends: Ends = found_by(search)
         query: Any = search.query
@@ -223,50 +317,86 @@ class UnboundedMeanResult(Procedure):
         policy: Any = search.mechanism.policy  # type: ignore[attr-defined]
         low, high = self.range
         return (
-            left_out(ends.left, float(policy.left.place - ends.low), query.step, low - declared[0], level),
-            left_out(ends.right, float(ends.high - policy.right.place), query.step, declared[1] - high, level),
+            left_out(
+                ends.left, float(policy.left.place - ends.low), query.step, low - declared[0], level
+            ),
+            left_out(
+                ends.right,
+                float(ends.high - policy.right.place),
+                query.step,
+                declared[1] - high,
+                level,
+            ),
         )
 
     def worst_case(self, level: float = 0.95) -> tuple[float, float]:
-        """How far rows outside the range could lower and raise the mean, whatever the tails: their largest share times the way to the declared end."""
+        """How far rows outside the range could lower and raise the mean, whatever the tails: their
+        largest share times the way to the declared end.
+        """
         wide: Any = self.before[0].query
         low, high = self.range
         reach = low - wide.value(0), wide.value(wide.size - 1) - high
         rows = max(float(found_by(self.before[1]).left.rows), 1.0)
-        below, above = (min(side.rows[2] / rows, 1.0) * max(way, 0.0) for side, way in zip(self.clipped(level), reach, strict=True))
+        below, above = (
+            min(side.rows[2] / rows, 1.0) * max(way, 0.0)
+            for side, way in zip(self.clipped(level), reach, strict=True)
+        )
         return -below, above
 
-    def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
         statistics = mean_statistics(self)
         plain = mean_quantity(self, statistics, level, target)
         below, above = self.clipped(level)
         down, up = widened(below, above, level, target)
         low, high = plain.low + down, plain.high + up
-        mean = Quantity("mean", plain.estimate, low, high, plain.sampling_variance, plain.privacy_variance)
+        mean = Quantity(
+            "mean", plain.estimate, low, high, plain.sampling_variance, plain.privacy_variance
+        )
         rows = float(np.max(statistics.rows))
-        return (*(_share(name, side, rows) for name, side in (("clipped below", below), ("clipped above", above))), mean)
+        return (
+            *(
+                _share(name, side, rows)
+                for name, side in (("clipped below", below), ("clipped above", above))
+            ),
+            mean,
+        )
 
     def _further(self) -> tuple[str, ...]:
         low, high = self.worst_case()
-        return (f"clipped: the share of rows outside the range, from released counts. Whatever they are, those rows cannot move the mean by more than {low:.4g} … +{high:.4g} (95%).",)
+        return (
+            (
+                "clipped: the share of rows outside the range, from released counts. Whatever they "
+                f"are, those rows cannot move the mean by more than {low:.4g} … +{high:.4g} (95%)."
+            ),
+        )
 
 
 def _share(name: str, side: LeftOut, rows: float) -> Quantity:
     expected, low, high = (np.array([min(number / max(rows, 1.0), 1.0)]) for number in side.rows)
-    return Quantity(name, expected, low, high, np.zeros(1), np.array([(side.deviation / max(rows, 1.0)) ** 2]))
+    return Quantity(
+        name, expected, low, high, np.zeros(1), np.array([(side.deviation / max(rows, 1.0)) ** 2])
+    )
 
 
 class LocationResult(Procedure):
-    """Huber's location: θ with E ψ(x − θ) = 0, ψ(u) = u up to the released half-width h and ±h beyond it.
+    """Huber's location: θ with E ψ(x − θ) = 0,
+    ψ(u) = u up to the released half-width h and ±h beyond it.
 
-    *Validity*: independent rows; for symmetric data θ is the centre of symmetry (mean and median too), otherwise it lies between the two and is a quantity
-    of its own. One Newton step from a released centre: θ = c + (M − c)/p, M the mean of values clipped to c ± h and p the share of rows inside;
-    the interval is that of M, divided by p (the sandwich), with the error of p to first order.
+    *Validity*: independent rows; for symmetric data θ is the centre of symmetry (mean and median
+    too), otherwise it lies between the two and is a quantity of its own. One Newton step from a
+    released centre: θ = c + (M − c)/p, M the mean of values clipped to c ± h and p the share of
+    rows inside; the interval is that of M, divided by p (the sandwich), with the error of p to
+    first order.
     """
 
     __slots__ = ()
     title: ClassVar[str] = "Private location (Huber)"
-    about: ClassVar[str] = "Huber's M-estimate at the released half-width; for symmetric data the centre of symmetry. Sandwich interval with sampling and privacy error."
+    about: ClassVar[str] = (
+        "Huber's M-estimate at the released half-width; for symmetric data the centre of "
+        "symmetry. Sandwich interval with sampling and privacy error."
+    )
 
     @property
     def half_width(self) -> float:
@@ -279,39 +409,91 @@ class LocationResult(Procedure):
         count = float(to_float(counted.mechanism, np.array(counted.integers, dtype=object), 1.0)[0])
         return count / rows, float(np.sqrt(noise_of(counted.mechanism, 1.0).variance)) / rows
 
-    def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
         center, worth, _ = grid_of(self)
         plain = mean_quantity(self, mean_statistics(self), level, target)
         share, deviation = self.inside()
         wide: Any = self.before[0].query
         ends = wide.value(0), wide.value(wide.size - 1)
-        if share - 2 * deviation < LEAST_INSIDE:  # too few rows near the centre: it says nothing about the location
+        # too few rows near the centre: it says nothing about the location
+        if share - 2 * deviation < LEAST_INSIDE:
             estimate = np.clip(plain.estimate, *ends)
-            return (Quantity("location", estimate, np.full(1, ends[0]), np.full(1, ends[1]), plain.sampling_variance, plain.privacy_variance + (ends[1] - ends[0]) ** 2 / 12),)
+            return (
+                Quantity(
+                    "location",
+                    estimate,
+                    np.full(1, ends[0]),
+                    np.full(1, ends[1]),
+                    plain.sampling_variance,
+                    plain.privacy_variance + (ends[1] - ends[0]) ** 2 / 12,
+                ),
+            )
         p = min(share, 1.0)
         move = (plain.estimate - center) / p
         slope = (np.abs(move) * deviation / p) ** 2
         low, high = (center + (end - center) / p for end in (plain.low, plain.high))
         extra = half_width(level, 0.0 * slope, Noise(slope))
-        touching = (plain.low <= center - worth * (1 - 1e-9)) | (plain.high >= center + worth * (1 - 1e-9))
-        low, high = np.where(touching, ends[0], low - extra), np.where(touching, ends[1], high + extra)
-        return (Quantity("location", center + move, low, high, plain.sampling_variance / p**2, plain.privacy_variance / p**2 + slope),)
+        touching = (plain.low <= center - worth * (1 - 1e-9)) | (
+            plain.high >= center + worth * (1 - 1e-9)
+        )
+        low, high = (
+            np.where(touching, ends[0], low - extra),
+            np.where(touching, ends[1], high + extra),
+        )
+        return (
+            Quantity(
+                "location",
+                center + move,
+                low,
+                high,
+                plain.sampling_variance / p**2,
+                plain.privacy_variance / p**2 + slope,
+            ),
+        )
 
     def _further(self) -> tuple[str, ...]:
         share, _ = self.inside()
-        return (f"Half-width h = {self.half_width:.4g}; about {100 * min(max(share, 0.0), 1.0):.0f}% of the rows lie within h of the centre.",)
+        return (
+            (
+                f"Half-width h = {self.half_width:.4g}; "
+                f"about {100 * min(max(share, 0.0), 1.0):.0f}% of the rows lie within h of the "
+                "centre."
+            ),
+        )
 
 
 class TruncatedMeanResult(Result):
-    """The mean of sign(x)·min(|x|, B), B public. *Validity*: as the mean's; it is the mean itself only where |x| ≤ B."""
+    """The mean of sign(x)·min(|x|, B), B public.
+
+    *Validity*: as the mean's; it is the mean itself only where |x| ≤ B.
+    """
 
     __slots__ = ()
     title: ClassVar[str] = "Private truncated mean"
-    about: ClassVar[str] = "The mean of values truncated to −B … B, B public: what truncation takes from the mean is not in the interval."
+    about: ClassVar[str] = (
+        "The mean of values truncated to −B … B, B public: what truncation takes from the mean "
+        "is not in the interval."
+    )
 
-    def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
         plain = mean_quantity(self, mean_statistics(self), level, target)
-        return (Quantity("truncated mean", plain.estimate, plain.low, plain.high, plain.sampling_variance, plain.privacy_variance),)
+        return (
+            Quantity(
+                "truncated mean",
+                plain.estimate,
+                plain.low,
+                plain.high,
+                plain.sampling_variance,
+                plain.privacy_variance,
+            ),
+        )
 
 
-PROCEDURES: dict[str, type[Procedure]] = {"unbounded mean": UnboundedMeanResult, "location": LocationResult}
+PROCEDURES: dict[str, type[Procedure]] = {
+    "unbounded mean": UnboundedMeanResult,
+    "location": LocationResult,
+}

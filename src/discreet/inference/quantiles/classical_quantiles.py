@@ -1,9 +1,11 @@
-"""Reading the answers of the quantile mechanisms, and forecasting them from public facts and stated assumptions.
+"""Reading the answers of the quantile mechanisms,
+and forecasting them from public facts and stated assumptions.
 
-    point               the quantile in the user's units, None where the mechanism answered ⊥
-    rank_error_bound    how many rows a chosen cell can be from the quantile, without assumptions on the data
-    bottom_probability  P(⊥) of propose-test-release for normal data
-    expected_error      E|answer − sample quantile| of any of the mechanisms for normal data
+point               the quantile in the user's units, None where the mechanism answered ⊥
+rank_error_bound    how many rows a chosen cell can be from the quantile,
+                    without assumptions on the data
+bottom_probability  P(⊥) of propose-test-release for normal data
+expected_error      E|answer − sample quantile| of any of the mechanisms for normal data
 """
 
 from __future__ import annotations
@@ -27,25 +29,32 @@ _LEVELS = (np.arange(4000) + 0.5) / 4000
 def point(release: Release) -> float | None:
     """The quantile that was released, clamped to the declared range; None for ⊥.
 
-    Method.   The cell chosen, or the noisy steps on the refined grid; clamping to public bounds is post-processing.
+    Method.   The cell chosen, or the noisy steps on the refined grid;
+              clamping to public bounds is post-processing.
     """
     mechanism: Any = release.mechanism
     query: Any = release.query
     if mechanism.kind == "quantile choice":
         return float(query.value(release.integers[0]))
-    passed, steps = (1, release.integers[0]) if mechanism.kind == "smooth noise" else release.integers
+    passed, steps = (
+        (1, release.integers[0]) if mechanism.kind == "smooth noise" else release.integers
+    )
     if not passed:
         return None
-    inside = min(max(steps, 0), (query.size - 1) << mechanism.refinement)  # as whole numbers: a Cauchy draw may be beyond all floats
+    # as whole numbers: a Cauchy draw may be beyond all floats
+    inside = min(max(steps, 0), (query.size - 1) << mechanism.refinement)
     return float(query.value(inside / (1 << mechanism.refinement)))
 
 
 def rank_error_bound(mechanism: Any, cells: int, level: float) -> float:
-    """With probability `level` or more the chosen cell is a quantile of the data after at most this many rows are counted otherwise.
+    """With probability `level` or more the chosen cell is a quantile of the data after at most this
+    many rows are counted otherwise.
 
-    Method.   Some cell has loss 0, so P(loss > t) < cells·exp(−rate·t) (McSherry & Talwar 2007). Loss counts rows in units of 1/b by the
-              exponential rule, and replaced rows by the inverse one.
-    Validity. For all data, ties included; an answer that lies between equal values counts as their quantile.
+    Method.   Some cell has loss 0, so P(loss > t) < cells·exp(−rate·t) (McSherry & Talwar 2007).
+              Loss counts rows in units of 1/b by the exponential rule, and replaced rows by the
+              inverse one.
+    Validity. For all data, ties included; an answer that lies between equal values counts as their
+              quantile.
     """
     loss = math.log(cells / (1 - level)) / float(mechanism.rate)
     return loss / mechanism.b if mechanism.rule == "exponential" else loss
@@ -53,7 +62,9 @@ def rank_error_bound(mechanism: Any, cells: int, level: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class NormalValues:
-    """An assumption: `rows` normal values with a standard deviation of `spread` cells, on a grid of `cells` cells with the mean at `center` (its middle if None)."""
+    """An assumption: `rows` normal values with a standard deviation of `spread` cells, on a grid of
+    `cells` cells with the mean at `center` (its middle if None).
+    """
 
     rows: float
     spread: float
@@ -66,20 +77,36 @@ class NormalValues:
 
     def value(self, share: npt.ArrayLike) -> Floats:
         """The quantile function, clamped to the grid."""
-        return np.asarray(np.clip(self.middle + self.spread * special.ndtri(np.clip(share, 0.0, 1.0)), 0.0, self.cells - 1.0))
+        return np.asarray(
+            np.clip(
+                self.middle + self.spread * special.ndtri(np.clip(share, 0.0, 1.0)),
+                0.0,
+                self.cells - 1.0,
+            )
+        )
 
     def share(self, value: npt.ArrayLike) -> Floats:
         """The distribution function; the ends of the grid hold what lies beyond."""
         value = np.asarray(value, dtype=np.float64)
-        return np.asarray(np.where(value < 0, 0.0, np.where(value >= self.cells - 1, 1.0, special.ndtr((value - self.middle) / self.spread))))
+        return np.asarray(
+            np.where(
+                value < 0,
+                0.0,
+                np.where(
+                    value >= self.cells - 1, 1.0, special.ndtr((value - self.middle) / self.spread)
+                ),
+            )
+        )
 
 
 def bottom_probability(mechanism: Any, model: NormalValues) -> float:
     """P(⊥) of propose-test-release.
 
-    Method.   γ is close to the lesser of the numbers of values within η above and within η below the quantile, which are binomial given it and
-              nearly independent; the test's noise is added exactly.
-    Validity. An approximation: windows that straddle the quantile are left out, which makes it a little too low for flat densities.
+    Method.   γ is close to the lesser of the numbers of values within η above and within η below
+              the quantile, which are binomial given it and nearly independent; the test's noise is
+              added exactly.
+    Validity. An approximation: windows that straddle the quantile are left out, which makes it a
+              little too low for flat densities.
     """
     if mechanism.eta >= model.cells - 1:
         return 0.0
@@ -92,15 +119,21 @@ def bottom_probability(mechanism: Any, model: NormalValues) -> float:
     epsilon = 1 / float(mechanism.test_spread)
     reach = mechanism.threshold + math.ceil(40 / epsilon)
     counts = np.arange(min(rows, reach) + 1)
-    survive = stats.binom.sf(counts - 1, rows - index, min(above, 1.0)) * stats.binom.sf(counts - 1, max(index - 1, 0), min(max(below, 0.0), 1.0))
-    chance = survive - np.append(survive[1:], 0.0)  # what reaches the last count counts as just that
+    survive = stats.binom.sf(counts - 1, rows - index, min(above, 1.0)) * stats.binom.sf(
+        counts - 1, max(index - 1, 0), min(max(below, 0.0), 1.0)
+    )
+    # what reaches the last count counts as just that
+    chance = survive - np.append(survive[1:], 0.0)
     short = mechanism.threshold - 1 - counts  # ⊥ iff the noise is at most this
-    tail = np.exp(-epsilon * np.minimum(np.abs(np.where(short >= 0, short + 1, -short)), 700 / epsilon)) / (1 + math.exp(-epsilon))
+    tail = np.exp(
+        -epsilon * np.minimum(np.abs(np.where(short >= 0, short + 1, -short)), 700 / epsilon)
+    ) / (1 + math.exp(-epsilon))
     return float(min(1.0, (chance * np.where(short >= 0, 1 - tail, tail)).sum()))
 
 
 def expected_error(mechanism: Any, model: NormalValues) -> float:
-    """E|answer − sample quantile|, in cells; ⊥ counts as the middle of the range (a quarter of it away where the model does not say), and answers are clamped to the range.
+    """E|answer − sample quantile|, in cells; ⊥ counts as the middle of the range (a quarter of it
+    away where the model does not say), and answers are clamped to the range.
 
     Method.   The mechanism's law on the expected values of normal order statistics.
     """
@@ -109,18 +142,31 @@ def expected_error(mechanism: Any, model: NormalValues) -> float:
     q = mechanism.a / mechanism.b
     if mechanism.kind == "smooth noise":
         scale = model_sensitivity(model, q, float(mechanism.beta)) * float(mechanism.multiplier)
-        return float(np.minimum(scale * noise_quantiles(mechanism.law, float(mechanism.shape)), (model.cells - 1) / 2).mean())
+        return float(
+            np.minimum(
+                scale * noise_quantiles(mechanism.law, float(mechanism.shape)),
+                (model.cells - 1) / 2,
+            ).mean()
+        )
     bottom = bottom_probability(mechanism, model)
-    missed = model.cells / 4 if model.center is None else abs(float(model.value(q)) - (model.cells - 1) / 2)
+    missed = (
+        model.cells / 4
+        if model.center is None
+        else abs(float(model.value(q)) - (model.cells - 1) / 2)
+    )
     return bottom * missed + (1 - bottom) * min(float(mechanism.spread), model.cells / 2)
 
 
 def _choice_error(mechanism: Any, model: NormalValues) -> float:
-    """Two grids, a coarse one over the whole range and a fine one about the quantile, so that both far and near cells count."""
+    """Two grids, a coarse one over the whole range and a fine one about the quantile,
+    so that both far and near cells count.
+    """
     q = mechanism.a / mechanism.b
     per_row = float(mechanism.rate) * (mechanism.b if mechanism.rule == "exponential" else 1)
     center = float(model.value(q))
-    near = min(model.cells / 2, 60 * (1 / (per_row * model.rows) + 1 / model.rows) * model.spread + 2)
+    near = min(
+        model.cells / 2, 60 * (1 / (per_row * model.rows) + 1 / model.rows) * model.spread + 2
+    )
     far = np.geomspace(max(near, 1.0), model.cells, 400)
     offsets = np.unique(np.concatenate([-far, np.linspace(-near, near, _MODEL_CELLS), far]))
     edges = center + offsets
@@ -132,8 +178,12 @@ def _choice_error(mechanism: Any, model: NormalValues) -> float:
 
 
 def model_sensitivity(model: NormalValues, q: float, beta: float) -> float:
-    """The smooth sensitivity of normal values, in cells: max over k of the width of k + 1 spacings about the quantile times exp(−βk)."""
-    steps = np.unique(np.concatenate([np.arange(64.0), np.geomspace(64, max(2 * model.rows, 65), 400)]))
+    """The smooth sensitivity of normal values, in cells: max over k of the width of k + 1 spacings
+    about the quantile times exp(−βk).
+    """
+    steps = np.unique(
+        np.concatenate([np.arange(64.0), np.geomspace(64, max(2 * model.rows, 65), 400)])
+    )
     half = (steps + 1) / (2 * model.rows)
     low = np.where(q - half <= 0, 0.0, model.value(q - half))
     high = np.where(q + half >= 1, model.cells - 1.0, model.value(q + half))
@@ -144,10 +194,15 @@ def model_sensitivity(model: NormalValues, q: float, beta: float) -> float:
 def noise_quantiles(law: str, shape: float) -> Floats:
     """4000 quantiles of |Z| for the noises of smooth sensitivity."""
     if law in ("gaussian", "laplace"):
-        return np.asarray(special.ndtri((1 + _LEVELS) / 2) if law == "gaussian" else -np.log1p(-_LEVELS))
+        return np.asarray(
+            special.ndtri((1 + _LEVELS) / 2) if law == "gaussian" else -np.log1p(-_LEVELS)
+        )
     if law == "student" or (law == "cauchy" and shape == 2):
         return np.asarray(stats.t.ppf((1 + _LEVELS) / 2, shape if law == "student" else 1))
     if law == "cauchy":
-        return np.asarray(special.betaincinv(1 / shape, 1 - 1 / shape, _LEVELS) / (1 - special.betaincinv(1 / shape, 1 - 1 / shape, _LEVELS))) ** (1 / shape)
+        return np.asarray(
+            special.betaincinv(1 / shape, 1 - 1 / shape, _LEVELS)
+            / (1 - special.betaincinv(1 / shape, 1 - 1 / shape, _LEVELS))
+        ) ** (1 / shape)
     parts = (np.arange(200) + 0.5) / 200
     return np.sort(np.outer(-np.log1p(-parts), np.exp(shape * special.ndtri(parts))).ravel())[::10]

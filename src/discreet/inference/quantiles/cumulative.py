@@ -1,7 +1,9 @@
-"""Cumulative counts from a noisy tree, with score intervals for the distribution function at every boundary of its leaves.
+"""Cumulative counts from a noisy tree, with score intervals for the distribution function at every
+boundary of its leaves.
 
-*Method*: for a candidate p, T(p) = X(t) − p·N has mean 0 and variance N·p(1−p) + Var(noise), X(t) the least squares count before boundary t,
-and the noise law exact (inference/quantiles/trees.py); the interval is {p : |T(p)| ≤ half-width at p}, as for shares (reference.md M1, M2).
+*Method*: for a candidate p, T(p) = X(t) − p·N has mean 0 and variance N·p(1−p) + Var(noise), X(t)
+the least squares count before boundary t, and the noise law exact (inference/quantiles/trees.py);
+the interval is {p : |T(p)| ≤ half-width at p}, as for shares (reference.md M1, M2).
 *Validity*: rows are independent draws; one boundary at a time.
 """
 
@@ -14,7 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.inference.quantiles.trees import TreeShape, least_squares, prefix_counts, prefix_weights
+from discreet.inference.quantiles.trees import (
+    TreeShape,
+    least_squares,
+    prefix_counts,
+    prefix_weights,
+)
 from discreet.inference.results.decode import noise_of, to_float
 from discreet.inference.results.laws import Array, Noise, half_width
 from discreet.trusted.release import Release
@@ -22,10 +29,12 @@ from discreet.trusted.release import Release
 
 @dataclass(frozen=True)
 class Cumulative:
-    """Estimated counts before each boundary 0 … leaves of a tree; `noise` is the law of one node's noise.
+    """Estimated counts before each boundary 0 … leaves of a tree;
+    `noise` is the law of one node's noise.
 
-    For simulations `prefix` may have shape (repetitions, boundaries) and `total` (repetitions, 1); `share_bounds` then does them all at once.
-    `public_total` says that `total` is the number of rows itself, without noise; `inside` leaves lie on the column's grid.
+    For simulations `prefix` may have shape (repetitions, boundaries) and `total` (repetitions, 1);
+    `share_bounds` then does them all at once. `public_total` says that `total` is the number of
+    rows itself, without noise; `inside` leaves lie on the column's grid.
     """
 
     shape: TreeShape
@@ -42,12 +51,16 @@ class Cumulative:
 
     @property
     def inner(self) -> npt.NDArray[np.int64]:
-        """The boundaries between leaves of the grid; at its two ends the distribution function is 0 and 1."""
+        """The boundaries between leaves of the grid;
+        at its two ends the distribution function is 0 and 1.
+        """
         return np.arange(1, self.inside, dtype=np.int64)
 
     def noise_at(self, boundaries: Any, share: Any, *, depth: int | None = None) -> Noise:
         """The noise of X(t) − p·N; `depth` as for `prefix_weights`."""
-        second, fourth = prefix_weights(self.shape, boundaries, None if self.public_total else share, depth=depth)
+        second, fourth = prefix_weights(
+            self.shape, boundaries, None if self.public_total else share, depth=depth
+        )
         return Noise(self.noise.variance * second, self.noise.fourth * fourth)
 
     def sampling_variance(self, share: Any) -> Array:
@@ -56,9 +69,11 @@ class Cumulative:
 
     @cached_property
     def consistent(self) -> Array:
-        """Cumulative counts that never fall, start at 0 and end at the number of rows: the nearest such ones (isotonic least squares).
+        """Cumulative counts that never fall, start at 0 and end at the number of rows: the nearest
+        such ones (isotonic least squares).
 
-        Biased: where noise is larger than the counts it moves counts up from below 0 and down elsewhere. Intervals never use it.
+        Biased: where noise is larger than the counts it moves counts up from below 0 and down
+        elsewhere. Intervals never use it.
         """
         from scipy.optimize import isotonic_regression
 
@@ -78,13 +93,30 @@ def cumulative_of(release: Release) -> Cumulative:
     prefix = prefix_counts(leaves)
     total = float(prefix[-1]) if public is None else float(public)
     inside = -(-query.cells // query.width)
-    return Cumulative(shape, prefix, total, noise_of(mechanism, 1.0), public is not None, inside, release.neighbors.rows)
+    return Cumulative(
+        shape,
+        prefix,
+        total,
+        noise_of(mechanism, 1.0),
+        public is not None,
+        inside,
+        release.neighbors.rows,
+    )
 
 
-def share_bounds(cumulative: Cumulative, boundaries: npt.NDArray[np.int64], level: float, *, target: str = "population") -> tuple[Array, Array]:
-    """The pointwise score interval for the distribution function at each boundary, within [0, 1]."""
+def share_bounds(
+    cumulative: Cumulative,
+    boundaries: npt.NDArray[np.int64],
+    level: float,
+    *,
+    target: str = "population",
+) -> tuple[Array, Array]:
+    """The pointwise score interval for the distribution function at each boundary,
+    within [0, 1].
+    """
     count, rows = cumulative.prefix[..., boundaries], cumulative.rows
-    known = cumulative.noise_at(boundaries, None) if cumulative.public_total else None  # then the same at every share
+    # then the same at every share
+    known = cumulative.noise_at(boundaries, None) if cumulative.public_total else None
 
     def end(start: Array, side: int) -> Array:
         inner = np.clip(start / rows, 0.0, 1.0)
@@ -92,9 +124,12 @@ def share_bounds(cumulative: Cumulative, boundaries: npt.NDArray[np.int64], leve
         for _ in range(36):
             p = (inner + outer) / 2
             sampling = cumulative.sampling_variance(p) if target == "population" else 0.0 * p
-            inside = side * (p * rows - start) <= half_width(level, sampling, known or cumulative.noise_at(boundaries, p))
+            inside = side * (p * rows - start) <= half_width(
+                level, sampling, known or cumulative.noise_at(boundaries, p)
+            )
             inner, outer = np.where(inside, p, inner), np.where(inside, outer, p)
-        return np.asarray(outer)  # not the middle: a share of 0 that is not refused belongs to the interval
+        # not the middle: a share of 0 that is not refused belongs to the interval
+        return np.asarray(outer)
 
     # a count below 0 (above N) still allows every share that a count of 0 (of N) allows
     return end(np.minimum(count, rows), -1), end(np.maximum(count, 0.0), +1)

@@ -1,4 +1,6 @@
-"""The results of dp.iqr and dp.mad: a spread by quantiles, with an interval from noisy counts alone (reference.md B6)."""
+"""The results of dp.iqr and dp.mad: a spread by quantiles,
+with an interval from noisy counts alone (reference.md B6).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from discreet.inference.quantiles.quantiles import answers, interval_of, rows_of
 from discreet.inference.results.results import Quantity, Result
 
 RANK_CORRELATION = 1 / 3  # of the numbers of rows below the two quartiles: √(¼·¼ / (¾·¾))
-NORMAL_FACTOR = 1 / float(ndtri(0.75))  # 1.4826: the standard deviation of normal data over their median absolute deviation
+# 1.4826: the standard deviation of normal data over their median absolute deviation
+NORMAL_FACTOR = 1 / float(ndtri(0.75))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +29,34 @@ class Ends:
     sampling_share: float
 
 
-def quantile_ends(choice: tuple[int, ...], transcript: tuple[int, ...], search: Any, cells: int, level: float, target: str) -> Ends:
+def quantile_ends(
+    choice: tuple[int, ...],
+    transcript: tuple[int, ...],
+    search: Any,
+    cells: int,
+    level: float,
+    target: str,
+) -> Ends:
     """The estimate that was chosen and the ends that a search found about it.
 
-    Method.   A place belongs to the interval unless its noisy count differs from what the quantile would give by more than chance, sampling and
-              noise together, explains at `level`; sampling is left out for the data set itself.
+    Method.   A place belongs to the interval unless its noisy count differs from what the quantile
+              would give by more than chance, sampling and noise together, explains at `level`;
+              sampling is left out for the data set itself.
     """
     found = answers(search, transcript)
     first, last = interval_of(search, found, cells, level, target=target)
-    sampling = search.policy.cluster * rows_of(search, found) * search.below * search.above if target == "population" else 0.0
+    sampling = (
+        search.policy.cluster * rows_of(search, found) * search.below * search.above
+        if target == "population"
+        else 0.0
+    )
     private = min((answer.deviation**2 for answer in found), default=1.0)
-    return Ends(float(min(max(choice[0], first), last)), float(first), float(last), sampling / (sampling + private))
+    return Ends(
+        float(min(max(choice[0], first), last)),
+        float(first),
+        float(last),
+        sampling / (sampling + private),
+    )
 
 
 class ScaleResult(Result):
@@ -44,10 +64,32 @@ class ScaleResult(Result):
 
     __slots__ = ()
 
-    def _quantity(self, name: str, estimate: float, low: float, high: float, level: float, sampling_share: float) -> Quantity:
-        """Standard errors are the half-width over the normal quantile; the parts are those of the counts that the interval rests on."""
+    def _quantity(
+        self,
+        name: str,
+        estimate: float,
+        low: float,
+        high: float,
+        level: float,
+        sampling_share: float,
+    ) -> Quantity:
+        """Standard errors are the half-width over the normal quantile; the parts are those of the
+        counts that the interval rests on.
+        """
         variance = ((high - low) / (2 * float(ndtri(0.5 + level / 2)))) ** 2
-        return Quantity(name, *(np.array([value]) for value in (estimate, low, high, variance * sampling_share, variance * (1 - sampling_share))))
+        return Quantity(
+            name,
+            *(
+                np.array([value])
+                for value in (
+                    estimate,
+                    low,
+                    high,
+                    variance * sampling_share,
+                    variance * (1 - sampling_share),
+                )
+            ),
+        )
 
     def _parts(self) -> list[tuple[int, ...]]:
         return self.release.mechanism.split(self.release.integers)  # type: ignore[attr-defined, no-any-return]
@@ -56,19 +98,36 @@ class ScaleResult(Result):
 class IQRResult(ScaleResult):
     """The interquartile range of a column clamped to its declared range.
 
-    *Method*: both quartiles have an interval of their own from noisy counts; the two are joined by Zou and Donner's rule (the square root of the sum of squared distances, less what the
-    correlation of the two ranks, 1/3 of the sampling part, takes away). *Validity*: independent rows; no shape is assumed; ties make it wider.
+    *Method*: both quartiles have an interval of their own from noisy counts; the two are joined by
+    Zou and Donner's rule (the square root of the sum of squared distances, less what the
+    correlation of the two ranks, 1/3 of the sampling part, takes away). *Validity*: independent
+    rows; no shape is assumed; ties make it wider.
     """
 
     __slots__ = ()
     title: ClassVar[str] = "Private interquartile range"
-    about: ClassVar[str] = "Intervals of both quartiles from noisy counts, joined as for a difference of two correlated estimates."
+    about: ClassVar[str] = (
+        "Intervals of both quartiles from noisy counts, joined as for a difference of two "
+        "correlated estimates."
+    )
 
-    def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
         query: Any = self.release.query
         mechanism: Any = self.release.mechanism
         parts = self._parts()
-        lower, upper = (quantile_ends(parts[place], parts[place + 1], mechanism.parts[place + 1], query.size, level, target) for place in (0, 2))
+        lower, upper = (
+            quantile_ends(
+                parts[place],
+                parts[place + 1],
+                mechanism.parts[place + 1],
+                query.size,
+                level,
+                target,
+            )
+            for place in (0, 2)
+        )
         correlation = RANK_CORRELATION * math.sqrt(lower.sampling_share * upper.sampling_share)
         estimate = max(upper.estimate - lower.estimate, 0.0)
         down = _joined(upper.estimate - upper.low, lower.high - lower.estimate, correlation)
@@ -89,14 +148,18 @@ def _joined(first: float, second: float, correlation: float) -> float:
 
 
 class MADResult(ScaleResult):
-    """The median absolute deviation about the released centre (`centre`), of a column clamped to its declared range.
+    """The median absolute deviation about the released centre (`centre`),
+    of a column clamped to its declared range.
 
-    *Validity*: independent rows; no shape is assumed. What is estimated is the median of |x − centre| for the centre that was released, near the median.
+    *Validity*: independent rows; no shape is assumed. What is estimated is the median of
+    |x − centre| for the centre that was released, near the median.
     """
 
     __slots__ = ()
     title: ClassVar[str] = "Private median absolute deviation"
-    about: ClassVar[str] = "The median of |x − centre| about the released centre, with an interval from noisy counts."
+    about: ClassVar[str] = (
+        "The median of |x − centre| about the released centre, with an interval from noisy counts."
+    )
     factor: ClassVar[float] = 1.0
 
     @property
@@ -104,21 +167,35 @@ class MADResult(ScaleResult):
         """The released centre: a private median."""
         return float(self.release.query.value(self._parts()[0][0]))  # type: ignore[attr-defined]
 
-    def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
         query: Any = self.release.query
         mechanism: Any = self.release.mechanism
         _, choice, transcript = self._parts()
-        found = quantile_ends(choice, transcript, mechanism.distances.parts[1], query.size, level, target)
+        found = quantile_ends(
+            choice, transcript, mechanism.distances.parts[1], query.size, level, target
+        )
         rounding = 0.0 if query.factor.encoding.is_exact else 0.5
         low, high = max(found.low - rounding, 0.0), min(found.high + rounding, query.size - 1.0)
         unit = query.step * self.factor
-        return (self._quantity("mad", found.estimate * unit, low * unit, high * unit, level, found.sampling_share),)
+        return (
+            self._quantity(
+                "mad", found.estimate * unit, low * unit, high * unit, level, found.sampling_share
+            ),
+        )
 
 
 class NormalMADResult(MADResult):
-    """The median absolute deviation times 1.4826: the standard deviation, if the data are normal. *Validity*: as for `MADResult`."""
+    """The median absolute deviation times 1.4826: the standard deviation, if the data are normal.
+
+    *Validity*: as for `MADResult`.
+    """
 
     __slots__ = ()
     title: ClassVar[str] = "Private median absolute deviation × 1.4826"
-    about: ClassVar[str] = "The median of |x − centre| about the released centre, scaled to the standard deviation of normal data."
+    about: ClassVar[str] = (
+        "The median of |x − centre| about the released centre, scaled to the standard "
+        "deviation of normal data."
+    )
     factor: ClassVar[float] = NORMAL_FACTOR

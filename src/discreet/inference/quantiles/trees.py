@@ -1,9 +1,12 @@
-"""Noisy counts on a regular tree made consistent by least squares, with the exact error of every prefix count.
+"""Noisy counts on a regular tree made consistent by least squares,
+with the exact error of every prefix count.
 
-*Method*: nodes are y = count + noise, all of one variance. Upwards, z = a·y + (1 − a)·Σ z(children) is the best estimate from a node's own
-subtree (a = V, its variance, in units of the noise variance); downwards, x(child) = z(child) + (x(parent) − Σ z(siblings))/b. With x(root) = n
-where n is public and Σ z(children of the root) elsewhere, x is the generalised least squares estimate: unbiased, consistent, and of least
-variance among linear unbiased ones. *Validity*: exact, for any noise of equal variances (docs/theory/trees.md).
+*Method*: nodes are y = count + noise, all of one variance. Upwards, z = a·y + (1 − a)·Σ z(children)
+is the best estimate from a node's own subtree (a = V, its variance, in units of the noise
+variance); downwards, x(child) = z(child) + (x(parent) − Σ z(siblings))/b. With x(root) = n where
+n is public and Σ z(children of the root) elsewhere, x is the generalised least squares estimate:
+unbiased, consistent, and of least variance among linear unbiased ones. *Validity*: exact, for any
+noise of equal variances (docs/theory/trees.md).
 *Reference*: Hay, Rastogi, Miklau, Suciu (2010); Honaker (2015).
 """
 
@@ -23,7 +26,8 @@ class TreeShape:
 
     branching: int
     levels: int
-    leaf_variance: float = 1.0  # of a leaf's own number; below 1 where the levels underneath have been summed up in it
+    # of a leaf's own number; below 1 where the levels underneath have been summed up in it
+    leaf_variance: float = 1.0
 
     @property
     def leaves(self) -> int:
@@ -35,7 +39,9 @@ class TreeShape:
         return tuple(self.branching**level for level in range(1, self.levels + 1))
 
     def cut(self, most: int) -> TreeShape:
-        """The upper levels of this tree, at most `most` leaves (or one level), as estimates from below have summed it up."""
+        """The upper levels of this tree, at most `most` leaves (or one level),
+        as estimates from below have summed it up.
+        """
         levels = self.levels
         while levels > 1 and self.branching**levels > most:
             levels -= 1
@@ -50,7 +56,9 @@ class TreeShape:
 
 
 def least_squares(shape: TreeShape, noisy: Any, *, total: float | None) -> Array:
-    """Consistent leaf counts of shape (…, leaves) from noisy node counts of shape (…, nodes); `total` is the number of rows where it is public."""
+    """Consistent leaf counts of shape (…, leaves) from noisy node counts of shape (…, nodes);
+    `total` is the number of rows where it is public.
+    """
     b = shape.branching
     levels = np.split(np.asarray(noisy, dtype=float), np.cumsum(shape.sizes)[:-1], axis=-1)
     subtree, sums = [levels[-1]], []
@@ -75,23 +83,35 @@ def prefix_counts(leaves: Array) -> Array:
     return np.concatenate([np.zeros((*leaves.shape[:-1], 1)), np.cumsum(leaves, axis=-1)], axis=-1)
 
 
-def prefix_weights(shape: TreeShape, boundaries: Any, share: Any = None, *, depth: int | None = None) -> tuple[Array, Array]:
-    """(Σ w², Σ w⁴) of the error Σ w·noise of x(prefix) − share·x(root); without `share` the total is known, and x(root) has no error.
-    `depth` says that all boundaries are ends of nodes of that level, below which nothing need be looked at.
+def prefix_weights(
+    shape: TreeShape, boundaries: Any, share: Any = None, *, depth: int | None = None
+) -> tuple[Array, Array]:
+    """(Σ w², Σ w⁴) of the error Σ w·noise of x(prefix) − share·x(root); without `share` the total
+    is known, and x(root) has no error.
 
-    Theorem (docs/theory/trees.md).  Below the path from the root to the boundary whole subtrees enter with one coefficient. At each level, with a the
-    place of the path among its siblings, f the part of its leaves before the boundary, F = (a + f)/b and c what is carried from its parent: the
-    a siblings before it have coefficient 1 − F + c, those after it c − F, itself f − F + c, of which V goes to its own noise and the rest is
-    carried down; a subtree's noise has Σ w² = V and Σ w⁴ = Q.
+    `depth` says that all boundaries are ends of nodes of that level,
+    below which nothing need be looked at.
+
+    Theorem (docs/theory/trees.md).  Below the path from the root to the boundary whole subtrees
+    enter with one coefficient. At each level, with a the place of the path among its siblings,
+    f the part of its leaves before the boundary, F = (a + f)/b and c what is carried from its
+    parent: the a siblings before it have coefficient 1 − F + c, those after it c − F, itself
+    f − F + c, of which V goes to its own noise and the rest is carried down; a subtree's noise has
+    Σ w² = V and Σ w⁴ = Q.
     """
     b, t = shape.branching, np.asarray(boundaries, dtype=np.int64)
     fourths = [1.0]
     for weight in shape.variances()[-2::-1]:
         fourths.append(weight**4 + (1 - weight) ** 4 * b * fourths[-1])
     carried: Any = np.zeros(t.shape) if share is None else t / shape.leaves - share
-    second, fourth = np.zeros(np.broadcast(t, carried).shape), np.zeros(np.broadcast(t, carried).shape)
+    second, fourth = (
+        np.zeros(np.broadcast(t, carried).shape),
+        np.zeros(np.broadcast(t, carried).shape),
+    )
     last = shape.levels if depth is None else depth
-    for level, variance, heavy in zip(range(1, last + 1), shape.variances(), fourths[::-1], strict=False):
+    for level, variance, heavy in zip(
+        range(1, last + 1), shape.variances(), fourths[::-1], strict=False
+    ):
         leaves = b ** (shape.levels - level)  # of one node of this level
         end = t == shape.leaves  # of the last leaf: all before it, and it
         place, part = np.where(end, b - 1, t // leaves % b), np.where(end, 1.0, t % leaves / leaves)

@@ -1,4 +1,6 @@
-"""The result of a regression by one of the classical solvers: the same words as `RegressionResult`, with their own noise propagation."""
+"""The result of a regression by one of the classical solvers: the same words as `RegressionResult`,
+with their own noise propagation.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from scipy.special import ndtri
 from discreet.errors import NoTheorem
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
-from discreet.inference.regression.classical_covariance import Path, Released, lecture_correction, lecture_estimate
+from discreet.inference.regression.classical_covariance import (
+    Path,
+    Released,
+    lecture_correction,
+    lecture_estimate,
+)
 from discreet.inference.regression.covariance import Estimate
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import clip_notes, closing_notes, filter_notes
@@ -26,12 +33,17 @@ from discreet.trusted.release import Guarantee, Release, guarantee_from_dict, re
 FORMAT, VERSION = "discreet-lecture-fit", 1
 BETA_UNIT = 2.0**24  # whole numbers that stand for 1 in the iterates of sgd
 SUM_UNIT = 2.0**29  # and in its sums
-SOLVERS = {"gradient": "noisy gradient descent", "newton": "noisy Newton steps", "sgd": "noisy stochastic gradient descent"}
+SOLVERS = {
+    "gradient": "noisy gradient descent",
+    "newton": "noisy Newton steps",
+    "sgd": "noisy stochastic gradient descent",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ClassicalFacts:
-    """Public facts of a fit: the solver, its step η (times σ; Newton: the damping) and number of steps, and as in `FitFacts`.
+    """Public facts of a fit: the solver, its step η (times σ; Newton: the damping) and number of
+    steps, and as in `FitFacts`.
 
     batch      the expected or fixed number of rows in a batch (sgd), else 0
     averaged   how many of the last iterates the estimate is the mean of (sgd), else 0
@@ -52,17 +64,24 @@ class ClassicalFacts:
     averaged: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)} | {"spend": self.spend.to_dict()}
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)} | {
+            "spend": self.spend.to_dict()
+        }
 
 
 @dataclass(frozen=True)
 class ClassicalResult(RegressionResult):
-    """A private regression by noisy gradient descent, noisy Newton or noisy SGD. Verbs are those of `RegressionResult`.
+    """A private regression by noisy gradient descent, noisy Newton or noisy SGD.
 
-    Method.    The estimate is the solver's own: the last iterate, or the mean of the last ones (sgd). Its variance is the private sandwich
-               (H3) and the exact propagation of every step's noise (H4, H5, sgd: `lecture_covariance`); what may be left of the start is added.
-    Validity.  As `RegressionResult`; and the equation is nearly linear over the last steps. Where the curvature does not stand clear of its noise
-               or the steps did not suffice, intervals are wide, and the summary says so.
+    Verbs are those of `RegressionResult`.
+
+    Method.    The estimate is the solver's own: the last iterate, or the mean of the last ones
+               (sgd). Its variance is the private sandwich (H3) and the exact propagation of every
+               step's noise (H4, H5, sgd: `lecture_covariance`); what may be left of the start is
+               added.
+    Validity.  As `RegressionResult`; and the equation is nearly linear over the last steps. Where
+               the curvature does not stand clear of its noise or the steps did not suffice,
+               intervals are wide, and the summary says so.
     """
 
     facts: ClassicalFacts  # type: ignore[assignment]
@@ -77,7 +96,9 @@ class ClassicalResult(RegressionResult):
         """The iterates, on the user's scale; the last row is the estimate."""
         matrix, shift = self._scale[1:]
         size = len(self._columns)
-        path = [decode.coefficients_at(release)[:size] for release in self._steps("scale", "gradient")]
+        path = [
+            decode.coefficients_at(release)[:size] for release in self._steps("scale", "gradient")
+        ]
         if self.facts.solver == "sgd":
             path += [decode.coefficients_at(self._last_gradient), *(self._sgd_numbers[:-1])]
         elif path:
@@ -94,7 +115,10 @@ class ClassicalResult(RegressionResult):
     def resolved(self) -> dict[str, bool]:
         """For each model column, whether its curvature stood clear of the noise."""
         reading = self._released.curvature
-        return {column.name: bool(value >= 2 * reading.noise) for column, value in zip(self._columns, np.diag(reading.value), strict=True)}
+        return {
+            column.name: bool(value >= 2 * reading.noise)
+            for column, value in zip(self._columns, np.diag(reading.value), strict=True)
+        }
 
     @property
     def condition_number(self) -> float:
@@ -103,25 +127,44 @@ class ClassicalResult(RegressionResult):
         return float(values[-1] / values[0])
 
     def lecture_interval(self, level: float = 0.95) -> Array:
-        """NOT for use: the intervals that the lectures print (reference.md H4, H5, "Lectures say"), which under-cover. A contrast for benchmarks and teaching."""
+        """NOT for use: the intervals that the lectures print (reference.md H4, H5, "Lectures say"),
+        which under-cover. A contrast for benchmarks and teaching.
+        """
         if self.facts.solver == "sgd":
-            raise NoTheorem("the lectures' interval of an sgd fit", "the lectures give none", "H4 and H5 are about full gradients", "use confidence_interval()")
+            raise NoTheorem(
+                "the lectures' interval of an sgd fit",
+                "the lectures give none",
+                "H4 and H5 are about full gradients",
+                "use confidence_interval()",
+            )
         matrix = self._scale[1]
         variances = (matrix**2) @ lecture_correction(self._path, self._released)
         half = float(ndtri(0.5 + checked_level(level) / 2)) * np.sqrt(variances)
         return np.stack([self.params - half, self.params + half], axis=1)
 
     def summary(self, level: float = 0.95) -> Summary:
-        """A table to print: coefficients, both parts of their errors, tests and intervals, and how the fit went."""
+        """A table to print: coefficients, both parts of their errors, tests and intervals,
+        and how the fit went.
+        """
         from discreet.inference.regression.summary import fit_summary
 
-        return dataclasses.replace(fit_summary(self, checked_level(level)), notes=tuple(self._notes()))
+        return dataclasses.replace(
+            fit_summary(self, checked_level(level)), notes=tuple(self._notes())
+        )
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps({"format": FORMAT, "version": VERSION, "facts": self.facts.to_dict(), "releases": [json.loads(release.to_json()) for release in self.releases]}, ensure_ascii=False)
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "facts": self.facts.to_dict(),
+                "releases": [json.loads(release.to_json()) for release in self.releases],
+            },
+            ensure_ascii=False,
+        )
 
-    # ── read from the releases ─────────────────────────────────────────────────────────────────────────────────
+    # ── read from the releases ────────────────────────────────────────────────────────────────────
 
     @property
     def _last_gradient(self) -> Release:
@@ -147,7 +190,14 @@ class ClassicalResult(RegressionResult):
         radius, rows = self.facts.radius, self.rows
         curvature, scores = self._curvatures[-1], self._one("scores 1")
         largest = (float(curvature.query.worth), float(scores.query.worth))  # type: ignore[attr-defined]
-        return Released(decode.read_gram(curvature, radius, rows), decode.read_gram(scores, radius, rows), largest, decode.scale_at(curvature), rows, curvature.neighbors.rows)
+        return Released(
+            decode.read_gram(curvature, radius, rows),
+            decode.read_gram(scores, radius, rows),
+            largest,
+            decode.scale_at(curvature),
+            rows,
+            curvature.neighbors.rows,
+        )
 
     @functools.cached_property
     def _path(self) -> Path:
@@ -155,27 +205,65 @@ class ClassicalResult(RegressionResult):
         if facts.solver == "sgd":
             mechanism: Any = self._last_gradient.mechanism
             noise = np.sqrt(mechanism.variance) / SUM_UNIT / facts.batch
-            return Path("sgd", facts.step, np.array([decode.scale_at(self._last_gradient)]), np.array([noise]), decode.coefficients_at(self._last_gradient), self._sgd_numbers[-1],
-                        np.zeros(0), facts.steps, facts.averaged, facts.batch, min(1.0, facts.batch / self.rows))
+            return Path(
+                "sgd",
+                facts.step,
+                np.array([decode.scale_at(self._last_gradient)]),
+                np.array([noise]),
+                decode.coefficients_at(self._last_gradient),
+                self._sgd_numbers[-1],
+                np.zeros(0),
+                facts.steps,
+                facts.averaged,
+                facts.batch,
+                min(1.0, facts.batch / self.rows),
+            )
         gradients = self._steps("gradient")
         readings = [decode.read_gradient(release, facts.radius, self.rows) for release in gradients]
-        matrices = [decode.read_gram(release, facts.radius, self.rows).noise for release in self._curvatures[:-1]]
-        return Path(facts.solver, facts.step, np.array([decode.scale_at(release) for release in gradients]), np.array([reading.noise for reading in readings]),
-                    decode.coefficients_at(gradients[0])[: len(self._columns)], self._end, np.array(matrices))
+        matrices = [
+            decode.read_gram(release, facts.radius, self.rows).noise
+            for release in self._curvatures[:-1]
+        ]
+        return Path(
+            facts.solver,
+            facts.step,
+            np.array([decode.scale_at(release) for release in gradients]),
+            np.array([reading.noise for reading in readings]),
+            decode.coefficients_at(gradients[0])[: len(self._columns)],
+            self._end,
+            np.array(matrices),
+        )
 
     def _notes(self) -> list[str]:
         facts, first = self.facts, self.releases[0]
         known = first.public_rows is not None and not self._steps("count")
         notes = [
-            f"By {SOLVERS[facts.solver]}, {facts.steps} steps; Algorithm A (solver=None) needs fewer and is more accurate.",
-            f"Spent {facts.spend}{f' and δ₀ = {decimal_text(facts.delta)}' if facts.delta else ''} in {len(self.releases)} releases, neighbours {first.neighbors}; noise % is the share of the variance that privacy cost.",
-            f"{self.rows:.0f} rows ({'public' if known else 'noisy count'}); condition number of the scaled columns {self.condition_number:.3g}.",
+            (
+                f"By {SOLVERS[facts.solver]}, {facts.steps} steps; Algorithm A (solver=None) needs "
+                "fewer and is more accurate."
+            ),
+            (
+                "Spent "
+                f"{facts.spend}{f' and δ₀ = {decimal_text(facts.delta)}' if facts.delta else ''} "
+                f"in {len(self.releases)} releases, neighbours {first.neighbors}; noise % is the "
+                "share of the variance that privacy cost."
+            ),
+            (
+                f"{self.rows:.0f} rows ({'public' if known else 'noisy count'}); condition number "
+                f"of the scaled columns {self.condition_number:.3g}."
+            ),
         ]
         notes += [*filter_notes(self), *clip_notes(self)]
         if not self.fitted.resolved:
-            notes.append("NOT RESOLVED: some curvature is lost in noise; intervals take it as small as it may be.")
+            notes.append(
+                "NOT RESOLVED: some curvature is lost in noise; intervals take it as small as it "
+                "may be."
+            )
         if not self.converged:
-            notes.append("NOT CONVERGED: the steps did not suffice to forget the start; what may be left of it was added to the intervals. Take more steps, or solver=None.")
+            notes.append(
+                "NOT CONVERGED: the steps did not suffice to forget the start; what may be left "
+                "of it was added to the intervals. Take more steps, or solver=None."
+            )
         return [*notes, *closing_notes(self)]
 
 
@@ -183,9 +271,17 @@ def lecture_from_json(text: str) -> ClassicalResult | None:
     """The result that `ClassicalResult.to_json` wrote; None where the text is something else."""
     try:
         record = json.loads(text)
-        if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
+        if (
+            not isinstance(record, dict)
+            or record.get("format") != FORMAT
+            or record.get("version") != VERSION
+        ):
             return None
-        facts = ClassicalFacts(**(record["facts"] | {"spend": guarantee_from_dict(record["facts"]["spend"])}))
-        return ClassicalResult(tuple(release_from_json(json.dumps(release)) for release in record["releases"]), facts)
+        facts = ClassicalFacts(
+            **(record["facts"] | {"spend": guarantee_from_dict(record["facts"]["spend"])})
+        )
+        return ClassicalResult(
+            tuple(release_from_json(json.dumps(release)) for release in record["releases"]), facts
+        )
     except (LookupError, TypeError, ValueError, AttributeError):
         return None

@@ -1,17 +1,22 @@
-"""The estimate of Algorithm A and its covariance, from the numbers of its releases (regression.md §3).
+"""The estimate of Algorithm A and its covariance,
+from the numbers of its releases (regression.md §3).
 
-With H and Q the regularised curvature and score matrices, s_g² the noise of the pooled gradients and ω their weights,
+With H and Q the regularised curvature and score matrices,
+s_g² the noise of the pooled gradients and ω their weights,
 
     V = σ²H⁻¹(Q/n + s_g²I)H⁻¹ + t₁(s₁²/2)·H⁻¹(tr(C)I + C)H⁻¹,   C = σ²(c_G s_g² + ω₁²s_b²)H⁻²
 
-in the metric; the second term is the noise of the first curvature times the noise of the points it was applied to (for symmetric noise,
-E[EvvᵀE] = (s²/2)(‖v‖²I + vvᵀ)). Where the curvature does not stand clear of its noise, intervals are as wide as if it were 5 % of its largest
-possible value; steps that were cut short, a last gradient that stands clear of its noise, and up to a tenth of the slopes for each unit by which
-a yes/no predictor's standard deviation exceeds 4 are added. All is linear in the sums: the number of rows cancels (but for the degrees of
-freedom n − p), so a noisy one does no harm.
+in the metric; the second term is the noise of the first curvature times the noise of the points it
+was applied to (for symmetric noise, E[EvvᵀE] = (s²/2)(‖v‖²I + vvᵀ)). Where the curvature does not
+stand clear of its noise, intervals are as wide as if it were 5 % of its largest possible value;
+steps that were cut short, a last gradient that stands clear of its noise, and up to a tenth of the
+slopes for each unit by which a yes/no predictor's standard deviation exceeds 4 are added. All is
+linear in the sums: the number of rows cancels (but for the degrees of freedom n − p), so a noisy
+one does no harm.
 
-Validity.   Independent rows (or units, whose rows may be alike: the sampling part is multiplied by the rows of a unit); the noise small enough
-            that the last point lies where the estimating equation is nearly linear, which the convergence check looks at.
+Validity.   Independent rows (or units, whose rows may be alike: the sampling part is multiplied by
+            the rows of a unit); the noise small enough that the last point lies where the
+            estimating equation is nearly linear, which the convergence check looks at.
 Reference.  Huber 1981 §7; reference.md G1, G5, H3; simulations in benchmarks/coverage.py.
 """
 
@@ -27,10 +32,14 @@ from discreet.inference.results.laws import Array
 
 UNRESOLVED = 2.5  # standard deviations of noise below which the curvature's level counts as lost
 PESSIMISTIC = 0.05  # of the largest curvature: what is then assumed
-SEPARATED = 4.0  # the predictor's standard deviation above which yes/no outcomes count as nearly separated
-SEPARATED_ERROR, SEPARATED_NOISE = 0.1, 0.02  # what each unit beyond adds to the slopes' relative error, in full from this noise index on
-ROUNDING = 2.0**-50  # of the terms of a variance: what cancels below it is not known, and counts as there
-NOT_CONVERGED = 4.0  # the check's distance from its mean, in standard deviations of a chi-square, beside a constant
+# the predictor's standard deviation above which yes/no outcomes count as nearly separated
+SEPARATED = 4.0
+# what each unit beyond adds to the slopes' relative error, in full from this noise index on
+SEPARATED_ERROR, SEPARATED_NOISE = 0.1, 0.02
+# of the terms of a variance: what cancels below it is not known, and counts as there
+ROUNDING = 2.0**-50
+# the check's distance from its mean, in standard deviations of a chi-square, beside a constant
+NOT_CONVERGED = 4.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,9 @@ class Moves:
 
 @dataclass(frozen=True)
 class Numbers:
-    """All that the estimate depends on: `back` maps θ to β (β = Aᵀθ is back @ θ); `largest` are the public bounds of ψ′ and ψ²."""
+    """All that the estimate depends on: `back` maps θ to β (β = Aᵀθ is back @ θ);
+    `largest` are the public bounds of ψ′ and ψ².
+    """
 
     back: Array
     sigma: float
@@ -58,12 +69,15 @@ class Numbers:
     scores: Reading
     largest: tuple[float, float]
     noise_index: float
-    constant: Array | None = None  # the β of a predictor of 1, where outcomes can be separated (a bounded mean)
+    # the β of a predictor of 1, where outcomes can be separated (a bounded mean)
+    constant: Array | None = None
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """β with the parts of its covariance in the metric, and what the releases might have said instead (`redraws` of the leading part)."""
+    """β with the parts of its covariance in the metric, and what the releases might have said
+    instead (`redraws` of the leading part).
+    """
 
     beta: Array
     back: Array
@@ -86,8 +100,13 @@ class Estimate:
         """(sampling, privacy) variances of along @ β, one for each row of `along`."""
         moved = along @ self.back
         rest = self.noise + self.further
-        sampling, privacy = (np.einsum("ij,jk,ik->i", moved, part, moved) for part in (self.sampling, rest))
-        unsure = [ROUNDING * np.einsum("ij,jk,ik->i", np.abs(moved), np.abs(part), np.abs(moved)) for part in (self.sampling, rest)]
+        sampling, privacy = (
+            np.einsum("ij,jk,ik->i", moved, part, moved) for part in (self.sampling, rest)
+        )
+        unsure = [
+            ROUNDING * np.einsum("ij,jk,ik->i", np.abs(moved), np.abs(part), np.abs(moved))
+            for part in (self.sampling, rest)
+        ]
         return np.maximum(sampling, unsure[0]), np.maximum(privacy, unsure[1])
 
     def covariance(self, along: Array) -> Array:
@@ -95,7 +114,9 @@ class Estimate:
         return np.asarray(moved @ (self.sampling + self.noise + self.further) @ moved.T)
 
     def ratios(self, along: Array) -> Array:
-        """Standard errors that other noise would have given, relative to the reported ones: shape (draws, rows of `along`)."""
+        """Standard errors that other noise would have given, relative to the reported ones:
+        shape (draws, rows of `along`).
+        """
         moved = along @ self.back
         reported = sum(self.variances(along))
         drawn = ((moved @ self.redraws) * moved).sum(axis=2)
@@ -110,57 +131,116 @@ def estimated(numbers: Numbers) -> Estimate:
     """The estimate and its covariance."""
     size = numbers.back.shape[1]
     identity = np.eye(size)
-    first = shrunk(numbers.first.value, numbers.first.noise, largest=numbers.largest[0], curvature=True)
+    first = shrunk(
+        numbers.first.value, numbers.first.noise, largest=numbers.largest[0], curvature=True
+    )
     weights = np.array([1 / move.reading.noise**2 for move in numbers.moves])
     weights /= weights.sum()
     steps = np.array([numbers.sigma * first.inverse @ move.reading.value for move in numbers.moves])
     taken = np.array([trusted(step, numbers.trust) for step in steps])
-    beta = weights @ np.array([move.beta for move in numbers.moves]) - numbers.back @ (weights @ taken)
+    beta = weights @ np.array([move.beta for move in numbers.moves]) - numbers.back @ (
+        weights @ taken
+    )
     curvature_read = _pooled(numbers)
-    curvature = shrunk(curvature_read.value, curvature_read.noise, largest=numbers.largest[0], curvature=True)
-    scores = shrunk(numbers.scores.value, numbers.scores.noise, largest=numbers.largest[1], curvature=False)
+    curvature = shrunk(
+        curvature_read.value, curvature_read.noise, largest=numbers.largest[0], curvature=True
+    )
+    scores = shrunk(
+        numbers.scores.value, numbers.scores.noise, largest=numbers.largest[1], curvature=False
+    )
     inverse, sigma2 = curvature.inverse, numbers.sigma**2
     pooled = 1 / sum(1 / move.reading.noise**2 for move in numbers.moves)  # s_g²
-    effective = max(numbers.rows - size, numbers.rows / 4) / numbers.cluster  # the usual degrees of freedom; rows of a unit may be alike
+    # the usual degrees of freedom; rows of a unit may be alike
+    effective = max(numbers.rows - size, numbers.rows / 4) / numbers.cluster
     sampling = sigma2 * inverse @ (scores.matrix / effective) @ inverse
     noise = pooled * sigma2 * inverse @ inverse
     before = np.cumsum(weights)
     growth = float(sum(weights[k] ** 2 / before[k - 1] for k in range(1, len(weights))))
     error = sigma2 * (growth * pooled + weights[0] ** 2 * numbers.burn_noise**2) * inverse @ inverse
-    further = max(first.kept, 0.2) * first.noise**2 / 2 * inverse @ (np.trace(error) * identity + error) @ inverse
+    further = (
+        max(first.kept, 0.2)
+        * first.noise**2
+        / 2
+        * inverse
+        @ (np.trace(error) * identity + error)
+        @ inverse
+    )
     draws = draws_for(curvature, scores)
     redrawn_inverse = np.linalg.inv(redrawn(curvature, "curvature", draws))
     middle = redrawn(scores, "scores", draws) / effective + pooled * identity
     redraws = sigma2 * redrawn_inverse @ middle @ redrawn_inverse
     last = numbers.moves[-1].reading
-    limit = last.noise**2 * (1 + weights[-1] / max(1 - weights[-1], 1e-12)) * (size + NOT_CONVERGED * np.sqrt(2 * size) + 8)
+    limit = (
+        last.noise**2
+        * (1 + weights[-1] / max(1 - weights[-1], 1e-12))
+        * (size + NOT_CONVERGED * np.sqrt(2 * size) + 8)
+    )
     converged = bool(last.value @ last.value <= limit)
-    missed = [weights @ (steps - taken), *([] if converged else [numbers.sigma * inverse @ last.value])]
+    missed = [
+        weights @ (steps - taken),
+        *([] if converged else [numbers.sigma * inverse @ last.value]),
+    ]
     slopes = _slopes(numbers, beta)
     spread = float(np.linalg.norm(slopes))
     if spread > SEPARATED:
-        missed.append(SEPARATED_ERROR * min(1.0, numbers.noise_index / SEPARATED_NOISE) * (spread - SEPARATED) * slopes)
-    resolved = bool(np.trace(curvature_read.value) >= UNRESOLVED * curvature_read.noise * np.sqrt(size))
+        missed.append(
+            SEPARATED_ERROR
+            * min(1.0, numbers.noise_index / SEPARATED_NOISE)
+            * (spread - SEPARATED)
+            * slopes
+        )
+    resolved = bool(
+        np.trace(curvature_read.value) >= UNRESOLVED * curvature_read.noise * np.sqrt(size)
+    )
     if not resolved:
-        lost = sigma2 * (scores.matrix / effective + pooled * identity) / (PESSIMISTIC * numbers.largest[0]) ** 2
+        lost = (
+            sigma2
+            * (scores.matrix / effective + pooled * identity)
+            / (PESSIMISTIC * numbers.largest[0]) ** 2
+        )
         further, redraws = further + lost, redraws + lost
-    for miss in missed:  # steps cut short, a last gradient that stands clear of its noise, slopes that separate outcomes
+    # steps cut short, a last gradient that stands clear of its noise, slopes that separate outcomes
+    for miss in missed:
         further, redraws = further + np.outer(miss, miss), redraws + np.outer(miss, miss)
-    return Estimate(np.asarray(beta), numbers.back, sampling, noise, further, redraws, converged, resolved, curvature, scores, spread)
+    return Estimate(
+        np.asarray(beta),
+        numbers.back,
+        sampling,
+        noise,
+        further,
+        redraws,
+        converged,
+        resolved,
+        curvature,
+        scores,
+        spread,
+    )
 
 
 def _slopes(numbers: Numbers, beta: Array) -> Array:
-    """The estimate in the metric, without its constant part; 0 where outcomes cannot be separated."""
+    """The estimate in the metric, without its constant part;
+    0 where outcomes cannot be separated.
+    """
     if numbers.constant is None:
         return np.zeros(len(beta))
-    theta, constant = np.linalg.solve(numbers.back, beta), np.linalg.solve(numbers.back, numbers.constant)
-    return np.asarray(theta - constant * (constant @ theta) / max(float(constant @ constant), 1e-300))
+    theta, constant = (
+        np.linalg.solve(numbers.back, beta),
+        np.linalg.solve(numbers.back, numbers.constant),
+    )
+    return np.asarray(
+        theta - constant * (constant @ theta) / max(float(constant @ constant), 1e-300)
+    )
 
 
 def _pooled(numbers: Numbers) -> Reading:
-    """The curvature for inference: both releases, weighted by precision, where the scale fixes it (Huber); the one at the estimate otherwise."""
+    """The curvature for inference: both releases, weighted by precision, where the scale fixes it
+    (Huber); the one at the estimate otherwise.
+    """
     first, second = numbers.first, numbers.second
     if not numbers.residual:
         return second
     one, two = 1 / first.noise**2, 1 / second.noise**2
-    return Reading(np.asarray((one * first.value + two * second.value) / (one + two)), float((one + two) ** -0.5))
+    return Reading(
+        np.asarray((one * first.value + two * second.value) / (one + two)),
+        float((one + two) ** -0.5),
+    )

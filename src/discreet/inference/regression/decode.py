@@ -1,6 +1,8 @@
-"""Releases of a regression as real numbers: means of gradients and second moments in the metric z = A·x, with the standard deviation of their noise.
+"""Releases of a regression as real numbers: means of gradients and second moments in the metric
+z = A·x, with the standard deviation of their noise.
 
-A metric's whole numbers are read so that its radius is the public R it was made for; everything else follows from the query and the mechanism.
+A metric's whole numbers are read so that its radius is the public R it was made for; everything
+else follows from the query and the mechanism.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ GRID = 1 << 10  # table entries a standard deviation of a residual
 
 @dataclass(frozen=True)
 class Reading:
-    """What one release says: the mean of its statistic over the rows, and the standard deviation `noise` of the noise of a (diagonal) entry.
+    """What one release says: the mean of its statistic over the rows, and the standard deviation
+    `noise` of the noise of a (diagonal) entry.
 
     `ride` and `ride_noise` are those of the mean of ψ², where it rode along.
     """
@@ -40,7 +43,9 @@ def step_of(release: Release) -> str:
 def metric_matrix(release: Release, radius: float) -> Array:
     """A of the release's metric, for x in units of 1 (rows of z by columns of x)."""
     metric: Any = release.query.metric  # type: ignore[attr-defined]
-    return np.array([[float(entry) for entry in row] for row in metric.rows]) * (UNIT * _size(release, radius))
+    return np.array([[float(entry) for entry in row] for row in metric.rows]) * (
+        UNIT * _size(release, radius)
+    )
 
 
 def read_gram(release: Release, radius: float, rows: float) -> Reading:
@@ -64,7 +69,12 @@ def read_gradient(release: Release, radius: float, rows: float) -> Reading:
     numbers = np.array([float(value) for value in release.integers]) * step
     size = _size(release, radius) * UNIT * float(query.unit) / rows  # type: ignore[attr-defined]
     ride = float(query.ride_unit) / rows if query.ride else 0.0  # type: ignore[attr-defined]
-    return Reading(numbers[:order] * size, spread * size, float(numbers[order] * ride) if ride else 0.0, spread * ride)
+    return Reading(
+        numbers[:order] * size,
+        spread * size,
+        float(numbers[order] * ride) if ride else 0.0,
+        spread * ride,
+    )
 
 
 def read_count(release: Release) -> float:
@@ -73,19 +83,31 @@ def read_count(release: Release) -> float:
 
 
 def coefficients_at(release: Release) -> Array:
-    """β of the release's point: for x in units of 1, and in half-ranges of the response (residual families)."""
+    """β of the release's point: for x in units of 1,
+    and in half-ranges of the response (residual families).
+    """
     point: Any = release.query.point  # type: ignore[attr-defined]
-    return np.asarray(np.array([float(value) for value in point.beta]) * UNIT / (response_reach(release) * 2.0**point.eta_bits))
+    return np.asarray(
+        np.array([float(value) for value in point.beta])
+        * UNIT
+        / (response_reach(release) * 2.0**point.eta_bits)
+    )
 
 
 def scale_at(release: Release) -> float:
     """σ of the release's point, in half-ranges of the response; 1 for mean families."""
     query: Any = release.query
-    return GRID / (query.point.per_scale * response_reach(release) * 2.0**query.point.eta_bits) if query.family.residual else 1.0
+    return (
+        GRID / (query.point.per_scale * response_reach(release) * 2.0**query.point.eta_bits)
+        if query.family.residual
+        else 1.0
+    )
 
 
 def response_reach(release: Release) -> float:
-    """How many whole numbers of the response's grid its half-range is; 1 for mean families, whose predictor has no grid."""
+    """How many whole numbers of the response's grid its half-range is;
+    1 for mean families, whose predictor has no grid.
+    """
     return RESPONSE_REACH if release.query.family.residual else 1.0  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,6 @@
-"""What a regression's result needs beside its releases: public facts, decided before or between them."""
+"""What a regression's result needs beside its releases:
+public facts, decided before or between them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ class FitFacts:
     """Public facts of a fit.
 
     columns          model columns (without the response that the metric's moments have beside them)
-    radius           R of the weights; metric_radius that of the metric's rounds, first_radius that of the first of them
+    radius           R of the weights; metric_radius that of the metric's rounds,
+                     first_radius that of the first of them
     trust            the longest step in the metric, in units of σ (residual families)
     least_moments    public lower limits of the columns' second moments
     response_center, response_half   the middle and half-width of the response's declared range
@@ -38,4 +41,12 @@ def facts_to_dict(facts: FitFacts) -> dict[str, Any]:
 
 
 def facts_from_dict(record: dict[str, Any]) -> FitFacts:
-    return FitFacts(**(record | {"spend": guarantee_from_dict(record["spend"]), "least_moments": tuple(record["least_moments"])}))
+    return FitFacts(
+        **(
+            record
+            | {
+                "spend": guarantee_from_dict(record["spend"]),
+                "least_moments": tuple(record["least_moments"]),
+            }
+        )
+    )

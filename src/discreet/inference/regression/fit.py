@@ -1,6 +1,8 @@
-"""The result of a private regression: coefficients on the user's scale with intervals that hold sampling and privacy error both.
+"""The result of a private regression: coefficients on the user's scale with intervals that hold
+sampling and privacy error both.
 
-Everything is a function of the fit's releases and a few public facts; nothing here can reach data or noise.
+Everything is a function of the fit's releases and a few public facts;
+nothing here can reach data or noise.
 """
 
 from __future__ import annotations
@@ -32,30 +34,41 @@ NORMAL_INDEX, HOPELESS_INDEX = 0.1, 0.5  # limits of the noise index ν (regress
 
 @dataclass(frozen=True)
 class WaldTest:
-    """A joint test of linear hypotheses: the Wald statistic, its degrees of freedom and its p-value."""
+    """A joint test of linear hypotheses: the Wald statistic,
+    its degrees of freedom and its p-value.
+    """
 
     statistic: float
     degrees: int
     p_value: float
 
     def __str__(self) -> str:
-        return f"Wald test: chi-square = {self.statistic:.4g} on {self.degrees} degree{'s' if self.degrees != 1 else ''} of freedom, p {'< 1e-15' if self.p_value < 1e-15 else f'= {self.p_value:.3g}'}"
+        return (
+            f"Wald test: chi-square = {self.statistic:.4g} on {self.degrees} "
+            f"degree{'s' if self.degrees != 1 else ''} of freedom, "
+            f"p {'< 1e-15' if self.p_value < 1e-15 else f'= {self.p_value:.3g}'}"
+        )
 
 
 @dataclass(frozen=True)
 class RegressionResult:
-    """A private regression. `params`, `std_errors`, `confidence_interval`, `p_values`, `summary`, `test` are as in any regression package.
+    """A private regression.
 
-    Method.    Algorithm A (discreet.models.preconditioned); the covariance is `regression_covariance`; intervals are multiplied so that they cover on
-               average over what the released curvature and score matrices could have been.
-    Validity.  Independent rows (or units). Coefficients are those of the weighted, clipped estimating equation: for ols and robust at the
-               reported scale, the slopes are those of the linear model where errors are symmetric or independent of the columns.
+    `params`, `std_errors`, `confidence_interval`, `p_values`, `summary`,
+    `test` are as in any regression package.
+
+    Method.    Algorithm A (discreet.models.preconditioned); the covariance is
+               `regression_covariance`; intervals are multiplied so that they cover on average over
+               what the released curvature and score matrices could have been.
+    Validity.  Independent rows (or units). Coefficients are those of the weighted, clipped
+               estimating equation: for ols and robust at the reported scale, the slopes are those
+               of the linear model where errors are symmetric or independent of the columns.
     """
 
     releases: tuple[Release, ...]
     facts: FitFacts
 
-    # ── estimates ──────────────────────────────────────────────────────────────────────────────────────────────
+    # ── estimates ─────────────────────────────────────────────────────────────────────────────────
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,7 +108,9 @@ class RegressionResult:
 
     @property
     def noise_to_signal(self) -> Array:
-        """The privacy part of each standard error over the size of its coefficient: where it passes 1, noise swamps the signal."""
+        """The privacy part of each standard error over the size of its coefficient:
+        where it passes 1, noise swamps the signal.
+        """
         return np.asarray(self.privacy_errors / np.maximum(np.abs(self.params), 1e-300))
 
     @property
@@ -110,8 +125,12 @@ class RegressionResult:
         simulated = 2 * ndtr(-size * self.fitted.ratios(self._scale[1])).mean(axis=0)
         return np.asarray(np.maximum(simulated, 2 * ndtr(-size)))
 
-    def confidence_interval(self, level: float = 0.95, *, target: str = "population") -> npt.NDArray[np.float64]:
-        """Intervals as an array of shape (coefficients, 2); ``target="data"`` is for the noiseless fit of this data set: privacy error alone."""
+    def confidence_interval(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> npt.NDArray[np.float64]:
+        """Intervals as an array of shape (coefficients, 2); ``target="data"`` is for the noiseless
+        fit of this data set: privacy error alone.
+        """
         along = self._scale[1]
         sampling, privacy = self.fitted.variances(along)
         error = np.sqrt(privacy if checked_target(target) == "data" else sampling + privacy)
@@ -123,13 +142,15 @@ class RegressionResult:
         """The residuals' scale σ, in the response's own units; 1 for logistic and Poisson."""
         return decode.scale_at(self._last_gradient) * self._half
 
-    # ── hypotheses, regions, predictions ───────────────────────────────────────────────────────────────────────
+    # ── hypotheses, regions, predictions ──────────────────────────────────────────────────────────
 
     def test(self, hypotheses: Any, values: Any = 0.0) -> WaldTest:
-        """A joint Wald test of R·coefficients = r; `hypotheses` is R (one row a hypothesis) or a list of names that are all 0.
+        """A joint Wald test of R·coefficients = r;
+        `hypotheses` is R (one row a hypothesis) or a list of names that are all 0.
 
-        Method.  (Rb − r)ᵀ(R V Rᵀ)⁻¹(Rb − r) against a chi-square; the p-value is averaged over the covariances that other noise would have given,
-                 each as a chi-square of the mean scale, and is never below the plain one.
+        Method.  (Rb − r)ᵀ(R V Rᵀ)⁻¹(Rb − r) against a chi-square; the p-value is averaged over the
+                 covariances that other noise would have given, each as a chi-square of the mean
+                 scale, and is never below the plain one.
         """
         matrix = self._hypotheses(hypotheses)
         along = matrix @ self._scale[1]
@@ -138,43 +159,71 @@ class RegressionResult:
         degrees = int(np.linalg.matrix_rank(covariance))
         inverse = np.linalg.pinv(covariance, hermitian=True)
         statistic = float(gap @ inverse @ gap)
-        scales = np.trace(inverse @ self.fitted.redrawn_covariances(along), axis1=1, axis2=2) / max(degrees, 1)
-        p_value = max(float(np.mean(chdtrc(degrees, statistic * scales))), float(chdtrc(degrees, statistic)))
+        scales = np.trace(inverse @ self.fitted.redrawn_covariances(along), axis1=1, axis2=2) / max(
+            degrees, 1
+        )
+        p_value = max(
+            float(np.mean(chdtrc(degrees, statistic * scales))), float(chdtrc(degrees, statistic))
+        )
         return WaldTest(statistic, degrees, p_value)
 
     def ellipse(self, first: str, second: str, level: float = 0.95, *, points: int = 100) -> Array:
-        """Points (shape points × 2) on the border of the joint confidence region of two coefficients."""
+        """Points (shape points × 2) on the border of the joint confidence region of two
+        coefficients.
+        """
         matrix = self._hypotheses([first, second])
-        root = np.linalg.cholesky(self.fitted.covariance(matrix @ self._scale[1]) + 1e-300 * np.eye(2))
+        root = np.linalg.cholesky(
+            self.fitted.covariance(matrix @ self._scale[1]) + 1e-300 * np.eye(2)
+        )
         plain = np.sqrt(chdtri(2, 1 - checked_level(level)))
-        widening = float(np.max(self._multipliers(matrix @ self._scale[1], level)) / ndtri(0.5 + level / 2))
+        widening = float(
+            np.max(self._multipliers(matrix @ self._scale[1], level)) / ndtri(0.5 + level / 2)
+        )
         angles = np.linspace(0, 2 * np.pi, points)
-        return np.asarray(matrix @ self.params + plain * widening * np.stack([np.cos(angles), np.sin(angles)], axis=1) @ root.T)
+        return np.asarray(
+            matrix @ self.params
+            + plain * widening * np.stack([np.cos(angles), np.sin(angles)], axis=1) @ root.T
+        )
 
     def predict(self, rows: Any, level: float = 0.95) -> Array:
-        """(estimate, low, high) of the mean response at given values of the user's columns (shape rows × coefficients), intercept included."""
+        """(estimate, low, high) of the mean response at given values of the user's columns (shape
+        rows × coefficients), intercept included.
+        """
         along = np.atleast_2d(np.asarray(rows, dtype=float))
         if along.shape[1] != len(self.names):
-            raise InvalidParameter("predict", f"rows of {along.shape[1]} values", f"there are {len(self.names)} coefficients: {', '.join(self.names)}", "give one value for each, 1 for the intercept")
+            raise InvalidParameter(
+                "predict",
+                f"rows of {along.shape[1]} values",
+                f"there are {len(self.names)} coefficients: {', '.join(self.names)}",
+                "give one value for each, 1 for the intercept",
+            )
         error = np.sqrt(sum(self.fitted.variances(along @ self._scale[1])))
         half = self._multipliers(along @ self._scale[1], checked_level(level)) * error
         center = along @ self.params
         ends = np.stack([center, center - half, center + half], axis=1)
-        link = getattr(self.family, "mean", None) or {"logistic": expit, "poisson": np.exp}.get(self.family.kind, np.asarray)
+        link = getattr(self.family, "mean", None) or {"logistic": expit, "poisson": np.exp}.get(
+            self.family.kind, np.asarray
+        )
         return np.asarray(link(np.clip(ends, -700, 700)) if link is not np.asarray else ends)
 
-    # ── how it went ────────────────────────────────────────────────────────────────────────────────────────────
+    # ── how it went ───────────────────────────────────────────────────────────────────────────────
 
     @property
     def converged(self) -> bool:
-        """Whether the last gradient is as small as its noise; if not, the distance is in the intervals."""
+        """Whether the last gradient is as small as its noise;
+        if not, the distance is in the intervals.
+        """
         return self.fitted.converged
 
     @property
     def resolved(self) -> dict[str, bool]:
-        """For each model column, whether its spread stood clear of the noise when the metric was learnt."""
+        """For each model column, whether its spread stood clear of the noise when the metric was
+        learnt.
+        """
         names = [column.name for column in self._columns]
-        return dict(zip(names, (bool(value) for value in self._metric_state.resolved), strict=False))
+        return dict(
+            zip(names, (bool(value) for value in self._metric_state.resolved), strict=False)
+        )
 
     @property
     def condition_number(self) -> float:
@@ -189,25 +238,60 @@ class RegressionResult:
     def noise_class(self) -> str:
         """What the public noise index ν promises."""
         index = self.facts.noise_index
-        return "normal" if index < NORMAL_INDEX else "noise dominated" if index < HOPELESS_INDEX else "not resolvable at this budget"
+        return (
+            "normal"
+            if index < NORMAL_INDEX
+            else "noise dominated"
+            if index < HOPELESS_INDEX
+            else "not resolvable at this budget"
+        )
 
     @property
     def trajectory(self) -> Array:
-        """The iterates, on the user's scale, one row a released gradient; the last row is the estimate."""
-        path = [self._scale[1] @ decode.coefficients_at(release)[: len(self._columns)] + self._scale[2] for release in self._steps("burn-in", "newton", "gradient")]
+        """The iterates, on the user's scale, one row a released gradient;
+        the last row is the estimate.
+        """
+        path = [
+            self._scale[1] @ decode.coefficients_at(release)[: len(self._columns)] + self._scale[2]
+            for release in self._steps("burn-in", "newton", "gradient")
+        ]
         return np.array([*path, self.params])
 
     def summary(self, level: float = 0.95) -> Summary:
-        """A table to print: coefficients, both parts of their errors, tests and intervals, and how the fit went."""
+        """A table to print: coefficients, both parts of their errors, tests and intervals,
+        and how the fit went.
+        """
         from discreet.inference.regression.summary import fit_summary
 
         return fit_summary(self, checked_level(level))
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Tidy rows, one a coefficient."""
-        columns = (self.params, self.std_errors, self.sampling_errors, self.privacy_errors, self.z_values, self.p_values, *self.confidence_interval(level).T, self.noise_share)
-        names = ("estimate", "std_error", "sampling_error", "privacy_error", "z", "p_value", "low", "high", "noise_share")
-        return [{"coefficient": name, **dict(zip(names, (float(value) for value in row), strict=True))} for name, row in zip(self.names, zip(*columns, strict=True), strict=True)]
+        columns = (
+            self.params,
+            self.std_errors,
+            self.sampling_errors,
+            self.privacy_errors,
+            self.z_values,
+            self.p_values,
+            *self.confidence_interval(level).T,
+            self.noise_share,
+        )
+        names = (
+            "estimate",
+            "std_error",
+            "sampling_error",
+            "privacy_error",
+            "z",
+            "p_value",
+            "low",
+            "high",
+            "noise_share",
+        )
+        return [
+            {"coefficient": name, **dict(zip(names, (float(value) for value in row), strict=True))}
+            for name, row in zip(self.names, zip(*columns, strict=True), strict=True)
+        ]
 
     def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
         """A tidy data frame, one row a coefficient."""
@@ -216,17 +300,38 @@ class RegressionResult:
         records = self.records(level)
         return _frame({name: [record[name] for record in records] for name in records[0]}, backend)
 
-    def plot(self, level: float = 0.95, *, reference: Any = None, intercept: bool = True, path: str | None = None) -> Any:
-        """Intervals of the coefficients, in panels of like size; `reference` (estimate, low, high for each, or by name) is drawn beside them."""
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        reference: Any = None,
+        intercept: bool = True,
+        path: str | None = None,
+    ) -> Any:
+        """Intervals of the coefficients, in panels of like size; `reference` (estimate, low, high
+        for each, or by name) is drawn beside them.
+        """
         from discreet.plots.regression import plot_coefficients
 
-        return plot_coefficients(self, checked_level(level), reference=reference, intercept=intercept, path=path)
+        return plot_coefficients(
+            self, checked_level(level), reference=reference, intercept=intercept, path=path
+        )
 
-    def plot_ellipse(self, first: str, second: str, level: float = 0.95, *, reference: Any = None, path: str | None = None) -> Any:
+    def plot_ellipse(
+        self,
+        first: str,
+        second: str,
+        level: float = 0.95,
+        *,
+        reference: Any = None,
+        path: str | None = None,
+    ) -> Any:
         """The joint confidence region of two coefficients; `reference` is a point to mark."""
         from discreet.plots.regression import plot_ellipse
 
-        return plot_ellipse(self, first, second, checked_level(level), reference=reference, path=path)
+        return plot_ellipse(
+            self, first, second, checked_level(level), reference=reference, path=path
+        )
 
     def plot_trajectory(self, *, path: str | None = None) -> Any:
         """The iterates, in standard errors from the estimate."""
@@ -236,24 +341,51 @@ class RegressionResult:
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps({"format": FORMAT, "version": VERSION, "facts": facts_to_dict(self.facts), "releases": [json.loads(release.to_json()) for release in self.releases]}, ensure_ascii=False)
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "facts": facts_to_dict(self.facts),
+                "releases": [json.loads(release.to_json()) for release in self.releases],
+            },
+            ensure_ascii=False,
+        )
 
-    # ── read from the releases ─────────────────────────────────────────────────────────────────────────────────
+    # ── read from the releases ────────────────────────────────────────────────────────────────────
 
     @functools.cached_property
     def fitted(self) -> Estimate:
-        """Estimate and covariance in the scaled columns (x in −1 … 1, half-ranges of the response)."""
+        """Estimate and covariance in the scaled columns (x in −1 … 1, half-ranges of the
+        response).
+        """
         radius, rows, one = self.facts.radius, self.rows, self._one
         gradients = self._steps("gradient")
         size = len(self._columns)
-        moves = tuple(Moves(decode.coefficients_at(release)[:size], decode.read_gradient(release, radius, rows)) for release in gradients)
+        moves = tuple(
+            Moves(
+                decode.coefficients_at(release)[:size], decode.read_gradient(release, radius, rows)
+            )
+            for release in gradients
+        )
         burn = (self._steps("newton") or self._steps("burn-in"))[-1]
         first, second, scores = one("curvature 1"), one("curvature 2"), one("scores 1")
         numbers = Numbers(
-            back=decode.metric_matrix(first, radius)[:, :size].T, sigma=decode.scale_at(gradients[0]), rows=rows, cluster=gradients[0].neighbors.rows,
-            residual=self.family.residual, trust=self.facts.trust * (decode.scale_at(gradients[0]) if self.family.residual else 1.0), moves=moves,
-            burn_noise=decode.read_gradient(burn, radius, rows).noise, first=decode.read_gram(first, radius, rows), second=decode.read_gram(second, radius, rows),
-            scores=decode.read_gram(scores, radius, rows), largest=(float(first.query.worth), float(scores.query.worth)), noise_index=self.facts.noise_index, constant=self._constant)  # type: ignore[attr-defined]
+            back=decode.metric_matrix(first, radius)[:, :size].T,
+            sigma=decode.scale_at(gradients[0]),
+            rows=rows,
+            cluster=gradients[0].neighbors.rows,
+            residual=self.family.residual,
+            trust=self.facts.trust
+            * (decode.scale_at(gradients[0]) if self.family.residual else 1.0),
+            moves=moves,
+            burn_noise=decode.read_gradient(burn, radius, rows).noise,
+            first=decode.read_gram(first, radius, rows),
+            second=decode.read_gram(second, radius, rows),
+            scores=decode.read_gram(scores, radius, rows),
+            largest=(float(first.query.worth), float(scores.query.worth)),  # type: ignore[attr-defined]
+            noise_index=self.facts.noise_index,
+            constant=self._constant,
+        )
         return estimated(numbers)
 
     @property
@@ -266,7 +398,9 @@ class RegressionResult:
 
     @functools.cached_property
     def _scale(self) -> tuple[tuple[str, ...], Array, Array]:
-        """(names, T, shift): the user's coefficients are T·β + shift for β in the scaled columns."""
+        """(names, T, shift): the user's coefficients are T·β + shift for β in the scaled
+        columns.
+        """
         names, matrix = user_map(self._columns)
         shift = np.zeros(len(names))
         if self.family.residual:
@@ -277,7 +411,9 @@ class RegressionResult:
 
     @property
     def _constant(self) -> Array | None:
-        """The intercept's place, for families whose outcomes can be separated (0 everywhere without an intercept)."""
+        """The intercept's place, for families whose outcomes can be separated (0 everywhere without
+        an intercept).
+        """
         if self.family.kind not in ("logistic", "tabulated mean"):
             return None
         return np.array([0.0 if column.components else 1.0 for column in self._columns])
@@ -308,12 +444,22 @@ class RegressionResult:
         rounds = self._steps("metric")
         state = first_state(len(rounds[0].query.metric.rows))  # type: ignore[attr-defined]
         for place, release in enumerate(rounds):
-            reading = decode.read_gram(release, self.facts.first_radius if place == 0 else self.facts.metric_radius, self.rows)
-            state = after_round(state, reading.value, reading.noise, np.array(self.facts.least_moments))
+            reading = decode.read_gram(
+                release,
+                self.facts.first_radius if place == 0 else self.facts.metric_radius,
+                self.rows,
+            )
+            state = after_round(
+                state, reading.value, reading.noise, np.array(self.facts.least_moments)
+            )
         return state
 
     def _steps(self, *kinds: str) -> list[Release]:
-        return [release for release in self.releases if decode.step_of(release).rsplit(" ", 1)[0] in kinds]
+        return [
+            release
+            for release in self.releases
+            if decode.step_of(release).rsplit(" ", 1)[0] in kinds
+        ]
 
     def _one(self, step: str) -> Release:
         return next(release for release in self.releases if decode.step_of(release) == step)
@@ -321,7 +467,10 @@ class RegressionResult:
     def _multipliers(self, along: Array, level: float) -> Array:
         """m with mean(2Φ(m·r) − 1) = level over the ratios r, at least the normal quantile."""
         ratios = self.fitted.ratios(along)
-        low, high = np.full(len(along), float(ndtri(0.5 + level / 2))), np.full(len(along), LARGEST_MULTIPLIER)
+        low, high = (
+            np.full(len(along), float(ndtri(0.5 + level / 2))),
+            np.full(len(along), LARGEST_MULTIPLIER),
+        )
         for _ in range(40):
             middle = (low + high) / 2
             short = (2 * ndtr(middle * ratios) - 1).mean(axis=0) < level
@@ -329,15 +478,29 @@ class RegressionResult:
         return np.asarray(high)
 
     def _hypotheses(self, hypotheses: Any) -> Array:
-        if isinstance(hypotheses, str) or (isinstance(hypotheses, (list, tuple)) and hypotheses and all(isinstance(name, str) for name in hypotheses)):
+        if isinstance(hypotheses, str) or (
+            isinstance(hypotheses, (list, tuple))
+            and hypotheses
+            and all(isinstance(name, str) for name in hypotheses)
+        ):
             wanted = [hypotheses] if isinstance(hypotheses, str) else list(hypotheses)
             unknown = [name for name in wanted if name not in self.names]
             if unknown:
-                raise InvalidParameter("a hypothesis", f"{unknown[0]!r} is no coefficient", f"the coefficients are {', '.join(self.names)}", "name some of them, or pass a matrix")
+                raise InvalidParameter(
+                    "a hypothesis",
+                    f"{unknown[0]!r} is no coefficient",
+                    f"the coefficients are {', '.join(self.names)}",
+                    "name some of them, or pass a matrix",
+                )
             return np.eye(len(self.names))[[self.names.index(name) for name in wanted]]
         matrix = np.atleast_2d(np.asarray(hypotheses, dtype=float))
         if matrix.shape[1] != len(self.names) or not np.isfinite(matrix).all():
-            raise InvalidParameter("a hypothesis", f"a matrix of {matrix.shape[1]} columns", f"there are {len(self.names)} coefficients", "give one column for each coefficient")
+            raise InvalidParameter(
+                "a hypothesis",
+                f"a matrix of {matrix.shape[1]} columns",
+                f"there are {len(self.names)} coefficients",
+                "give one column for each coefficient",
+            )
         return matrix
 
     def _repr_html_(self) -> str:
@@ -351,8 +514,15 @@ def regression_from_json(text: str) -> RegressionResult | None:
     """The result that `RegressionResult.to_json` wrote; None where the text is something else."""
     try:
         record = json.loads(text)
-        if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
+        if (
+            not isinstance(record, dict)
+            or record.get("format") != FORMAT
+            or record.get("version") != VERSION
+        ):
             return None
-        return RegressionResult(tuple(release_from_json(json.dumps(release)) for release in record["releases"]), facts_from_dict(record["facts"]))
+        return RegressionResult(
+            tuple(release_from_json(json.dumps(release)) for release in record["releases"]),
+            facts_from_dict(record["facts"]),
+        )
     except (LookupError, TypeError, ValueError, AttributeError):
         return None

@@ -1,10 +1,14 @@
-"""Least squares from one noisy second-moment matrix: the result of ``dp.ols(…, method="moments")`` (regression.md §5).
+"""Least squares from one noisy second-moment matrix:
+the result of ``dp.ols(…, method="moments")`` (regression.md §5).
 
-With u = (x, y) scaled to −1 … 1, M̃ = mean(uuᵀ) + E and E symmetric noise of standard deviation s, b = M̃ₓₓ⁻¹m̃ₓᵧ and
+With u = (x, y) scaled to −1 … 1, M̃ = mean(uuᵀ) + E and E symmetric noise of standard deviation s,
+b = M̃ₓₓ⁻¹m̃ₓᵧ and
 
-    V = σ²M⁻¹/n + (s²/2)·M⁻¹[(1+‖b‖²)I + bbᵀ]M⁻¹ + (s²/2)·M⁻¹(tr(T)I + T)M⁻¹,   M = M̃ₓₓ, T the second term
+    V = σ²M⁻¹/n + (s²/2)·M⁻¹[(1+‖b‖²)I + bbᵀ]M⁻¹ + (s²/2)·M⁻¹(tr(T)I + T)M⁻¹,   M = M̃ₓₓ,
+        T the second term
 
-The second term is the noise at first order, the third what the noise of M does to it. Eigenvalues of M̃ₓₓ are floored at s√(2p)/2.
+The second term is the noise at first order, the third what the noise of M does to it. Eigenvalues
+of M̃ₓₓ are floored at s√(2p)/2.
 """
 
 from __future__ import annotations
@@ -30,7 +34,8 @@ from discreet.trusted.release import Release, release_from_json
 
 FORMAT, VERSION = "discreet-moments-fit", 1
 FLOOR = 0.5  # of the spectral radius of the noise
-LOST = 25.0  # where a direction is lost in noise, its second moment may be this much smaller than the floor
+# where a direction is lost in noise, its second moment may be this much smaller than the floor
+LOST = 25.0
 LEAST_VARIANCE = 2.0**-32  # of residuals, in half-ranges of the response, squared
 
 
@@ -47,8 +52,10 @@ class LeastSquares:
 class MomentsResult(RegressionResult):
     """A least-squares fit from released second moments; the verbs are those of every regression.
 
-    Validity.   Independent rows and errors of equal variance (homoskedastic): fourth moments are not released, so there is no sandwich. Values
-                outside a declared range count as the nearest bound. Exact least squares otherwise: nothing is clipped, no row is weighted.
+    Validity.   Independent rows and errors of equal variance (homoskedastic): fourth moments are
+                not released, so there is no sandwich. Values outside a declared range count as the
+                nearest bound. Exact least squares otherwise: nothing is clipped, no row is
+                weighted.
     Reference.  regression.md §5; reference.md G5 for the noise.
     """
 
@@ -70,21 +77,42 @@ class MomentsResult(RegressionResult):
         lost = vectors[:, values < floor]
         further = further + LOST * max(float(matrix[p, p]), noise) / floor * (lost @ lost.T)
         return Estimate(
-            beta=beta, back=np.eye(p), sampling=sampling, noise=first, further=further, redraws=self._redrawn(inner, beta, variance, floor), converged=True,
-            resolved=lost.size == 0, curvature=Shrunk(inner, float(np.trace(inner)) / p, np.ones((p, p)), floor, noise), scores=Shrunk(variance * inner, variance, np.ones((p, p)), 0.0, 0.0))
+            beta=beta,
+            back=np.eye(p),
+            sampling=sampling,
+            noise=first,
+            further=further,
+            redraws=self._redrawn(inner, beta, variance, floor),
+            converged=True,
+            resolved=lost.size == 0,
+            curvature=Shrunk(inner, float(np.trace(inner)) / p, np.ones((p, p)), floor, noise),
+            scores=Shrunk(variance * inner, variance, np.ones((p, p)), 0.0, 0.0),
+        )
 
     def _residual_variance(self, beta: Array, first: Array) -> float:
-        """σ² in squared half-ranges: (−b, 1)M̃(−b, 1)ᵀ, plus what b took from it by following the noise, at least half the noise of that number."""
+        """σ² in squared half-ranges: (−b, 1)M̃(−b, 1)ᵀ, plus what b took from it by following the
+        noise, at least half the noise of that number.
+        """
         matrix, p, rows = self._reading.value, self.facts.columns, self.rows
         along = np.append(-beta, 1.0)
         seen = float(along @ matrix @ along) + float(np.trace(matrix[:p, :p] @ first))
-        return max(seen * rows / max(rows - p, 1.0), self._reading.noise * float(along @ along) / 2, LEAST_VARIANCE)
+        return max(
+            seen * rows / max(rows - p, 1.0),
+            self._reading.noise * float(along @ along) / 2,
+            LEAST_VARIANCE,
+        )
 
     def _redrawn(self, inner: Array, beta: Array, variance: float, floor: float) -> Array:
         """The leading covariance that other noise on the second moments would have given."""
         noise = self._reading.noise
-        inverses: Array = np.asarray(np.linalg.inv(floored(inner + noise * symmetric_draws(len(inner), "moments"), floor)), dtype=np.float64)
-        return np.asarray(self.releases[0].neighbors.rows * variance * inverses / self.rows + _first_order(inverses, beta, noise))
+        inverses: Array = np.asarray(
+            np.linalg.inv(floored(inner + noise * symmetric_draws(len(inner), "moments"), floor)),
+            dtype=np.float64,
+        )
+        return np.asarray(
+            self.releases[0].neighbors.rows * variance * inverses / self.rows
+            + _first_order(inverses, beta, noise)
+        )
 
     @property
     def _reading(self) -> decode.Reading:
@@ -109,7 +137,10 @@ class MomentsResult(RegressionResult):
     def resolved(self) -> dict[str, bool]:
         """For each model column, whether its second moment stands clear of the noise."""
         reading = self._reading
-        return {column.name: bool(reading.value[place, place] > 3 * reading.noise) for place, column in enumerate(self._columns)}
+        return {
+            column.name: bool(reading.value[place, place] > 3 * reading.noise)
+            for place, column in enumerate(self._columns)
+        }
 
     @property
     def condition_number(self) -> float:
@@ -128,18 +159,42 @@ class MomentsResult(RegressionResult):
         """A table to print: coefficients, both parts of their errors, tests and intervals."""
         shown, first = fit_summary(self, level), self.releases[0]
         notes = [
-            f"Spent {self.facts.spend} in {len(self.releases)} release{'s' if len(self.releases) > 1 else ''}, neighbours {first.neighbors}; noise % is the share of the variance that privacy cost.",
-            f"From one matrix of second moments; {self.rows:.0f} rows; residual s.d. {number_text(self.scale, self.scale / 100)}; condition number {self.condition_number:.3g}; noise of a second moment {decimal_text(self._reading.noise, 2)}.",
+            (
+                f"Spent {self.facts.spend} in {len(self.releases)} "
+                f"release{'s' if len(self.releases) > 1 else ''}, neighbours {first.neighbors}; "
+                "noise % is the share of the variance that privacy cost."
+            ),
+            (
+                f"From one matrix of second moments; {self.rows:.0f} rows; residual s.d. "
+                f"{number_text(self.scale, self.scale / 100)}; condition number "
+                f"{self.condition_number:.3g}; noise of a second moment "
+                f"{decimal_text(self._reading.noise, 2)}."
+            ),
             "For errors of equal variance (homoskedastic): standard errors are not a sandwich.",
         ]
         notes += filter_notes(self)
         if not self.fitted.resolved:
-            notes.append("NOT RESOLVED: some direction of the columns is lost in noise; its coefficients have wide intervals. dp.ols without method= needs far fewer rows.")
-        return replace(shown, title=f"Private least squares (moments) of {first.description.column}", notes=(*notes, *closing_notes(self)))
+            notes.append(
+                "NOT RESOLVED: some direction of the columns is lost in noise; its coefficients "
+                "have wide intervals. dp.ols without method= needs far fewer rows."
+            )
+        return replace(
+            shown,
+            title=f"Private least squares (moments) of {first.description.column}",
+            notes=(*notes, *closing_notes(self)),
+        )
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps({"format": FORMAT, "version": VERSION, "facts": facts_to_dict(self.facts), "releases": [json.loads(release.to_json()) for release in self.releases]}, ensure_ascii=False)
+        return json.dumps(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "facts": facts_to_dict(self.facts),
+                "releases": [json.loads(release.to_json()) for release in self.releases],
+            },
+            ensure_ascii=False,
+        )
 
     @property
     def _columns(self) -> tuple[Any, ...]:
@@ -160,8 +215,15 @@ def moments_from_json(text: str) -> MomentsResult | None:
     """The result that `MomentsResult.to_json` wrote; None where the text is something else."""
     try:
         record = json.loads(text)
-        if not isinstance(record, dict) or record.get("format") != FORMAT or record.get("version") != VERSION:
+        if (
+            not isinstance(record, dict)
+            or record.get("format") != FORMAT
+            or record.get("version") != VERSION
+        ):
             return None
-        return MomentsResult(tuple(release_from_json(json.dumps(release)) for release in record["releases"]), facts_from_dict(record["facts"]))
+        return MomentsResult(
+            tuple(release_from_json(json.dumps(release)) for release in record["releases"]),
+            facts_from_dict(record["facts"]),
+        )
     except (LookupError, TypeError, ValueError, AttributeError):
         return None

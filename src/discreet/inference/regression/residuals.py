@@ -13,11 +13,17 @@ from discreet.inference.results.results import checked_level
 
 
 class ResidualsResult(HistogramResult):
-    """Counts and shares of residuals by bins. *Validity*: at the released coefficients, taken as given; one cell at a time."""
+    """Counts and shares of residuals by bins.
+
+    *Validity*: at the released coefficients, taken as given; one cell at a time.
+    """
 
     __slots__ = ()
     title: ClassVar[str] = "Private residuals"
-    about: ClassVar[str] = "Residuals (y − η)/σ at the released coefficients and scale. count: of this data set. share: of the population. One cell at a time."
+    about: ClassVar[str] = (
+        "Residuals (y − η)/σ at the released coefficients and scale. count: of this data set. "
+        "share: of the population. One cell at a time."
+    )
 
     def normal_shares(self) -> Array:
         """The shares that standard normal errors would have, for comparison."""

@@ -1,8 +1,11 @@
-"""From the columns of a model, scaled to −1 … 1 by public ranges, to the user's own columns: an exact linear map, read off the components.
+"""From the columns of a model, scaled to −1 … 1 by public ranges, to the user's own columns:
+an exact linear map, read off the components.
 
-A model column is a product of components, (t − middle)/half for a number and a contrast for a level. Multiplied out it is a sum of products of the
-user's own quantities t and levels. Where every one of those products is a column of the model (an interaction with its margins), coefficients move to
-them by a triangular map; a column with a product that the model lacks is only divided by its half-ranges, and its name says "centred".
+A model column is a product of components, (t − middle)/half for a number and a contrast for a
+level. Multiplied out it is a sum of products of the user's own quantities t and levels. Where every
+one of those products is a column of the model (an interaction with its margins), coefficients move
+to them by a triangular map; a column with a product that the model lacks is only divided by its
+half-ranges, and its name says "centred".
 """
 
 from __future__ import annotations
@@ -49,10 +52,14 @@ def user_map(columns: Sequence[Any]) -> tuple[tuple[str, ...], Array]:
     while changed:
         changed = False
         for place, column in enumerate(columns):
-            lacks = any(key not in places or (places[key] != place and not movable[places[key]]) for key in terms[place])
+            lacks = any(
+                key not in places or (places[key] != place and not movable[places[key]])
+                for key in terms[place]
+            )
             if movable[place] and lacks:
                 movable[place], changed = False, True
-            if movable[place] and places[leading(column)] != place:  # two columns of one name: neither is moved
+            # two columns of one name: neither is moved
+            if movable[place] and places[leading(column)] != place:
                 movable[place], changed = False, True
     matrix = np.zeros((len(columns), len(columns)))
     names = []

@@ -9,12 +9,16 @@ from discreet.inference.counts.binomial import checked_alternative
 from discreet.inference.results.results import Result
 from discreet.inference.results.summary import Summary
 
-LOST = "NOISE HIDES IT: the noise of this table exceeds all of its rows, so that next to nothing could be found. Spend more, or ask more rows."
+LOST = (
+    "NOISE HIDES IT: the noise of this table exceeds all of its rows, so that next to nothing "
+    "could be found. Spend more, or ask more rows."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The outcome of a test: `p_value` against `hypothesis`, in the direction of `alternative`; `lost` where noise hides all that the test could find, as far as the release shows.
+    """The outcome of a test: `p_value` against `hypothesis`, in the direction of `alternative`;
+    `lost` where noise hides all that the test could find, as far as the release shows.
 
     Post-processing of one release: asking for another alternative, or again, costs nothing.
     """
@@ -33,7 +37,10 @@ class Evidence:
     @property
     def notes(self) -> tuple[str, ...]:
         """What it says, and a warning where noise hides everything."""
-        said = f"H0: {self.hypothesis}. {self.alternative}: p = {p_text(self.p_value)} (statistic {self.statistic:.4g}; {self.method})"
+        said = (
+            f"H0: {self.hypothesis}. {self.alternative}: p = {p_text(self.p_value)} (statistic "
+            f"{self.statistic:.4g}; {self.method})"
+        )
         return (said, LOST) if self.lost else (said,)
 
     def __str__(self) -> str:
@@ -101,4 +108,9 @@ def place_of(level: object, labels: tuple[str, ...], what: str) -> int:
         return 0
     if str(level) in labels:
         return labels.index(str(level))
-    raise InvalidParameter(what, f"{str(level)!r} is not a declared level", "groups are compared by their declared names", f"pass one of {', '.join(labels[:20])}")
+    raise InvalidParameter(
+        what,
+        f"{str(level)!r} is not a declared level",
+        "groups are compared by their declared names",
+        f"pass one of {', '.join(labels[:20])}",
+    )

@@ -1,8 +1,10 @@
-"""The law of an estimate's error: a normal part (sampling, Gaussian noise) plus Laplace parts (pure-DP noise).
+"""The law of an estimate's error: a normal part (sampling, Gaussian noise) plus Laplace parts
+(pure-DP noise).
 
-Several Laplace parts are replaced by one Laplace of the same fourth cumulant plus a normal remainder, which
-matches the variance and the kurtosis of the sum; one part alone is exact. Coverage is within 0.003 of nominal at
-0.95 and 0.99, 0.004 at 0.9 and 0.015 at 0.5 (worst: two equal parts and nothing else): tests/inference/test_laws.py.
+Several Laplace parts are replaced by one Laplace of the same fourth cumulant plus a normal
+remainder, which matches the variance and the kurtosis of the sum; one part alone is exact. Coverage
+is within 0.003 of nominal at 0.95 and 0.99, 0.004 at 0.9 and 0.015 at 0.5 (worst: two equal parts
+and nothing else): tests/inference/test_laws.py.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ _ROOT_HALF_PI = np.sqrt(np.pi / 2)
 
 @dataclass(frozen=True)
 class Noise:
-    """Variance of a noise term and Σ b⁴ of its Laplace parts (0 for Gaussian noise); arrays or numbers."""
+    """Variance of a noise term and Σ b⁴ of its Laplace parts (0 for Gaussian noise);
+    arrays or numbers.
+    """
 
     variance: Any
     fourth: Any = 0.0
@@ -51,7 +55,8 @@ def half_width(level: float, normal_variance: Any, noise: Noise) -> Array:
 def _solve_tail(tail: float, gaussian: Array, scale: Array) -> Array:
     """x with P(N(0, gaussian²) + Laplace(scale) > x) = tail, by Newton's method on the log tail.
 
-    The law is log-concave, so its log tail is concave: from the first step on the iterates fall monotonically.
+    The law is log-concave, so its log tail is concave:
+    from the first step on the iterates fall monotonically.
     """
     x = np.maximum(float(-np.log(2 * tail)) * scale, float(ndtri(1 - tail)) * gaussian)
     for _ in range(50):
@@ -66,15 +71,20 @@ def _solve_tail(tail: float, gaussian: Array, scale: Array) -> Array:
 def tail_and_density(x: Array, gaussian: Array, scale: Array) -> tuple[Array, Array]:
     """P(E > x) and the density at x ≥ 0 of E = N(0, gaussian²) + Laplace(scale), without overflow.
 
-    With y = x/s, a = s/b: tail = Q(y) + ½φ(y)·[M(a−y) − M(a+y)], density = φ(y)·[M(a−y) + M(a+y)]/(2b), M = Q/φ
-    Mills' ratio; where y > a the first product is written as e^(a²/2 − x/b)Φ(y−a).
+    With y = x/s, a = s/b: tail = Q(y) + ½φ(y)·[M(a−y) − M(a+y)],
+    density = φ(y)·[M(a−y) + M(a+y)]/(2b), M = Q/φ Mills' ratio; where y > a the first product is
+    written as e^(a²/2 − x/b)Φ(y−a).
     """
     tiny = gaussian < 1e-9 * scale
     s = np.where(tiny, scale, gaussian)
     y, a = x / s, s / scale
     normal = np.exp(-0.5 * y**2) / np.sqrt(2 * np.pi)
     far = y > a
-    left = np.where(far, np.exp(np.where(far, 0.5 * a**2 - y * a, 0.0)) * ndtr(y - a), normal * _mills(np.where(far, 0.0, a - y)))
+    left = np.where(
+        far,
+        np.exp(np.where(far, 0.5 * a**2 - y * a, 0.0)) * ndtr(y - a),
+        normal * _mills(np.where(far, 0.0, a - y)),
+    )
     right = normal * _mills(a + y)
     bare = np.exp(-x / scale)
     tail = np.where(tiny, 0.5 * bare, ndtr(-y) + 0.5 * (left - right))
@@ -86,20 +96,26 @@ def _mills(t: Array) -> Array:
 
 
 def student_factor(level: float, freedom: Any) -> Array:
-    """Student's t quantile over the normal one: what estimating a variance from `freedom` + 1 rows costs."""
+    """Student's t quantile over the normal one:
+    what estimating a variance from `freedom` + 1 rows costs.
+    """
     tail = 0.5 + level / 2
     return np.asarray(stdtrit(np.clip(freedom, 3.0, 1e9), tail) / ndtri(tail))
 
 
-def allow_for_noisy_variance(level: float, estimate: Any, deviation: Any, known: Any) -> tuple[Array, Array]:
-    """(sampling variance to use, widening factor) where the sampling variance is only known with noise.
+def allow_for_noisy_variance(
+    level: float, estimate: Any, deviation: Any, known: Any
+) -> tuple[Array, Array]:
+    """(sampling variance to use, widening factor) where the sampling variance is only known with
+    noise.
 
-    `estimate` is the noisy sampling variance (it may be negative), `deviation` its noise's standard deviation, and
-    `known` the variance that is known exactly. The estimate is floored at 0; what the floor does not give back is
-    the second-order loss of coverage (z²+1)/8 · r², r the relative error of the total, times the root of the
-    sampling share. Where the noise exceeds twice the known part the floor rises, so that an interval is never
-    narrow because its variance could not be seen. Coverage of nominal 0.95 stays between 0.943 and 0.975 while the
-    noise is at most twice the known part (above 0.946 up to 1.5 times it), and is nominal or more from 2.05 times on;
+    `estimate` is the noisy sampling variance (it may be negative), `deviation` its noise's standard
+    deviation, and `known` the variance that is known exactly. The estimate is floored at 0; what
+    the floor does not give back is the second-order loss of coverage (z²+1)/8 · r², r the relative
+    error of the total, times the root of the sampling share. Where the noise exceeds twice the
+    known part the floor rises, so that an interval is never narrow because its variance could not
+    be seen. Coverage of nominal 0.95 stays between 0.943 and 0.975 while the noise is at most twice
+    the known part (above 0.946 up to 1.5 times it), and is nominal or more from 2.05 times on;
     at 0.99 it can fall to 0.976, where noise is twice the known part: tests/inference/test_laws.py.
     """
     z = float(ndtri(0.5 + level / 2))

@@ -1,7 +1,8 @@
 """Results: frozen, publishable, and functions of a Release alone.
 
-Every result knows its estimates, standard errors, how much of each variance is sampling and how much is privacy,
-and intervals at any level for the population (default) or for the data set itself (``target="data"``).
+Every result knows its estimates, standard errors, how much of each variance is sampling and how
+much is privacy, and intervals at any level for the population (default) or for the data set itself
+(``target="data"``).
 """
 
 from __future__ import annotations
@@ -43,25 +44,35 @@ class Quantity:
     def noise_share(self) -> Array:
         """The share of the variance that privacy cost."""
         total = self.sampling_variance + self.privacy_variance
-        return np.asarray(np.where(total > 0, self.privacy_variance / np.where(total > 0, total, 1.0), 0.0))
+        return np.asarray(
+            np.where(total > 0, self.privacy_variance / np.where(total > 0, total, 1.0), 0.0)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An estimate with honest uncertainty; see `params`, `std_errors`, `confidence_interval`, `summary`, `to_frame`, `plot`."""
+    """An estimate with honest uncertainty; see `params`, `std_errors`, `confidence_interval`,
+    `summary`, `to_frame`, `plot`.
+    """
 
     release: Release
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""  # what the intervals contain, and when they are right
 
-    def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
         """All estimated quantities; the last one is the main one (`params`)."""
         raise NotImplementedError
 
     @property
     def labels(self) -> list[tuple[str, ...]]:
         """The label of every cell, one part for each key."""
-        return list(itertools.product(*self.release.description.labels)) if self.release.description.labels else [()]
+        return (
+            list(itertools.product(*self.release.description.labels))
+            if self.release.description.labels
+            else [()]
+        )
 
     @property
     def params(self) -> Array:
@@ -73,7 +84,12 @@ class Result:
         """The estimate, where there is just one."""
         values = self.params
         if values.size != 1:
-            raise InvalidParameter("estimate", f"this result has {values.size} cells", "one number was asked for", "use params, to_frame() or summary()")
+            raise InvalidParameter(
+                "estimate",
+                f"this result has {values.size} cells",
+                "one number was asked for",
+                "use params, to_frame() or summary()",
+            )
         return float(values[0])
 
     @property
@@ -86,11 +102,13 @@ class Result:
         """The share of each variance that privacy cost."""
         return self._main().noise_share
 
-    def confidence_interval(self, level: float = 0.95, *, target: str = "population") -> npt.NDArray[np.float64]:
+    def confidence_interval(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> npt.NDArray[np.float64]:
         """Intervals as an array of shape (cells, 2).
 
-        ``target="population"`` contains sampling and privacy error; ``target="data"`` is for the same statistic of the
-        data set itself, so it contains privacy error alone.
+        ``target="population"`` contains sampling and privacy error; ``target="data"`` is for the
+        same statistic of the data set itself, so it contains privacy error alone.
         """
         main = self._main(level, target)
         return np.stack([main.low, main.high], axis=1)
@@ -99,8 +117,12 @@ class Result:
         """A table to print; renders in a notebook too."""
         return summarise(self, checked_level(level), checked_target(target))
 
-    def to_frame(self, level: float = 0.95, *, target: str = "population", backend: str = "pandas") -> Any:
-        """A tidy data frame: one row a cell and quantity (`backend` is pandas, polars or pyarrow)."""
+    def to_frame(
+        self, level: float = 0.95, *, target: str = "population", backend: str = "pandas"
+    ) -> Any:
+        """A tidy data frame: one row a cell and quantity (`backend` is pandas, polars or
+        pyarrow).
+        """
         records = self.records(level, target=target)
         columns = {name: [record[name] for record in records] for name in records[0]}
         return _frame(columns, backend)
@@ -113,8 +135,12 @@ class Result:
             for cell, label in enumerate(self.labels):
                 row: dict[str, Any] = dict(zip(names, label, strict=True))
                 row |= {
-                    "quantity": quantity.name, "estimate": float(quantity.estimate[cell]), "std_error": float(quantity.std_error[cell]),
-                    "low": float(quantity.low[cell]), "high": float(quantity.high[cell]), "noise_share": float(quantity.noise_share[cell]),
+                    "quantity": quantity.name,
+                    "estimate": float(quantity.estimate[cell]),
+                    "std_error": float(quantity.std_error[cell]),
+                    "low": float(quantity.low[cell]),
+                    "high": float(quantity.high[cell]),
+                    "noise_share": float(quantity.noise_share[cell]),
                 }
                 rows.append(row)
         return rows
@@ -142,13 +168,23 @@ class Result:
 def checked_level(level: object) -> float:
     number = rational(level, "level")
     if not LOWEST_LEVEL <= number <= HIGHEST_LEVEL:
-        raise InvalidParameter("level", f"it is not between {float(LOWEST_LEVEL):g} and 1 − 1e-9", "it is a probability of coverage, and beyond these the tails are not computed", "pass for example 0.95")
+        raise InvalidParameter(
+            "level",
+            f"it is not between {float(LOWEST_LEVEL):g} and 1 − 1e-9",
+            "it is a probability of coverage, and beyond these the tails are not computed",
+            "pass for example 0.95",
+        )
     return float(number)
 
 
 def checked_target(target: object) -> str:
     if target not in TARGETS:
-        raise InvalidParameter("target=", "neither 'population' nor 'data'", "it decides whether sampling error belongs in the interval", "pass target='population' or target='data'")
+        raise InvalidParameter(
+            "target=",
+            "neither 'population' nor 'data'",
+            "it decides whether sampling error belongs in the interval",
+            "pass target='population' or target='data'",
+        )
     return str(target)
 
 
@@ -168,7 +204,12 @@ def _frame(columns: dict[str, list[Any]], backend: str) -> Any:
             return pyarrow.table(columns)
     except ImportError:
         raise MissingExtra(backend, "all", "to_frame") from None
-    raise InvalidParameter("backend=", f"{backend!r} is not known", "frames come from another library", "pass 'pandas', 'polars' or 'pyarrow', or use records()")
+    raise InvalidParameter(
+        "backend=",
+        f"{backend!r} is not known",
+        "frames come from another library",
+        "pass 'pandas', 'polars' or 'pyarrow', or use records()",
+    )
 
 
 def result_from_json(text: str) -> Any:
@@ -190,5 +231,7 @@ def result_from_json(text: str) -> Any:
     from discreet.inference.regression.residuals import ResidualsResult
     from discreet.inference.results.test_results import TEST_RESULTS
 
-    kinds: dict[str, Any] = RESULTS | SELECTION_RESULTS | TEST_RESULTS | {"residuals": ResidualsResult}
+    kinds: dict[str, Any] = (
+        RESULTS | SELECTION_RESULTS | TEST_RESULTS | {"residuals": ResidualsResult}
+    )
     return kinds[release.description.estimator](release)

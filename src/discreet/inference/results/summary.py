@@ -35,7 +35,12 @@ class Summary:
         for row in self.rows:
             table.add_row(*map(Text, row))  # a label is no markup, nor is a title or a name
         buffer = io.StringIO()
-        console = Console(file=buffer, width=max(100, 12 * len(self.header) + 40), color_system=None, legacy_windows=False)
+        console = Console(
+            file=buffer,
+            width=max(100, 12 * len(self.header) + 40),
+            color_system=None,
+            legacy_windows=False,
+        )
         console.print(table)
         body = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
         return f"{self.title}\n{body.rstrip()}\n" + "\n".join(self.notes)
@@ -45,20 +50,35 @@ class Summary:
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
-        body = "".join("<tr>" + "".join(f"<td style='text-align:right'>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td style='text-align:right'>{html.escape(cell)}</td>" for cell in row)
+            + "</tr>"
+            for row in self.rows
+        )
         notes = "<br>".join(html.escape(note) for note in self.notes)
-        return f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p><small>{notes}</small></p>"
+        return (
+            f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table><p><small>{notes}</small></p>"
+        )
 
 
 def summarise(result: Result, level: float, target: str) -> Summary:
-    """The summary of a result: one line a cell, and for each quantity its estimate, interval and noise share."""
+    """The summary of a result: one line a cell, and for each quantity its estimate,
+    interval and noise share.
+    """
     asked = result.release.description
     quantities = result.quantities(level, target=target)
     percent = f"{100 * level:g}%"
     single = len(quantities) == 1
     header = list(asked.by if result.labels != [()] else ())
     for quantity in quantities:
-        header += [quantity.name, *(["std. error"] if single else []), f"{percent} interval", *(["noise %"] if _mixed(quantity, single) else [])]
+        header += [
+            quantity.name,
+            *(["std. error"] if single else []),
+            f"{percent} interval",
+            *(["noise %"] if _mixed(quantity, single) else []),
+        ]
     rows = []
     for cell, label in enumerate(result.labels[:SHOWN_CELLS]):
         row = list(label)
@@ -67,7 +87,10 @@ def summarise(result: Result, level: float, target: str) -> Summary:
             row.append(number_text(float(quantity.estimate[cell]), error))
             if single:
                 row.append(number_text(error, error))
-            row.append(f"{number_text(float(quantity.low[cell]), error)} … {number_text(float(quantity.high[cell]), error)}")
+            row.append(
+                f"{number_text(float(quantity.low[cell]), error)} … "
+                f"{number_text(float(quantity.high[cell]), error)}"
+            )
             if _mixed(quantity, single):
                 row.append(f"{100 * float(quantity.noise_share[cell]):.0f}")
         rows.append(tuple(row))
@@ -77,24 +100,43 @@ def summarise(result: Result, level: float, target: str) -> Summary:
 
 
 def _mixed(quantity: Quantity, single: bool) -> bool:
-    """Whether a quantity's noise share is worth a column: not where its error is privacy alone by definition."""
+    """Whether a quantity's noise share is worth a column:
+    not where its error is privacy alone by definition.
+    """
     return single or quantity.name != "count"
 
 
 def _notes(result: Result, target: str) -> tuple[str, ...]:
     release = result.release
-    notes = [f"Privacy of this release: {release.guarantee}, neighbours {release.neighbors}. noise % is the share of the variance that privacy cost."]
+    notes = [
+        (
+            f"Privacy of this release: {release.guarantee}, neighbours {release.neighbors}. "
+            "noise % is the share of the variance that privacy cost."
+        )
+    ]
     if release.description.where:
         notes.append(f"Only rows where {release.description.where}.")
     if release.public_count is not None:
-        notes.append(f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} (public).")
+        notes.append(
+            f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} "
+            "(public)."
+        )
     if release.query.kind == "moments":
         grid = release.query.factor.encoding  # type: ignore[attr-defined]
-        low, high = (_tidy(float(grid.value(code)), float(grid.step) * grid.high) for code in (grid.low, grid.high))
+        low, high = (
+            _tidy(float(grid.value(code)), float(grid.step) * grid.high)
+            for code in (grid.low, grid.high)
+        )
         notes.append(f"Values outside {low} … {high} count as the nearest bound.")
-    notes.append(result.about if target == "population" else "Intervals are for this data set itself: privacy error alone.")
+    notes.append(
+        result.about
+        if target == "population"
+        else "Intervals are for this data set itself: privacy error alone."
+    )
     if release.neighbors.rows > 1:
-        notes.append("Rows of one unit may be fully alike in these intervals (sampling variance × max_rows).")
+        notes.append(
+            "Rows of one unit may be fully alike in these intervals (sampling variance × max_rows)."
+        )
     if len(result.labels) > SHOWN_CELLS:
         notes.append(f"The first {SHOWN_CELLS} of {len(result.labels)} cells; to_frame() has all.")
     if not release.secure:
@@ -122,4 +164,13 @@ def number_text(value: float, error: float) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return bool(text) and text.lstrip("<").replace("…", "").replace(" ", "").replace("-", "").replace(".", "").replace("e", "").isdigit()
+    return (
+        bool(text)
+        and text.lstrip("<")
+        .replace("…", "")
+        .replace(" ", "")
+        .replace("-", "")
+        .replace(".", "")
+        .replace("e", "")
+        .isdigit()
+    )

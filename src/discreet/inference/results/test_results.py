@@ -10,7 +10,13 @@ from discreet.inference.tables.comparisons import ComparisonResult
 from discreet.inference.tables.table_tests import FitResult, IndependenceResult, RankResult
 
 TEST_RESULTS: dict[str, type[Result]] = {
-    "comparison": ComparisonResult, "independence": IndependenceResult, "goodness of fit": FitResult, "ranks": RankResult,
-    "mean test": MeanTestResult, "paired test": PairedResult, "means": MeansResult, "parts": PartsResult,
+    "comparison": ComparisonResult,
+    "independence": IndependenceResult,
+    "goodness of fit": FitResult,
+    "ranks": RankResult,
+    "mean test": MeanTestResult,
+    "paired test": PairedResult,
+    "means": MeansResult,
+    "parts": PartsResult,
 }
 RESULTS.update(TEST_RESULTS)

@@ -1,4 +1,5 @@
-"""Random numbers for simulations below the privacy line: fixed functions of a public seed, so that a result never changes between two readings.
+"""Random numbers for simulations below the privacy line: fixed functions of a public seed, so that
+a result never changes between two readings.
 
 They protect nobody and are never added to data.
 """
@@ -27,14 +28,17 @@ class Stream:
         return uniforms(int.from_bytes(digest[:8], "little") >> 2, shape)
 
     def betas(self, a: Array, b: Array) -> Array:
-        """One Beta(a, b) variate for each pair of positive parameters: G₁/(G₁ + G₂), from two gamma variates."""
+        """One Beta(a, b) variate for each pair of positive parameters:
+        G₁/(G₁ + G₂), from two gamma variates.
+        """
         first, second = self.gammas(a, "first"), self.gammas(b, "second")
         return np.asarray(first / (first + second))
 
     def gammas(self, shape: Array, part: str) -> Array:
         """One Gamma(shape) variate each.
 
-        Method.    Marsaglia and Tsang's (2000) rejection from the cube of a normal; a shape below 1 is raised by 1 and the variate multiplied by U^(1/shape).
+        Method.    Marsaglia and Tsang's (2000) rejection from the cube of a normal; a shape below
+                   1 is raised by 1 and the variate multiplied by U^(1/shape).
         """
         raised = np.where(shape < 1, shape + 1, shape)
         d = raised - 1 / 3
@@ -45,7 +49,9 @@ class Stream:
         return np.asarray(found)
 
     def _cubes(self, d: Array, part: str, attempt: int = 0) -> Array:
-        """(1 + Z/√(9d))³, kept with the probability that makes d times it a gamma variate; what is rejected is drawn again."""
+        """(1 + Z/√(9d))³, kept with the probability that makes d times it a gamma variate;
+        what is rejected is drawn again.
+        """
         normal = ndtri(self.uniforms(d.shape, f"{part}/normal/{attempt}"))
         root = 1 + normal / np.sqrt(9 * d)
         cube, square = root * root * root, normal * normal
@@ -53,7 +59,10 @@ class Stream:
         unsure = np.flatnonzero((accept >= 1 - 0.0331 * square * square) | (cube <= 0))
         if unsure.size:
             at, over = np.maximum(cube[unsure], 1e-300), d[unsure]
-            rejected = unsure[(np.log(accept[unsure]) >= 0.5 * square[unsure] + over * (1 - at + np.log(at))) | (cube[unsure] <= 0)]
+            rejected = unsure[
+                (np.log(accept[unsure]) >= 0.5 * square[unsure] + over * (1 - at + np.log(at)))
+                | (cube[unsure] <= 0)
+            ]
             if rejected.size:
                 cube[rejected] = self._cubes(d[rejected], part, attempt + 1)
         return np.asarray(cube)

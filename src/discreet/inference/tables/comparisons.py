@@ -1,4 +1,6 @@
-"""Two proportions: difference, ratio and odds ratio from one noisy table of groups × outcome, alone or within strata (reference.md M1, M2)."""
+"""Two proportions: difference, ratio and odds ratio from one noisy table of groups × outcome, alone
+or within strata (reference.md M1, M2).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,15 @@ from discreet.inference.results.evidence import BaselineResult, Evidence, place_
 from discreet.inference.results.laws import Array, Noise, half_width, tail_and_density
 from discreet.inference.results.results import Quantity, checked_level
 from discreet.inference.tables.association import signed_association
-from discreet.inference.tables.tables import FEW_DRAWS, MANY_DRAWS, NoisyTables, cell_variance, fit_independence, seed_of, table_p_value
+from discreet.inference.tables.tables import (
+    FEW_DRAWS,
+    MANY_DRAWS,
+    NoisyTables,
+    cell_variance,
+    fit_independence,
+    seed_of,
+    table_p_value,
+)
 
 ANGLES = 33
 
@@ -40,13 +50,17 @@ class Group:
     def variances(self) -> tuple[float, float]:
         """(sampling, privacy) variance of the share."""
         p, rows = self.share, max(self.rows, 1.0)
-        return self.cluster * p * (1 - p) / rows, float(self.noise.variance) * ((1 - p) ** 2 + p**2) / rows**2
+        return self.cluster * p * (1 - p) / rows, float(self.noise.variance) * (
+            (1 - p) ** 2 + p**2
+        ) / rows**2
 
     def ends(self, deviates: Array, target: str = "population") -> tuple[Array, Array]:
-        """Shares at which T(p) = (1−p)·successes − p·others lies `deviates` (normal) standard errors below and above 0.
+        """Shares at which T(p) = (1−p)·successes − p·others lies `deviates` (normal) standard
+        errors below and above 0.
 
-        Method. T has mean 0 at the true share, whatever the noisy number of rows; its law at p is normal (sampling) plus Laplace parts. A count below 0 allows
-                every share that a count of 0 allows. Without rows every share is allowed.
+        Method. T has mean 0 at the true share, whatever the noisy number of rows; its law at p is
+                normal (sampling) plus Laplace parts. A count below 0 allows every share that a
+                count of 0 allows. Without rows every share is allowed.
         """
         high = self._end(deviates, max(self.successes, 0.0), self.others, target)
         low = 1 - self._end(deviates, max(self.others, 0.0), self.successes, target)
@@ -61,7 +75,14 @@ class Group:
         for _ in range(34):
             p = (inner + outer) / 2
             sampling = self.cluster * rows * p * (1 - p) if target == "population" else 0.0 * p
-            inside = _deviate(p * others - (1 - p) * successes, sampling, self.noise.scaled(1 - p) + self.noise.scaled(p)) <= deviates
+            inside = (
+                _deviate(
+                    p * others - (1 - p) * successes,
+                    sampling,
+                    self.noise.scaled(1 - p) + self.noise.scaled(p),
+                )
+                <= deviates
+            )
             inner, outer = np.where(inside, p, inner), np.where(inside, outer, p)
         return outer
 
@@ -73,7 +94,9 @@ def _deviate(error: Array, normal_variance: Array, noise: Noise) -> Array:
     if not np.any(scale > 0):
         return np.asarray(error / np.sqrt(total))
     tail, _ = tail_and_density(np.abs(error), np.sqrt(np.maximum(total - 2 * scale**2, 0.0)), scale)
-    return np.asarray(np.where(error >= 0, -ndtri(np.clip(tail, 1e-300, 0.5)), ndtri(np.clip(tail, 1e-300, 0.5))))
+    return np.asarray(
+        np.where(error >= 0, -ndtri(np.clip(tail, 1e-300, 0.5)), ndtri(np.clip(tail, 1e-300, 0.5)))
+    )
 
 
 @dataclass(frozen=True)
@@ -85,12 +108,17 @@ class Contrast:
     odds_ratio: tuple[float, float, float]
 
 
-def contrast(group: Group, baseline: Group, level: float, *, target: str = "population") -> Contrast:
-    """Limits of f(p₁, p₂), f monotone in both: the extremes of f over {Z₁(p₁)² + Z₂(p₂)² ≤ z²}, Z the score deviates of each group.
+def contrast(
+    group: Group, baseline: Group, level: float, *, target: str = "population"
+) -> Contrast:
+    """Limits of f(p₁, p₂), f monotone in both: the extremes of f over {Z₁(p₁)² + Z₂(p₂)² ≤ z²},
+    Z the score deviates of each group.
 
-    Method.    The boundary is (z·cos θ, z·sin θ) on ANGLES angles, so that one set of limits of each share gives all three measures. With θ = 45° alone and symmetric
-               limits this is MOVER; all angles need no symmetry, and no count is 0 too many.
-    Validity.  Independent rows. As the score interval of one share; the set is the one of a profile score test.
+    Method.    The boundary is (z·cos θ, z·sin θ) on ANGLES angles, so that one set of limits of
+               each share gives all three measures. With θ = 45° alone and symmetric limits this is
+               MOVER; all angles need no symmetry, and no count is 0 too many.
+    Validity.  Independent rows. As the score interval of one share;
+               the set is the one of a profile score test.
     Reference. Zou and Donner (2008) for the idea; docs/theory/tests.md.
     """
     angle = np.linspace(0.0, np.pi / 2, ANGLES)
@@ -99,9 +127,16 @@ def contrast(group: Group, baseline: Group, level: float, *, target: str = "popu
     low2, high2 = baseline.ends(z * np.sin(angle), target)
     p1, p2 = group.share, baseline.share
     difference = (p1 - p2, float(np.min(low1 - high2)), float(np.max(high1 - low2)))
-    ratio = (_quotient(p1, p2), float(np.min(_quotients(low1, high2, 0.0))), float(np.max(_quotients(high1, low2, np.inf))))
-    odds = (_quotient(p1 * (1 - p2), p2 * (1 - p1)), float(np.min(_quotients(low1 * (1 - high2), high2 * (1 - low1), 0.0))),
-            float(np.max(_quotients(high1 * (1 - low2), low2 * (1 - high1), np.inf))))
+    ratio = (
+        _quotient(p1, p2),
+        float(np.min(_quotients(low1, high2, 0.0))),
+        float(np.max(_quotients(high1, low2, np.inf))),
+    )
+    odds = (
+        _quotient(p1 * (1 - p2), p2 * (1 - p1)),
+        float(np.min(_quotients(low1 * (1 - high2), high2 * (1 - low1), 0.0))),
+        float(np.max(_quotients(high1 * (1 - low2), low2 * (1 - high1), np.inf))),
+    )
     return Contrast(difference, ratio, odds)
 
 
@@ -115,11 +150,15 @@ def _quotients(above: Array, below: Array, otherwise: float) -> Array:
     return np.asarray(np.where(below > 0, above / np.where(below > 0, below, 1.0), otherwise))
 
 
-def common_difference(tables: NoisyTables, noise: Noise, level: float, *, target: str = "population") -> tuple[float, float, float, float, float]:
-    """(estimate, low, high, sampling variance, privacy variance) of one difference of shares in all strata (tables of shape strata × 2 × 2).
+def common_difference(
+    tables: NoisyTables, noise: Noise, level: float, *, target: str = "population"
+) -> tuple[float, float, float, float, float]:
+    """(estimate, low, high, sampling variance, privacy variance) of one difference of shares in all
+    strata (tables of shape strata × 2 × 2).
 
-    Method.    U(δ) = Σ (X₁N₂ − X₂N₁ − δN₁N₂)/N over strata has mean 0 at the true δ, noise and all: errors of different groups are independent. The limits are
-               where |U| reaches the quantile of its law, [−1, 1] where the weights cannot be told from 0.
+    Method.    U(δ) = Σ (X₁N₂ − X₂N₁ − δN₁N₂)/N over strata has mean 0 at the true δ, noise and all:
+               errors of different groups are independent. The limits are where |U| reaches the
+               quantile of its law, [−1, 1] where the weights cannot be told from 0.
     Reference. Mantel and Haenszel (1959); Greenland and Robins (1985).
     """
     x = tables.counts[..., 0]
@@ -137,45 +176,84 @@ def common_difference(tables: NoisyTables, noise: Noise, level: float, *, target
         return 0.0, -1.0, 1.0, sampling, total.variance
     estimate = top / weight
     low, high = max(-1.0, (top - half) / weight), min(1.0, (top + half) / weight)
-    return estimate, min(low, 1.0), max(high, -1.0), sampling / weight**2, total.variance / weight**2
+    return (
+        estimate,
+        min(low, 1.0),
+        max(high, -1.0),
+        sampling / weight**2,
+        total.variance / weight**2,
+    )
 
 
 def stratified_root(tables: NoisyTables) -> Array:
-    """The strata's contrasts, each weighted by its information about one common difference, in standard errors (shape … of … × strata × 2 × 2)."""
+    """The strata's contrasts, each weighted by its information about one common difference,
+    in standard errors (shape … of … × strata × 2 × 2).
+    """
     fit = fit_independence(tables)
     variance = cell_variance(tables, fit.means)
-    normal = np.stack([fit.p[..., ::-1], -fit.p[..., ::-1]], axis=-1) * np.stack([fit.q[..., ::-1]] * 2, axis=-2)
+    normal = np.stack([fit.p[..., ::-1], -fit.p[..., ::-1]], axis=-1) * np.stack(
+        [fit.q[..., ::-1]] * 2, axis=-2
+    )
     normal[..., 1, :] *= -1
-    moved = (normal * tables.known).sum(axis=(-2, -1))  # estimates t, by how many rows the first cell is moved
+    # estimates t, by how many rows the first cell is moved
+    moved = (normal * tables.known).sum(axis=(-2, -1))
     error = (normal**2 * variance).sum(axis=(-2, -1))
     expected = fit.rows * fit.p[..., 0] * fit.p[..., 1]  # t of a difference of 1
     information = (expected**2 / error).sum(axis=-1)
-    return np.asarray(np.where(information > 0, (expected * moved / error).sum(axis=-1) / np.sqrt(np.where(information > 0, information, 1.0)), 0.0))
+    return np.asarray(
+        np.where(
+            information > 0,
+            (expected * moved / error).sum(axis=-1)
+            / np.sqrt(np.where(information > 0, information, 1.0)),
+            0.0,
+        )
+    )
 
 
 class ComparisonResult(BaselineResult):
-    """Shares of groups compared with a baseline: difference, ratio, odds ratio; with strata the common difference.
+    """Shares of groups compared with a baseline: difference, ratio, odds ratio;
+    with strata the common difference.
 
-    *Validity*: independent rows. The baseline is the first declared level of the grouping column. Every pair of groups can be compared from the same release.
+    *Validity*: independent rows. The baseline is the first declared level of the grouping column.
+    Every pair of groups can be compared from the same release.
     """
 
     __slots__ = ()
     title: ClassVar[str] = "Private comparison of proportions"
-    about: ClassVar[str] = "Score intervals with sampling and noise in all counts; p-values simulate the null with the noise as it was released. One pair at a time."
+    about: ClassVar[str] = (
+        "Score intervals with sampling and noise in all counts; p-values simulate the null "
+        "with the noise as it was released. One pair at a time."
+    )
 
     def _cube(self) -> Array:
         """Noisy counts of shape (groups, 2, strata)."""
         release = self.release
-        return to_float(release.mechanism, np.array(release.integers, dtype=object), 1.0).reshape(len(self.groups), 2, -1)
+        return to_float(release.mechanism, np.array(release.integers, dtype=object), 1.0).reshape(
+            len(self.groups), 2, -1
+        )
 
     def pair(self, group: object = None, *, baseline: object = None) -> NoisyTables:
         """The noisy 2 × 2 tables (strata × 2 × 2) of a group above its baseline."""
         cube, release = self._cube(), self.release
         low = place_of(baseline, self.groups, "baseline=")
-        high = place_of(group, self.groups, "group") if group is not None else next(place for place in range(len(self.groups)) if place != low)
+        high = (
+            place_of(group, self.groups, "group")
+            if group is not None
+            else next(place for place in range(len(self.groups)) if place != low)
+        )
         tables = np.moveaxis(cube[[high, low]], -1, 0)
-        public = release.public_rows if len(self.groups) == 2 and not release.query.optional and len(tables) == 1 else None
-        return NoisyTables(tables, released_noise(release.mechanism), None if public is None else np.array([public], dtype=float), release.neighbors.rows, release.public_rows)
+        public = (
+            release.public_rows
+            if len(self.groups) == 2 and not release.query.optional and len(tables) == 1
+            else None
+        )
+        return NoisyTables(
+            tables,
+            released_noise(release.mechanism),
+            None if public is None else np.array([public], dtype=float),
+            release.neighbors.rows,
+            release.public_rows,
+        )
 
     def share(self, level: float = 0.95) -> dict[str, tuple[float, float, float]]:
         """(estimate, low, high) of every group's own share, over all strata together."""
@@ -183,50 +261,116 @@ class ComparisonResult(BaselineResult):
         noise, strata = noise_of(self.release.mechanism, 1.0), self._cube().shape[-1]
         shares = {}
         for name, (successes, others) in zip(self.groups, self._cube().sum(axis=-1), strict=True):
-            group = Group(float(successes), float(others), Noise(noise.variance * strata, noise.fourth * strata), self.release.neighbors.rows)
+            group = Group(
+                float(successes),
+                float(others),
+                Noise(noise.variance * strata, noise.fourth * strata),
+                self.release.neighbors.rows,
+            )
             low, high = group.ends(z)
             shares[name] = (group.share, float(low[0]), float(high[0]))
         return shares
 
-    def contrast(self, group: object = None, *, baseline: object = None, level: float = 0.95, target: str = "population") -> Contrast:
+    def contrast(
+        self,
+        group: object = None,
+        *,
+        baseline: object = None,
+        level: float = 0.95,
+        target: str = "population",
+    ) -> Contrast:
         """Difference, ratio and odds ratio of one pair of groups (without strata)."""
         tables = self.pair(group, baseline=baseline)
         noise, cluster = noise_of(self.release.mechanism, 1.0), self.release.neighbors.rows
         strata = len(tables.counts)
         pooled = Noise(noise.variance * strata, noise.fourth * strata)
-        high, low = (Group(float(row[0]), float(row[1]), pooled, cluster) for row in tables.counts.sum(axis=0))
+        high, low = (
+            Group(float(row[0]), float(row[1]), pooled, cluster)
+            for row in tables.counts.sum(axis=0)
+        )
         return contrast(high, low, checked_level(level), target=target)
 
-    def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
         if self._cube().shape[-1] > 1:
             noise = noise_of(self.release.mechanism, 1.0)
-            common = np.array([common_difference(self.pair(name), noise, level, target=target) for name in self.groups[1:]]).T
+            common = np.array(
+                [
+                    common_difference(self.pair(name), noise, level, target=target)
+                    for name in self.groups[1:]
+                ]
+            ).T
             if target == "data":
                 common[3] = 0.0
             return (Quantity("common difference", *common),)
         found = [self.contrast(name, level=level, target=target) for name in self.groups[1:]]
         spread = np.array([self._spread(name) for name in self.groups[1:]])
         kept = spread * np.array([1.0 if target == "population" else 0.0, 1.0])
-        values = {name: np.array([getattr(item, name) for item in found]).T for name in ("ratio", "odds_ratio", "difference")}
+        values = {
+            name: np.array([getattr(item, name) for item in found]).T
+            for name in ("ratio", "odds_ratio", "difference")
+        }
         quantities = []
         for place, (name, value) in enumerate(values.items()):
-            quantities.append(Quantity(name.replace("_", " "), value[0], value[1], value[2], kept[:, place, 0], kept[:, place, 1]))
+            quantities.append(
+                Quantity(
+                    name.replace("_", " "),
+                    value[0],
+                    value[1],
+                    value[2],
+                    kept[:, place, 0],
+                    kept[:, place, 1],
+                )
+            )
         return tuple(quantities)
 
     def _spread(self, name: object) -> list[tuple[float, float]]:
-        """(sampling, privacy) variance of ratio, odds ratio and difference, by the delta method, at shares of half a row or more from 0 and 1."""
+        """(sampling, privacy) variance of ratio, odds ratio and difference, by the delta method,
+        at shares of half a row or more from 0 and 1.
+        """
         tables, noise = self.pair(name).counts[0], noise_of(self.release.mechanism, 1.0)
-        one, two = (Group(float(row[0]), float(row[1]), noise, self.release.neighbors.rows) for row in tables)
-        p, q = (min(max(group.share, edge), 1 - edge) for group in (one, two) for edge in (0.5 / max(group.rows, 1.0),))
-        slopes = [(1 / q, p / q**2), ((1 - q) / (q * (1 - p) ** 2), p / (q**2 * (1 - p))), (1.0, 1.0)]
-        return [(_weighted(slope, one.variances()[0], two.variances()[0]), _weighted(slope, one.variances()[1], two.variances()[1])) for slope in slopes]
+        one, two = (
+            Group(float(row[0]), float(row[1]), noise, self.release.neighbors.rows)
+            for row in tables
+        )
+        p, q = (
+            min(max(group.share, edge), 1 - edge)
+            for group in (one, two)
+            for edge in (0.5 / max(group.rows, 1.0),)
+        )
+        slopes = [
+            (1 / q, p / q**2),
+            ((1 - q) / (q * (1 - p) ** 2), p / (q**2 * (1 - p))),
+            (1.0, 1.0),
+        ]
+        return [
+            (
+                _weighted(slope, one.variances()[0], two.variances()[0]),
+                _weighted(slope, one.variances()[1], two.variances()[1]),
+            )
+            for slope in slopes
+        ]
 
-    def test(self, *, group: object = None, baseline: object = None, alternative: str = "two-sided", few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
-        """Whether a group's share equals its baseline's (in every stratum); `group` defaults to the first that is not the baseline.
+    def test(
+        self,
+        *,
+        group: object = None,
+        baseline: object = None,
+        alternative: str = "two-sided",
+        few: int = FEW_DRAWS,
+        many: int = MANY_DRAWS,
+    ) -> Evidence:
+        """Whether a group's share equals its baseline's (in every stratum); `group` defaults to the
+        first that is not the baseline.
 
-        Method.   The distance to the nearest table with equal shares, weighed by curvature (`discreet.inference.tables.association`); its null law is simulated with sampling and the
-                  released noise, everything found anew for every simulated table. Strata: the contrasts weighted as for a common difference (Mantel and Haenszel, with noise).
-        Validity. Size by simulation for 50 to 10 000 rows, also where noise exceeds every count: docs/theory/tests.md, benchmarks/tests_size.py.
+        Method.   The distance to the nearest table with equal shares, weighed by curvature
+                  (`discreet.inference.tables.association`); its null law is simulated with sampling
+                  and the released noise, everything found anew for every simulated table. Strata:
+                  the contrasts weighted as for a common difference (Mantel and Haenszel, with
+                  noise).
+        Validity. Size by simulation for 50 to 10 000 rows, also where noise exceeds every count:
+                  docs/theory/tests.md, benchmarks/tests_size.py.
         """
         tables, sign = self.pair(group, baseline=baseline), sign_of(alternative)
         root = signed_association if len(tables.counts) == 1 else stratified_root
@@ -236,22 +380,40 @@ class ComparisonResult(BaselineResult):
             value = value[..., 0] if root is signed_association else value
             return np.asarray(sign * value if sign else np.abs(value))
 
-        value, p, draws = table_p_value(tables, statistic, seed_of(self.release), few=few, many=many)
+        value, p, draws = table_p_value(
+            tables, statistic, seed_of(self.release), few=few, many=many
+        )
         low = place_of(baseline, self.groups, "baseline=")
-        high = place_of(group, self.groups, "group") if group is not None else (1 if low == 0 else 0)
-        return Evidence(f"{self.release.description.column} has one share in {self.groups[high]} and {self.groups[low]}", alternative, value if sign >= 0 else -value, p, f"null law simulated {draws} times with the released noise", tables.lost)
+        high = (
+            place_of(group, self.groups, "group") if group is not None else (1 if low == 0 else 0)
+        )
+        return Evidence(
+            f"{self.release.description.column} has one share in {self.groups[high]} and "
+            f"{self.groups[low]}",
+            alternative,
+            value if sign >= 0 else -value,
+            p,
+            f"null law simulated {draws} times with the released noise",
+            tables.lost,
+        )
 
 
 def _weighted(slope: tuple[float, float], first: float, second: float) -> float:
-    return float(sum(s * s * v if v > 0 else 0.0 for s, v in zip(slope, (first, second), strict=True)))
+    return float(
+        sum(s * s * v if v > 0 else 0.0 for s, v in zip(slope, (first, second), strict=True))
+    )
 
 
 def normal_p_value(tables: Any, noise_variance: float) -> Array:
-    """The plain normal approximation on 2 × 2 tables, for comparison: pooled z-test with the noise's variance added (reference.md M2); never rejects where a noisy group is empty."""
+    """The plain normal approximation on 2 × 2 tables, for comparison: pooled z-test with the
+    noise's variance added (reference.md M2); never rejects where a noisy group is empty.
+    """
     x, n = tables[..., 0], tables.sum(axis=-1)
     good = (n > 0).all(axis=-1)
     safe = np.where(good[..., None], n, 1.0)
     p = np.clip(x.sum(axis=-1) / safe.sum(axis=-1), 0.0, 1.0)
-    variance = (p * (1 - p))[..., None] / safe + noise_variance * ((1 - p) ** 2 + p**2)[..., None] / safe**2
+    variance = (p * (1 - p))[..., None] / safe + noise_variance * ((1 - p) ** 2 + p**2)[
+        ..., None
+    ] / safe**2
     z = (x[..., 0] / safe[..., 0] - x[..., 1] / safe[..., 1]) / np.sqrt(variance.sum(axis=-1))
     return np.asarray(np.where(good, 2 * ndtr(-np.abs(z)), 1.0))

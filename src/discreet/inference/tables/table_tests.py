@@ -1,4 +1,6 @@
-"""Tests on whole tables of noisy counts: independence, goodness of fit, ranks of groups; and intervals that hold for all shares at once."""
+"""Tests on whole tables of noisy counts: independence, goodness of fit, ranks of groups;
+and intervals that hold for all shares at once.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,13 @@ from discreet.inference.counts.simultaneous import cell_level, uniforms
 from discreet.inference.counts.tulap import ReleasedNoise, released_noise
 from discreet.inference.means.basic import _share_quantities
 from discreet.inference.results.decode import decode_shares, noise_of, to_float
-from discreet.inference.results.evidence import Evidence, TestedResult, freedom_text, place_of, sign_of
+from discreet.inference.results.evidence import (
+    Evidence,
+    TestedResult,
+    freedom_text,
+    place_of,
+    sign_of,
+)
 from discreet.inference.results.laws import Array, half_width
 from discreet.inference.results.results import Quantity, checked_level
 from discreet.inference.tables.association import association
@@ -34,10 +42,15 @@ from discreet.inference.tables.tables import (
 
 
 class CountsResult(TestedResult):
-    """A noisy table of counts with a test: counts and shares of all cells, each with intervals of its own or jointly."""
+    """A noisy table of counts with a test: counts and shares of all cells,
+    each with intervals of its own or jointly.
+    """
 
     __slots__ = ()
-    about: ClassVar[str] = "count: of this data set, privacy error alone. share: of the population, both errors. One cell at a time; simultaneous_intervals() holds for all."
+    about: ClassVar[str] = (
+        "count: of this data set, privacy error alone. share: of the population, both errors. "
+        "One cell at a time; simultaneous_intervals() holds for all."
+    )
 
     def _counts(self) -> Array:
         release = self.release
@@ -49,26 +62,49 @@ class CountsResult(TestedResult):
 
     def _shares(self) -> ShareStatistics:
         release = self.release
-        return decode_shares(release.mechanism, np.array(release.integers, dtype=object), public_rows=self._public_total(), cluster=release.neighbors.rows)
+        return decode_shares(
+            release.mechanism,
+            np.array(release.integers, dtype=object),
+            public_rows=self._public_total(),
+            cluster=release.neighbors.rows,
+        )
 
-    def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
         return _share_quantities(self._shares(), level, target)
 
     def simultaneous_intervals(self, level: float = 0.95, *, target: str = "population") -> Array:
-        """Intervals (cells × 2) that contain all shares at once with probability `level` (multinomial error and noise, simulated together)."""
+        """Intervals (cells × 2) that contain all shares at once with probability `level`
+        (multinomial error and noise, simulated together).
+        """
         shares = self._shares()
-        return np.stack(share_interval(shares, cell_level(shares, checked_level(level), target=target), target=target), axis=1)
+        return np.stack(
+            share_interval(
+                shares, cell_level(shares, checked_level(level), target=target), target=target
+            ),
+            axis=1,
+        )
 
     def noisy_table(self) -> NoisyTables:
         """The release as a table of its first key by all others."""
         release = self.release
         total = self._public_total()
         first = len(release.description.labels[0])
-        return NoisyTables(self._counts().reshape(first, -1), released_noise(release.mechanism), None if total is None else np.asarray(float(total)), release.neighbors.rows, release.public_rows)
+        return NoisyTables(
+            self._counts().reshape(first, -1),
+            released_noise(release.mechanism),
+            None if total is None else np.asarray(float(total)),
+            release.neighbors.rows,
+            release.public_rows,
+        )
 
 
 class IndependenceResult(CountsResult):
-    """A table of two columns and a χ²-type test of their independence. *Validity*: independent rows."""
+    """A table of two columns and a χ²-type test of their independence.
+
+    *Validity*: independent rows.
+    """
 
     __slots__ = ()
     title: ClassVar[str] = "Private test of independence"
@@ -76,40 +112,77 @@ class IndependenceResult(CountsResult):
     def test(self, *, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
         """Whether rows and columns of the table are independent.
 
-        Method.    The distance to the nearest independent table, weighed by curvature (`discreet.inference.tables.association`); its null law is simulated with sampling and the
-                   released noise from the fitted margins, everything found anew for every simulated table.
-        Validity.  Size by simulation for 50 to 10 000 rows: benchmarks/tests_size.py. A table of one row or one column has p = 1.
+        Method.    The distance to the nearest independent table, weighed by curvature
+                   (`discreet.inference.tables.association`); its null law is simulated with
+                   sampling and the released noise from the fitted margins, everything found anew
+                   for every simulated table.
+        Validity.  Size by simulation for 50 to 10 000 rows: benchmarks/tests_size.py. A table of
+                   one row or one column has p = 1.
         """
         tables = self.noisy_table()
         names = self.release.description.by
         if 1 in tables.counts.shape:
-            return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", 0.0, 1.0, "one level depends on nothing")
-        value, p, draws = table_p_value(tables, association, seed_of(self.release), few=few, many=many)
+            return Evidence(
+                f"{names[0]} and {names[1]} are independent",
+                "dependent",
+                0.0,
+                1.0,
+                "one level depends on nothing",
+            )
+        value, p, draws = table_p_value(
+            tables, association, seed_of(self.release), few=few, many=many
+        )
         freedom = (tables.counts.shape[0] - 1) * (tables.counts.shape[1] - 1)
-        return Evidence(f"{names[0]} and {names[1]} are independent", "dependent", value, p, f"χ²-type, {freedom_text(freedom)}, null law simulated {draws} times with the released noise", tables.lost)
+        return Evidence(
+            f"{names[0]} and {names[1]} are independent",
+            "dependent",
+            value,
+            p,
+            f"χ²-type, {freedom_text(freedom)}, null law simulated {draws} times with the "
+            "released noise",
+            tables.lost,
+        )
 
 
-def fit_statistic(counts: Array, expected: Array, noise_variance: float, total: float | None, cluster: int = 1) -> Array:
-    """The weighted distance of noisy counts (… × cells) from expected shares; about χ² with cells − 1 degrees of freedom.
+def fit_statistic(
+    counts: Array, expected: Array, noise_variance: float, total: float | None, cluster: int = 1
+) -> Array:
+    """The weighted distance of noisy counts (… × cells) from expected shares;
+    about χ² with cells − 1 degrees of freedom.
 
-    Method. Public total n: the counts, moved equally to the total, have covariance n(diag(π) − ππ′) + v(I − 11′/k); its generalised inverse is the weight. Private total:
+    Method. Public total n: the counts, moved equally to the total, have covariance
+            n(diag(π) − ππ′) + v(I − 11′/k); its generalised inverse is the weight. Private total:
             Σ(X − Nπ)²/(Nπ + v) at the best N.
     """
     cells = expected.size
     variance = max(noise_variance, 1e-9)
     if total is not None:
         moved = counts - (counts.sum(axis=-1, keepdims=True) - total) / cells
-        covariance = cluster * total * (np.diag(expected) - np.outer(expected, expected)) + variance * (np.eye(cells) - 1 / cells)
+        covariance = cluster * total * (
+            np.diag(expected) - np.outer(expected, expected)
+        ) + variance * (np.eye(cells) - 1 / cells)
         residual = moved - total * expected
-        return np.asarray(np.einsum("...i,ij,...j->...", residual, np.linalg.pinv(covariance, rcond=1e-12, hermitian=True), residual))
+        return np.asarray(
+            np.einsum(
+                "...i,ij,...j->...",
+                residual,
+                np.linalg.pinv(covariance, rcond=1e-12, hermitian=True),
+                residual,
+            )
+        )
     rows = np.maximum(counts.sum(axis=-1, keepdims=True), 0.0)
     weight = 1 / (cluster * rows * expected + variance)
     residual = counts - rows * expected
-    return np.asarray((weight * residual**2).sum(axis=-1) - (weight * residual * expected).sum(axis=-1) ** 2 / (weight * expected**2).sum(axis=-1))
+    return np.asarray(
+        (weight * residual**2).sum(axis=-1)
+        - (weight * residual * expected).sum(axis=-1) ** 2 / (weight * expected**2).sum(axis=-1)
+    )
 
 
 def multinomial_draws(uniform: Array, rows: int, shares: Array, cluster: int = 1) -> Array:
-    """Multinomial counts (draws × cells) from uniform numbers, by inversion of the conditional binomial laws, cell by cell; `cluster` rows go together."""
+    """Multinomial counts (draws × cells) from uniform numbers, by inversion of the conditional
+    binomial laws, cell by cell; `cluster` rows go together.
+    """
     units = np.full(uniform.shape[0], max(rows // cluster, 0), dtype=float)
     left, counts = 1.0, np.zeros_like(uniform)
     for cell, share in enumerate(shares[:-1]):
@@ -128,8 +201,20 @@ def multinomial_draws(uniform: Array, rows: int, shares: Array, cluster: int = 1
     return np.asarray(cluster * counts)
 
 
-def fit_p_value(counts: Array, expected: Array, noise: ReleasedNoise, *, total: int | None, cluster: int = 1, seed: int = 0, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> tuple[float, float, int]:
-    """(statistic, p-value, draws) of goodness of fit; with a public total the simulated null law is the exact one, nothing being unknown."""
+def fit_p_value(
+    counts: Array,
+    expected: Array,
+    noise: ReleasedNoise,
+    *,
+    total: int | None,
+    cluster: int = 1,
+    seed: int = 0,
+    few: int = FEW_DRAWS,
+    many: int = MANY_DRAWS,
+) -> tuple[float, float, int]:
+    """(statistic, p-value, draws) of goodness of fit; with a public total the simulated null law is
+    the exact one, nothing being unknown.
+    """
     value = float(fit_statistic(counts, expected, noise.variance, total, cluster))
     cells = expected.size
     rows = max(float(counts.sum()), 0.0)
@@ -139,14 +224,25 @@ def fit_p_value(counts: Array, expected: Array, noise: ReleasedNoise, *, total: 
         if total is not None:
             drawn = multinomial_draws(uniform[:, :cells], total, expected, cluster)
         else:
-            drawn = np.stack([cluster * poisson_draws(uniform[:, cell], rows * share / cluster) for cell, share in enumerate(expected)], axis=1)
-        return fit_statistic(drawn + noise.quantile(uniform[:, cells:]), expected, noise.variance, total, cluster)
+            drawn = np.stack(
+                [
+                    cluster * poisson_draws(uniform[:, cell], rows * share / cluster)
+                    for cell, share in enumerate(expected)
+                ],
+                axis=1,
+            )
+        return fit_statistic(
+            drawn + noise.quantile(uniform[:, cells:]), expected, noise.variance, total, cluster
+        )
 
     return value, *tail_by_simulation(value, simulate, few=few, many=many)
 
 
 class FitResult(CountsResult):
-    """Counts of a column's levels or bins and a χ²-type test of declared shares. *Validity*: independent rows."""
+    """Counts of a column's levels or bins and a χ²-type test of declared shares.
+
+    *Validity*: independent rows.
+    """
 
     __slots__ = ()
     title: ClassVar[str] = "Private goodness of fit"
@@ -159,22 +255,46 @@ class FitResult(CountsResult):
     def test(self, *, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
         """Whether the population's shares are the expected ones.
 
-        Method.    χ² with the noise in its covariance; the null law is simulated with the released noise (nothing in it is unknown where the number of rows is public).
-        Validity.  Exact up to the simulation where the number of rows is public. One cell has p = 1.
+        Method.    χ² with the noise in its covariance; the null law is simulated with the released
+                   noise (nothing in it is unknown where the number of rows is public).
+        Validity.  Exact up to the simulation where the number of rows is public.
+                   One cell has p = 1.
         """
         what = f"{self.release.description.column} has the expected shares"
         if self.expected.size == 1:
             return Evidence(what, "other shares", 0.0, 1.0, "one cell holds everything")
-        value, p, draws = fit_p_value(self._counts(), self.expected, released_noise(self.release.mechanism), total=self._public_total(), cluster=self.release.neighbors.rows, seed=seed_of(self.release), few=few, many=many)
-        return Evidence(what, "other shares", value, p, f"χ²-type, {freedom_text(self.expected.size - 1)}, null law simulated {draws} times with the released noise", self.noisy_table().lost)
+        value, p, draws = fit_p_value(
+            self._counts(),
+            self.expected,
+            released_noise(self.release.mechanism),
+            total=self._public_total(),
+            cluster=self.release.neighbors.rows,
+            seed=seed_of(self.release),
+            few=few,
+            many=many,
+        )
+        return Evidence(
+            what,
+            "other shares",
+            value,
+            p,
+            f"χ²-type, {freedom_text(self.expected.size - 1)}, null law simulated {draws} times "
+            "with the released noise",
+            self.noisy_table().lost,
+        )
 
 
 class RankResult(TestedResult):
-    """Mean ranks of groups on a public grid of bins, and a test that no group lies higher (Mann–Whitney, Kruskal–Wallis). *Validity*: independent rows; values in one bin are tied."""
+    """Mean ranks of groups on a public grid of bins, and a test that no group lies higher
+    (Mann–Whitney, Kruskal–Wallis). *Validity*: independent rows; values in one bin are tied.
+    """
 
     __slots__ = ()
     title: ClassVar[str] = "Private rank test"
-    about: ClassVar[str] = "mean rank: the expected share of all rows below a row of the group (ties count half), ½ under the null; intervals take the pooled ranks as given."
+    about: ClassVar[str] = (
+        "mean rank: the expected share of all rows below a row of the group (ties count half), "
+        "½ under the null; intervals take the pooled ranks as given."
+    )
 
     @property
     def labels(self) -> list[tuple[str, ...]]:
@@ -183,11 +303,25 @@ class RankResult(TestedResult):
     def noisy_table(self) -> NoisyTables:
         """Noisy counts, groups × bins."""
         release = self.release
-        counts = to_float(release.mechanism, np.array(release.integers, dtype=object), 1.0).reshape(len(release.description.labels[0]), -1)
-        total = None if release.query.optional or release.public_rows is None else np.asarray(float(release.public_rows))
-        return NoisyTables(counts, released_noise(release.mechanism), total, release.neighbors.rows, release.public_rows)
+        counts = to_float(release.mechanism, np.array(release.integers, dtype=object), 1.0).reshape(
+            len(release.description.labels[0]), -1
+        )
+        total = (
+            None
+            if release.query.optional or release.public_rows is None
+            else np.asarray(float(release.public_rows))
+        )
+        return NoisyTables(
+            counts,
+            released_noise(release.mechanism),
+            total,
+            release.neighbors.rows,
+            release.public_rows,
+        )
 
-    def quantities(self, level: float = 0.95, *, target: str = "population") -> tuple[Quantity, ...]:
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
         tables = self.noisy_table()
         fit = read_margins(tables)
         scores = rank_scores(fit)
@@ -196,26 +330,69 @@ class RankResult(TestedResult):
         rows = np.maximum(tables.known.sum(axis=-1), 1.0)
         noise = noise_of(self.release.mechanism, 1.0)
         weights = noise.scaled(centred)
-        noise = type(noise)(float(np.sum(weights.variance)) + 0.0 * t, float(np.sum(weights.fourth)) + 0.0 * t)
-        sampling = tables.cluster * rows * float((centred**2 * fit.q).sum()) if target == "population" else 0.0 * t
+        noise = type(noise)(
+            float(np.sum(weights.variance)) + 0.0 * t, float(np.sum(weights.fourth)) + 0.0 * t
+        )
+        sampling = (
+            tables.cluster * rows * float((centred**2 * fit.q).sum())
+            if target == "population"
+            else 0.0 * t
+        )
         half = half_width(level, sampling, noise) / rows
         mean = 0.5 + t / rows
-        return (Quantity("mean rank", mean, np.clip(mean - half, 0.0, 1.0), np.clip(mean + half, 0.0, 1.0), sampling / rows**2, noise.variance / rows**2),)
+        return (
+            Quantity(
+                "mean rank",
+                mean,
+                np.clip(mean - half, 0.0, 1.0),
+                np.clip(mean + half, 0.0, 1.0),
+                sampling / rows**2,
+                noise.variance / rows**2,
+            ),
+        )
 
-    def test(self, *, group: object = None, baseline: object = None, alternative: str = "two-sided", few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
-        """Without arguments: whether all groups have one distribution (Kruskal–Wallis). With a group, its baseline (default: the first) or an alternative: these two alone (Mann–Whitney).
+    def test(
+        self,
+        *,
+        group: object = None,
+        baseline: object = None,
+        alternative: str = "two-sided",
+        few: int = FEW_DRAWS,
+        many: int = MANY_DRAWS,
+    ) -> Evidence:
+        """Without arguments: whether all groups have one distribution (Kruskal–Wallis).
 
-        Method.   Mid-ranks of the bins from the pooled noisy table, less where noise hides a bin (`rank_weights`); whether the groups' rank sums are proportional to their rows, both with
-                  noise (`kruskal_wallis`); the null law is simulated with the released noise and ranks read anew each time.
+        With a group, its baseline (default: the first) or an alternative:
+        these two alone (Mann–Whitney).
+
+        Method.   Mid-ranks of the bins from the pooled noisy table, less where noise hides a bin
+                  (`rank_weights`); whether the groups' rank sums are proportional to their rows,
+                  both with noise (`kruskal_wallis`); the null law is simulated with the released
+                  noise and ranks read anew each time.
         Validity. Size by simulation: benchmarks/tests_size.py. One group or one bin has p = 1.
         """
         tables, names = self.noisy_table(), self.release.description.labels[0]
         sign, column = sign_of(alternative), self.release.description.column
         if 1 in tables.counts.shape:
-            return Evidence(f"{column} has one distribution in all groups", alternative, 0.0, 1.0, "there is nothing to compare")
+            return Evidence(
+                f"{column} has one distribution in all groups",
+                alternative,
+                0.0,
+                1.0,
+                "there is nothing to compare",
+            )
         if group is None and baseline is None and not sign:
-            value, p, draws = table_p_value(tables, kruskal_wallis, seed_of(self.release), few=few, many=many)
-            return Evidence(f"{column} has one distribution in all groups", "some lie higher", value, p, f"Kruskal–Wallis type, null law simulated {draws} times with the released noise", tables.lost)
+            value, p, draws = table_p_value(
+                tables, kruskal_wallis, seed_of(self.release), few=few, many=many
+            )
+            return Evidence(
+                f"{column} has one distribution in all groups",
+                "some lie higher",
+                value,
+                p,
+                f"Kruskal–Wallis type, null law simulated {draws} times with the released noise",
+                tables.lost,
+            )
         low = place_of(baseline, names, "baseline=")
         high = place_of(group, names, "group=") if group is not None else (1 if low == 0 else 0)
         total = tables.total if len(names) == 2 else None
@@ -225,6 +402,14 @@ class RankResult(TestedResult):
             value = mann_whitney(given)
             return np.asarray(sign * value if sign else np.abs(value))
 
-        value, p, draws = table_p_value(chosen, statistic, seed_of(self.release), few=few, many=many)
-        return Evidence(f"{column} lies equally high in {names[high]} and {names[low]}", alternative, value if sign >= 0 else -value, p, f"Mann–Whitney type, null law simulated {draws} times with the released noise", chosen.lost)
-
+        value, p, draws = table_p_value(
+            chosen, statistic, seed_of(self.release), few=few, many=many
+        )
+        return Evidence(
+            f"{column} lies equally high in {names[high]} and {names[low]}",
+            alternative,
+            value if sign >= 0 else -value,
+            p,
+            f"Mann–Whitney type, null law simulated {draws} times with the released noise",
+            chosen.lost,
+        )

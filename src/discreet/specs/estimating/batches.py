@@ -1,7 +1,9 @@
-"""The rows of a regression as a stochastic gradient method reads them: whichever rows are asked for, the exact sum of what they add.
+"""The rows of a regression as a stochastic gradient method reads them: whichever rows are asked
+for, the exact sum of what they add.
 
-The statistic is not a number but a trusted reader: `gradient(chosen, beta)` gives Σ wψ(η, y)x over the chosen rows as whole numbers, `count` is the
-number of rows. Only a mechanism that samples rows in secret and adds noise to every sum may read it (specs/mechanisms/sgd.py).
+The statistic is not a number but a trusted reader: `gradient(chosen, beta)` gives Σ wψ(η, y)x over
+the chosen rows as whole numbers, `count` is the number of rows. Only a mechanism that samples rows
+in secret and adds noise to every sum may read it (specs/mechanisms/sgd.py).
 """
 
 from __future__ import annotations
@@ -19,12 +21,22 @@ from discreet.neighbors import Neighbors, Replace
 from discreet.sensitivity import OneRow
 from discreet.specs.estimating.components import RESPONSE_BITS, UNIT_BITS
 from discreet.specs.estimating.families import PSI_BITS, Family, family_from_dict, psi_bound
-from discreet.specs.estimating.model import WEIGHT_BITS, EstimatingPlan, Metric, Model, Point, metric_from_dict, model_from_dict, point_from_dict
+from discreet.specs.estimating.model import (
+    WEIGHT_BITS,
+    EstimatingPlan,
+    Metric,
+    Model,
+    Point,
+    metric_from_dict,
+    model_from_dict,
+    point_from_dict,
+)
 from discreet.specs.queries.keys import Key
 
 BETA_BITS = 24  # coefficients are whole numbers of 2**-24
 LARGEST_BETA = 1 << (12 + BETA_BITS)  # Σ|β| stays below 4096
-ETA_BITS = BETA_BITS + UNIT_BITS  # of a mean family's predictor; a residual family's has RESPONSE_BITS fewer
+# of a mean family's predictor; a residual family's has RESPONSE_BITS fewer
+ETA_BITS = BETA_BITS + UNIT_BITS
 SUM_BITS = WEIGHT_BITS + UNIT_BITS  # a sum is in units of 2**-29
 
 
@@ -33,13 +45,22 @@ class RowReader(Protocol):
 
     count: int
 
-    def gradient(self, chosen: npt.NDArray[np.int64], beta: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]: ...
+    def gradient(
+        self, chosen: npt.NDArray[np.int64], beta: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.int64]: ...
 
 
 def plain_metric(columns: int, radius: float) -> Metric:
-    """z = x: the columns as they are scaled by their public ranges, with weights min(1, R²/‖x‖²)."""
+    """z = x: the columns as they are scaled by their public ranges,
+    with weights min(1, R²/‖x‖²).
+    """
     if not 2.0**-6 <= radius <= 64:
-        raise InvalidParameter("radius=", "it is outside 1/64 … 64", "it bounds what one row adds, in half-ranges of the columns", "leave it out, or use about the square root of the number of columns")
+        raise InvalidParameter(
+            "radius=",
+            "it is outside 1/64 … 64",
+            "it bounds what one row adds, in half-ranges of the columns",
+            "leave it out, or use about the square root of the number of columns",
+        )
     rows = tuple(tuple(int(i == j) for j in range(columns)) for i in range(columns))
     return Metric(rows, 0, max(1, int(Fraction(radius) ** 2 * (1 << (2 * UNIT_BITS)))))
 
@@ -47,7 +68,8 @@ def plain_metric(columns: int, radius: float) -> Metric:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class SampledGradients:
-    """Sums of wψx over any rows, at any coefficients on the grid of BETA_BITS; `point` gives the start and the scale.
+    """Sums of wψx over any rows, at any coefficients on the grid of BETA_BITS;
+    `point` gives the start and the scale.
 
     `rows` is the number of rows where it is public (row-level Replace without a filter), else None.
     """
@@ -63,10 +85,23 @@ class SampledGradients:
 
     def __post_init__(self) -> None:
         width = len(self.model.columns)
-        plain = self.metric.shift == 0 and self.metric.rows == tuple(tuple(int(i == j) for j in range(width)) for i in range(width))
+        plain = self.metric.shift == 0 and self.metric.rows == tuple(
+            tuple(int(i == j) for j in range(width)) for i in range(width)
+        )
         bits = ETA_BITS - (RESPONSE_BITS if self.family.residual else 0)
-        if not plain or len(self.point.beta) != width or self.point.eta_bits != bits or self.model.response is None:
-            raise InvalidParameter("sampled gradients", "their metric, their point and their model do not fit together", "every sum is taken over columns as they are scaled, at coefficients of a fixed grid", "build them with discreet.models")
+        if (
+            not plain
+            or len(self.point.beta) != width
+            or self.point.eta_bits != bits
+            or self.model.response is None
+        ):
+            raise InvalidParameter(
+                "sampled gradients",
+                "their metric, their point and their model do not fit together",
+                "every sum is taken over columns as they are scaled, at coefficients of a fixed "
+                "grid",
+                "build them with discreet.models",
+            )
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -79,20 +114,43 @@ class SampledGradients:
     def sensitivity(self, neighbors: Neighbors) -> OneRow:
         """What one row adds to a sum.
 
-        Theorem.  ‖wψx‖ ≤ b·R in whole numbers, b the bound of ψ, for every row, at all coefficients; neighbours differ in one row.
-        Proof.    |m| ≤ v|ψ|·2**-PSI_BITS (cut toward zero), v‖x‖ ≤ 2**WEIGHT_BITS·R (model_kernels.row_weights, z = x). Under AddRemove a filter
-                  keeps or drops each row on its own, so what it keeps differs in at most one row; under Replace it would change the number
-                  of rows that are sampled from, for which there is no theorem here, nor for units of several rows.
+        Theorem.  ‖wψx‖ ≤ b·R in whole numbers, b the bound of ψ, for every row, at all
+                  coefficients; neighbours differ in one row.
+        Proof.    |m| ≤ v|ψ|·2**-PSI_BITS (cut toward zero), v‖x‖ ≤ 2**WEIGHT_BITS·R
+                  (model_kernels.row_weights, z = x). Under AddRemove a filter keeps or drops each
+                  row on its own, so what it keeps differs in at most one row; under Replace it
+                  would change the number of rows that are sampled from, for which there is no
+                  theorem here, nor for units of several rows.
         Checked.  tests/claims/test_sgd.py::test_a_batch_gradient_never_moves_further_than_stated
         """
         if neighbors.unit is not None or neighbors.rows != 1:
-            raise NoTheorem("sampled gradients of units with several rows", f"the relation is {neighbors}", "rows are sampled one by one, and a unit's rows would be in a batch more often than one row is", "use Algorithm A (solver=None), solver='gradient' or solver='newton'")
+            raise NoTheorem(
+                "sampled gradients of units with several rows",
+                f"the relation is {neighbors}",
+                "rows are sampled one by one, and a unit's rows would be in a batch more often "
+                "than one row is",
+                "use Algorithm A (solver=None), solver='gradient' or solver='newton'",
+            )
         if isinstance(neighbors, Replace) and (self.optional or self.rows is None):
-            raise NoTheorem("sampled gradients of filtered rows under Replace", "how many rows a filter keeps is private", "batches of a fixed size are drawn from a public number of rows", "leave out where=, declare neighbors=dp.AddRemove(), or use another solver")
+            raise NoTheorem(
+                "sampled gradients of filtered rows under Replace",
+                "how many rows a filter keeps is private",
+                "batches of a fixed size are drawn from a public number of rows",
+                "leave out where=, declare neighbors=dp.AddRemove(), or use another solver",
+            )
         if not isinstance(neighbors, Replace) and self.rows is not None:
-            raise NoTheorem("sampled gradients under AddRemove", "they say a public number of rows", "that number is private", "build them with discreet.models")
+            raise NoTheorem(
+                "sampled gradients under AddRemove",
+                "they say a public number of rows",
+                "that number is private",
+                "build them with discreet.models",
+            )
         reach = Fraction(psi_bound(self.family) << (WEIGHT_BITS - PSI_BITS)) * self.metric.bound
-        return OneRow(reach**2, "replaced" if isinstance(neighbors, Replace) else "added or removed", self.rows)
+        return OneRow(
+            reach**2,
+            "replaced" if isinstance(neighbors, Replace) else "added or removed",
+            self.rows,
+        )
 
     def plan(self) -> EstimatingPlan:
         return EstimatingPlan(self.model, self.metric, "rows", self.family, self.point)
@@ -100,14 +158,34 @@ class SampledGradients:
     def assemble(self, reader: RowReader) -> RowReader:
         """The reader itself; refused where the declared number of rows is not the public one."""
         if self.rows is not None and reader.count != self.rows:
-            raise InvalidParameter("sampled gradients", "their number of rows is another", "the rate of sampling is computed from it", "take it from session.public.rows")
+            raise InvalidParameter(
+                "sampled gradients",
+                "their number of rows is another",
+                "the rate of sampling is computed from it",
+                "take it from session.public.rows",
+            )
         return reader
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "model": self.model.to_dict(), "metric": self.metric.to_dict(), "family": self.family.to_dict(), "point": self.point.to_dict(), "optional": self.optional, "rows": self.rows}
+        return {
+            "kind": self.kind,
+            "model": self.model.to_dict(),
+            "metric": self.metric.to_dict(),
+            "family": self.family.to_dict(),
+            "point": self.point.to_dict(),
+            "optional": self.optional,
+            "rows": self.rows,
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> SampledGradients:
         point = point_from_dict(record["point"])
         assert point is not None
-        return cls(model_from_dict(record["model"]), metric_from_dict(record["metric"]), family_from_dict(record["family"]), point, record["optional"], record["rows"])
+        return cls(
+            model_from_dict(record["model"]),
+            metric_from_dict(record["metric"]),
+            family_from_dict(record["family"]),
+            point,
+            record["optional"],
+            record["rows"],
+        )

@@ -1,7 +1,9 @@
-"""The columns of a model matrix, from declared columns alone: products of scaled numbers, tabulated transforms and level contrasts.
+"""The columns of a model matrix, from declared columns alone: products of scaled numbers, tabulated
+transforms and level contrasts.
 
-Every model column is a whole number from −UNIT to UNIT; UNIT stands for 1. A component maps one data column's code to such a number by a public table; a
-product of components is cut back to UNIT (toward zero), so every bound holds on the grid. No component has columns: the intercept.
+Every model column is a whole number from −UNIT to UNIT; UNIT stands for 1. A component maps one
+data column's code to such a number by a public table; a product of components is cut back to UNIT
+(toward zero), so every bound holds on the grid. No component has columns: the intercept.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ Codes = npt.NDArray[Any]
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class NumberComponent:
-    """A number column on a 16-bit grid, then `transform`: (x − middle)/half for "linear"; else a table over the grid.
+    """A number column on a 16-bit grid, then `transform`: (x − middle)/half for "linear";
+    else a table over the grid.
 
-    `low` and `high` are the ends of the transform's range, which is scaled to −1 … 1; `knots` and `index` choose a spline's function.
+    `low` and `high` are the ends of the transform's range, which is scaled to −1 … 1; `knots` and
+    `index` choose a spline's function.
     """
 
     factor: Factor
@@ -61,13 +65,23 @@ class NumberComponent:
         return number_table(self)[codes.astype(np.int64) - grid.low]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "factor": self.factor.to_dict(), "transform": self.transform, "low": self.low, "high": self.high, "knots": list(self.knots), "index": self.index}
+        return {
+            "kind": self.kind,
+            "factor": self.factor.to_dict(),
+            "transform": self.transform,
+            "low": self.low,
+            "high": self.high,
+            "knots": list(self.knots),
+            "index": self.index,
+        }
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class LevelComponent:
-    """A level's contrast: `values[code]` in units of UNIT (−1, 0 or 1) for each declared level; a row without a level counts 0."""
+    """A level's contrast: `values[code]` in units of UNIT (−1, 0 or 1) for each declared level;
+    a row without a level counts 0.
+    """
 
     column: str
     contrast: tuple[int, ...]
@@ -75,10 +89,16 @@ class LevelComponent:
 
     def __post_init__(self) -> None:
         if any(value not in (-1, 0, 1) for value in self.contrast):
-            raise InvalidParameter("a contrast", "it has values beyond -1, 0 and 1", "model columns are bounded by 1", "use treatment or sum coding")
+            raise InvalidParameter(
+                "a contrast",
+                "it has values beyond -1, 0 and 1",
+                "model columns are bounded by 1",
+                "use treatment or sum coding",
+            )
 
     def values(self, codes: Codes) -> npt.NDArray[np.int16]:
-        table = np.array([*self.contrast, 0], dtype=np.int16) << UNIT_BITS  # the last entry is for code −1, and for codes beyond the contrast
+        # the last entry is for code −1, and for codes beyond the contrast
+        table = np.array([*self.contrast, 0], dtype=np.int16) << UNIT_BITS
         return table[np.where(codes < len(self.contrast), codes, -1)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,9 +123,11 @@ class ModelColumn:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The response: a number column's factor, its log, or (`level` given) whether a Category or Boolean column has that level.
+    """The response: a number column's factor, its log, or (`level` given) whether a Category or
+    Boolean column has that level.
 
-    `centred` says that 0 stands for the middle of its range, which a constant among the columns makes up for; without one, 0 stands for 0.
+    `centred` says that 0 stands for the middle of its range, which a constant among the columns
+    makes up for; without one, 0 stands for 0.
     """
 
     factor: Factor | None = None
@@ -114,12 +136,32 @@ class Response:
     centred: bool = True
 
     def __post_init__(self) -> None:
-        if (self.factor is None) == (self.level is None) or self.transform not in ("linear", "log") or (self.transform == "log" and (self.factor is None or self.factor.encoding.value(self.factor.encoding.low) <= 0)):
-            raise InvalidParameter("a response", "it is neither a number nor a level", "an equation needs one of the two", "name a number column, or a level")
+        if (
+            (self.factor is None) == (self.level is None)
+            or self.transform not in ("linear", "log")
+            or (
+                self.transform == "log"
+                and (
+                    self.factor is None or self.factor.encoding.value(self.factor.encoding.low) <= 0
+                )
+            )
+        ):
+            raise InvalidParameter(
+                "a response",
+                "it is neither a number nor a level",
+                "an equation needs one of the two",
+                "name a number column, or a level",
+            )
 
     @property
     def column(self) -> str:
-        return self.factor.column if self.factor is not None else self.level[0] if self.level is not None else ""
+        return (
+            self.factor.column
+            if self.factor is not None
+            else self.level[0]
+            if self.level is not None
+            else ""
+        )
 
     @property
     def middle(self) -> float:
@@ -149,46 +191,82 @@ class Response:
             return log_table(self)[codes.astype(np.int64) - self.factor.encoding.low]
         if not self.centred:
             grid = self.factor.encoding
-            whole = np.floor((grid.center + codes.astype(np.float64) / grid.per_unit) / self.half * (1 << RESPONSE_BITS) + 0.5)
+            whole = np.floor(
+                (grid.center + codes.astype(np.float64) / grid.per_unit)
+                / self.half
+                * (1 << RESPONSE_BITS)
+                + 0.5
+            )
             return np.clip(whole, -(1 << RESPONSE_BITS), 1 << RESPONSE_BITS).astype(np.int32)
         if self.factor.encoding.high == 1 << RESPONSE_BITS:
             return np.asarray(codes.astype(np.int32))
-        return np.floor(codes.astype(np.float64) * ((1 << RESPONSE_BITS) / self.factor.encoding.high) + 0.5).astype(np.int32)
+        return np.floor(
+            codes.astype(np.float64) * ((1 << RESPONSE_BITS) / self.factor.encoding.high) + 0.5
+        ).astype(np.int32)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"factor": None if self.factor is None else self.factor.to_dict(), "level": None if self.level is None else list(self.level), "transform": self.transform, "centred": self.centred}
+        return {
+            "factor": None if self.factor is None else self.factor.to_dict(),
+            "level": None if self.level is None else list(self.level),
+            "transform": self.transform,
+            "centred": self.centred,
+        }
 
 
 def response_from_dict(record: dict[str, Any]) -> Response:
-    return Response(None if record["factor"] is None else factor_from_dict(record["factor"]), None if record["level"] is None else tuple(record["level"]), record["transform"], record.get("centred", True))
+    return Response(
+        None if record["factor"] is None else factor_from_dict(record["factor"]),
+        None if record["level"] is None else tuple(record["level"]),
+        record["transform"],
+        record.get("centred", True),
+    )
 
 
 def column_from_record(record: dict[str, Any]) -> ModelColumn:
-    return ModelColumn(record["name"], tuple(_component(component) for component in record["pieces"]))
+    return ModelColumn(
+        record["name"], tuple(_component(component) for component in record["pieces"])
+    )
 
 
 def _component(record: dict[str, Any]) -> Component:
     if record["kind"] == "level":
         return LevelComponent(record["column"], tuple(record["contrast"]))
-    return NumberComponent(factor_from_dict(record["factor"]), record["transform"], record["low"], record["high"], tuple(record["knots"]), record["index"])
+    return NumberComponent(
+        factor_from_dict(record["factor"]),
+        record["transform"],
+        record["low"],
+        record["high"],
+        tuple(record["knots"]),
+        record["index"],
+    )
 
 
 def constant(columns: Sequence[ModelColumn]) -> tuple[int, ...]:
-    """Coefficients, 0 or 1, that make the predictor 1 in every row (that has a level): the intercept, or all levels of one category; 0 where there is neither."""
+    """Coefficients, 0 or 1, that make the predictor 1 in every row (that has a level):
+    the intercept, or all levels of one category; 0 where there is neither.
+    """
     for place, column in enumerate(columns):
         if not column.components:
             return tuple(int(other == place) for other in range(len(columns)))
     levels: dict[str, set[int]] = {}
     for place, column in enumerate(columns):
         component = column.components[0]
-        if len(column.components) == 1 and isinstance(component, LevelComponent) and sorted(component.contrast) == [0] * (len(component.contrast) - 1) + [1]:
+        if (
+            len(column.components) == 1
+            and isinstance(component, LevelComponent)
+            and sorted(component.contrast) == [0] * (len(component.contrast) - 1) + [1]
+        ):
             levels.setdefault(component.column, set()).add(place)
             if len(levels[component.column]) == len(component.contrast):
-                return tuple(int(other in levels[component.column]) for other in range(len(columns)))
+                return tuple(
+                    int(other in levels[component.column]) for other in range(len(columns))
+                )
     return (0,) * len(columns)
 
 
-def model_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Component, Codes], rows: int) -> npt.NDArray[np.int16]:
+def model_matrix(
+    columns: tuple[ModelColumn, ...], codes: Mapping[Component, Codes], rows: int
+) -> npt.NDArray[np.int16]:
     """The int16 matrix (rows × columns) of a block; `codes` holds each component's data codes."""
     matrix = np.empty((rows, len(columns)), dtype=np.int16)
     for place, column in enumerate(columns):
@@ -198,13 +276,17 @@ def model_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Component, Cod
         product = np.full(rows, UNIT, dtype=np.int32)
         for component in column.components:
             product *= component.values(codes[component])
-            product = np.where(product < 0, -((-product) >> UNIT_BITS), product >> UNIT_BITS).astype(np.int32)
+            product = np.where(
+                product < 0, -((-product) >> UNIT_BITS), product >> UNIT_BITS
+            ).astype(np.int32)
         matrix[:, place] = product
     return matrix
 
 
 def number_table(component: NumberComponent) -> npt.NDArray[np.int16]:
-    """round(UNIT·(t(x) − middle)/half) for every grid value x, clipped to ±UNIT; columns on one grid share it."""
+    """round(UNIT·(t(x) − middle)/half) for every grid value x, clipped to ±UNIT;
+    columns on one grid share it.
+    """
     return _number_table(replace(component, factor=Factor("", component.factor.encoding)))
 
 
@@ -238,18 +320,32 @@ def transformed(component: NumberComponent, x: npt.NDArray[np.float64]) -> npt.N
         return np.array([math.log(value) for value in x])
     if component.transform == "spline":
         return _spline(component.knots, component.index, x)
-    raise InvalidParameter("a transform", f"{component.transform!r} is not known", "a table is built from it", "use linear, square, log or spline")
+    raise InvalidParameter(
+        "a transform",
+        f"{component.transform!r} is not known",
+        "a table is built from it",
+        "use linear, square, log or spline",
+    )
 
 
-def _spline(knots: tuple[float, ...], index: int, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The B-spline of the given place by its recursion; the order follows from the repeated first knot. Values lie between 0 and 1."""
+def _spline(
+    knots: tuple[float, ...], index: int, x: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """The B-spline of the given place by its recursion; the order follows from the repeated first
+    knot. Values lie between 0 and 1.
+    """
     order = sum(knot == knots[0] for knot in knots)
     inside = np.minimum(x, math.nextafter(knots[-1], -math.inf))  # the last interval is closed
-    basis = [((knots[j] <= inside) & (inside < knots[j + 1])).astype(np.float64) for j in range(len(knots) - 1)]
+    basis = [
+        ((knots[j] <= inside) & (inside < knots[j + 1])).astype(np.float64)
+        for j in range(len(knots) - 1)
+    ]
     for degree in range(1, order):
         for j in range(len(knots) - 1 - degree):
             rising, falling = knots[j + degree] - knots[j], knots[j + degree + 1] - knots[j + 1]
             left = (inside - knots[j]) / rising * basis[j] if rising > 0 else 0.0
-            right = (knots[j + degree + 1] - inside) / falling * basis[j + 1] if falling > 0 else 0.0
+            right = (
+                (knots[j + degree + 1] - inside) / falling * basis[j + 1] if falling > 0 else 0.0
+            )
             basis[j] = np.asarray(left + right)
     return basis[index]

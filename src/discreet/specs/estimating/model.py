@@ -1,12 +1,16 @@
-"""Estimating equations of a regression: weighted gradients and second moments in a released metric, as exact integers.
+"""Estimating equations of a regression: weighted gradients and second moments in a released metric,
+as exact integers.
 
-A row has model columns x (whole numbers, |x_j| ≤ UNIT stands for 1), a response y, and is seen in the metric z = A·x, A a released matrix of whole
-numbers. Its weight w = min(1, R²/‖z‖²) bounds what it adds, whatever it holds: w‖z‖ ≤ R, w‖z‖² ≤ R² (reference.md H2; regression.md §2).
+A row has model columns x (whole numbers, |x_j| ≤ UNIT stands for 1), a response y, and is seen in
+the metric z = A·x, A a released matrix of whole numbers. Its weight w = min(1, R²/‖z‖²) bounds what
+it adds, whatever it holds: w‖z‖ ≤ R, w‖z‖² ≤ R² (reference.md H2; regression.md §2).
 
-    WeightedGradient   Σ w ψ(η, y) z, and beside it Σ γψ², which rides free under Replace (regression.md, "Privacy")
+    WeightedGradient   Σ w ψ(η, y) z, and beside it Σ γψ²,
+                       which rides free under Replace (regression.md, "Privacy")
     WeightedGram       Σ w z zᵀ, Σ w ψ′ z zᵀ or Σ w²ψ² z zᵀ (upper triangle)
 
-Sums are taken over x, exactly, and mapped by A as whole numbers afterwards; docs/theory/regression.md has the algorithm.
+Sums are taken over x, exactly, and mapped by A as whole numbers afterwards;
+docs/theory/regression.md has the algorithm.
 """
 
 from __future__ import annotations
@@ -26,16 +30,33 @@ from discreet.errors import InvalidParameter
 from discreet.exact import sqrt_up
 from discreet.neighbors import Neighbors, Replace
 from discreet.sensitivity import L2, Frobenius
-from discreet.specs.estimating.components import UNIT_BITS, ModelColumn, Response, column_from_record, constant, response_from_dict
-from discreet.specs.estimating.families import PSI_BITS, Family, family_from_dict, psi_bound, slope_bound
+from discreet.specs.estimating.components import (
+    UNIT_BITS,
+    ModelColumn,
+    Response,
+    column_from_record,
+    constant,
+    response_from_dict,
+)
+from discreet.specs.estimating.families import (
+    PSI_BITS,
+    Family,
+    family_from_dict,
+    psi_bound,
+    slope_bound,
+)
 from discreet.specs.queries.keys import Key, cell_count, key_from_dict
 from discreet.specs.queries.plans import FLOAT_BITS, columns_read
 
 WEIGHT_BITS = 15  # weights are whole numbers from 0 to 2**15
-LEAN_BITS = 12  # multipliers of second moments, so that products of three factors stay exact in small blocks
-TARGET_BITS = 30  # statistics are cut to about this many bits of sensitivity: finer than any noise, and quick to draw noise for
+# multipliers of second moments, so that products of three factors stay exact in small blocks
+LEAN_BITS = 12
+# statistics are cut to about this many bits of sensitivity:
+# finer than any noise, and quick to draw noise for
+TARGET_BITS = 30
 LARGEST_COLUMNS = 200
-DIGIT_BITS, MOST_DIGITS = 20, 16  # of `whole_product`: 200 · 16 products of 40 bits stay below 2**52
+# of `whole_product`: 200 · 16 products of 40 bits stay below 2**52
+DIGIT_BITS, MOST_DIGITS = 20, 16
 PARTS = ("metric", "curvature", "scores")
 RESPONSE_LIMIT = 31  # responses are int32
 LARGEST_PRODUCT, SMALLEST_PER_SCALE = 2.0**1000, 2.0**-1000  # inside float64's ordinary numbers
@@ -44,9 +65,11 @@ LARGEST_PRODUCT, SMALLEST_PER_SCALE = 2.0**1000, 2.0**-1000  # inside float64's 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """z = A·x with A of whole numbers; norms are taken of zq = ⌈|z| / 2**shift⌉, so that ‖zq‖² is exact and never too small.
+    """z = A·x with A of whole numbers; norms are taken of zq = ⌈|z| / 2**shift⌉,
+    so that ‖zq‖² is exact and never too small.
 
-    `radius_squared` is R² in units of zq; ‖zq‖² stays below 2**52 for every row (checked from A alone).
+    `radius_squared` is R² in units of zq; ‖zq‖² stays below 2**52 for every row (checked from A
+    alone).
     """
 
     rows: tuple[tuple[int, ...], ...]
@@ -55,10 +78,19 @@ class Metric:
 
     def __post_init__(self) -> None:
         widths = {len(row) for row in self.rows}
-        if not self.rows or len(self.rows) > LARGEST_COLUMNS or len(widths) != 1 or self.radius_squared < 1 or self.shift < 0:
+        if (
+            not self.rows
+            or len(self.rows) > LARGEST_COLUMNS
+            or len(widths) != 1
+            or self.radius_squared < 1
+            or self.shift < 0
+        ):
             raise _bad_metric("it is no matrix with a radius")
         reach = [sum(map(abs, row)) << UNIT_BITS for row in self.rows]
-        if max(reach).bit_length() > FLOAT_BITS or sum(((one >> self.shift) + 1) ** 2 for one in reach).bit_length() > FLOAT_BITS:
+        if (
+            max(reach).bit_length() > FLOAT_BITS
+            or sum(((one >> self.shift) + 1) ** 2 for one in reach).bit_length() > FLOAT_BITS
+        ):
             raise _bad_metric("its entries have too many bits")
 
     @property
@@ -71,15 +103,25 @@ class Metric:
         return _bound(self.radius_squared, self.shift)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"rows": [[str(entry) for entry in row] for row in self.rows], "shift": self.shift, "radius_squared": str(self.radius_squared)}
+        return {
+            "rows": [[str(entry) for entry in row] for row in self.rows],
+            "shift": self.shift,
+            "radius_squared": str(self.radius_squared),
+        }
 
 
 def metric_from_dict(record: dict[str, Any]) -> Metric:
-    return Metric(tuple(tuple(int(entry) for entry in row) for row in record["rows"]), record["shift"], int(record["radius_squared"]))
+    return Metric(
+        tuple(tuple(int(entry) for entry in row) for row in record["rows"]),
+        record["shift"],
+        int(record["radius_squared"]),
+    )
 
 
 def metric_of(matrix: npt.NDArray[np.float64], radius: float) -> Metric:
-    """The metric nearest to a real matrix (rows of z by columns of x in units of 1) with radius R, on the finest grid that stays exact."""
+    """The metric nearest to a real matrix (rows of z by columns of x in units of 1) with radius R,
+    on the finest grid that stays exact.
+    """
     reach = float(np.abs(matrix).sum(axis=1).max())
     if not (math.isfinite(reach) and reach > 0 and math.isfinite(radius) and radius > 0):
         raise _bad_metric("its numbers are not finite")
@@ -94,10 +136,12 @@ def metric_of(matrix: npt.NDArray[np.float64], radius: float) -> Metric:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where an estimating function is taken: β and, for residual families, the scale, as whole numbers.
+    """Where an estimating function is taken:
+    β and, for residual families, the scale, as whole numbers.
 
-    Σ_j x_j·beta[j] is η·2**eta_bits for x in units of 2**-UNIT_BITS; residual families read y − η in units of y's grid (eta_bits says how far
-    it is refined) and multiply by `per_scale` = GRID/(σ in those units); mean families multiply η by `per_scale` = GRID/2**eta_bits.
+    Σ_j x_j·beta[j] is η·2**eta_bits for x in units of 2**-UNIT_BITS; residual families read y − η
+    in units of y's grid (eta_bits says how far it is refined) and multiply by `per_scale` = GRID/(σ
+    in those units); mean families multiply η by `per_scale` = GRID/2**eta_bits.
 
     Theorem.  Every product (y − η)·per_scale or η·per_scale that a row can lead to is 0 or an
               ordinary float64: none overflows or underflows, so no floating-point flag says
@@ -115,13 +159,20 @@ class Point:
     def __post_init__(self) -> None:
         longest = (sum(abs(entry) for entry in self.beta) << UNIT_BITS).bit_length()
         if longest > FLOAT_BITS or not (type(self.eta_bits) is int and 0 <= self.eta_bits <= 64):
-            raise InvalidParameter("a point of a fit", "its numbers have too many bits", "linear predictors must be exact", "bound the coefficients first")
+            raise InvalidParameter(
+                "a point of a fit",
+                "its numbers have too many bits",
+                "linear predictors must be exact",
+                "bound the coefficients first",
+            )
         scale, largest = self.per_scale, LARGEST_PRODUCT / self.furthest
         if not isinstance(scale, float) or not SMALLEST_PER_SCALE <= scale <= largest:
             raise InvalidParameter(
-                "a point of a fit", "its scale is no number of ordinary size",
+                "a point of a fit",
+                "its scale is no number of ordinary size",
                 "a product that overflows for some rows only would tell which",
-                "take the scale from a fit, or from the declared range")
+                "take the scale from a fit, or from the declared range",
+            )
 
     @property
     def furthest(self) -> float:
@@ -129,17 +180,29 @@ class Point:
         return 2.0 ** (RESPONSE_LIMIT + self.eta_bits) + 2.0**FLOAT_BITS
 
     def to_dict(self) -> dict[str, Any]:
-        return {"beta": [str(entry) for entry in self.beta], "eta_bits": self.eta_bits, "per_scale": self.per_scale}
+        return {
+            "beta": [str(entry) for entry in self.beta],
+            "eta_bits": self.eta_bits,
+            "per_scale": self.per_scale,
+        }
 
 
 def point_from_dict(record: dict[str, Any] | None) -> Point | None:
-    return None if record is None else Point(tuple(int(entry) for entry in record["beta"]), record["eta_bits"], record["per_scale"])
+    return (
+        None
+        if record is None
+        else Point(
+            tuple(int(entry) for entry in record["beta"]), record["eta_bits"], record["per_scale"]
+        )
+    )
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The columns of a regression, its response (None where no equation needs one) and the filters of its rows."""
+    """The columns of a regression, its response (None where no equation needs one) and the filters
+    of its rows.
+    """
 
     columns: tuple[ModelColumn, ...]
     response: Response | None
@@ -147,7 +210,12 @@ class Model:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= LARGEST_COLUMNS or cell_count(self.keys) != 1:
-            raise InvalidParameter("a model", f"it must have 1 to {LARGEST_COLUMNS} columns and one set of rows", "its second moments are released as one matrix", "use fewer terms")
+            raise InvalidParameter(
+                "a model",
+                f"it must have 1 to {LARGEST_COLUMNS} columns and one set of rows",
+                "its second moments are released as one matrix",
+                "use fewer terms",
+            )
 
     @property
     def constant(self) -> tuple[int, ...]:
@@ -158,14 +226,28 @@ class Model:
     def reads(self) -> tuple[str, ...]:
         """The data columns that it reads."""
         components = [component for column in self.columns for component in column.components]
-        return tuple(sorted({*(component.column for component in components), *([self.response.column] if self.response else []), *columns_read((), self.keys)}))
+        return tuple(
+            sorted(
+                {
+                    *(component.column for component in components),
+                    *([self.response.column] if self.response else []),
+                    *columns_read((), self.keys),
+                }
+            )
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"columns": [column.to_dict() for column in self.columns], "response": None if self.response is None else self.response.to_dict(), "keys": [key.to_dict() for key in self.keys]}
+        return {
+            "columns": [column.to_dict() for column in self.columns],
+            "response": None if self.response is None else self.response.to_dict(),
+            "keys": [key.to_dict() for key in self.keys],
+        }
 
 
 def model_from_dict(record: dict[str, Any]) -> Model:
-    """The model of a record; one that was read before is the same object, as a fit asks about one model many times."""
+    """The model of a record; one that was read before is the same object,
+    as a fit asks about one model many times.
+    """
     return _read_model(json.dumps(record))
 
 
@@ -173,12 +255,18 @@ def model_from_dict(record: dict[str, Any]) -> Model:
 def _read_model(text: str) -> Model:
     record = json.loads(text)
     response = None if record["response"] is None else response_from_dict(record["response"])
-    return Model(tuple(column_from_record(column) for column in record["columns"]), response, tuple(key_from_dict(key) for key in record["keys"]))
+    return Model(
+        tuple(column_from_record(column) for column in record["columns"]),
+        response,
+        tuple(key_from_dict(key) for key in record["keys"]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class EstimatingPlan:
-    """What an engine sums: part "gradient" Σ m·x and Σ ψ²; the others Σ m·x xᵀ, with the whole-number multiplier m of that part."""
+    """What an engine sums: part "gradient" Σ m·x and Σ ψ²; the others Σ m·x xᵀ, with the
+    whole-number multiplier m of that part.
+    """
 
     model: Model
     metric: Metric
@@ -194,7 +282,8 @@ class EstimatingPlan:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class WeightedGradient:
-    """Σ w ψ z (cut to 2**cut units), then Σ ψ² weighted by `ride` (0: left out), over the rows that the filters keep.
+    """Σ w ψ z (cut to 2**cut units), then Σ ψ² weighted by `ride` (0: left out),
+    over the rows that the filters keep.
 
     `optional` says that a row may be left out by the filters.
     """
@@ -223,7 +312,9 @@ class WeightedGradient:
 
     @property
     def unit(self) -> Fraction:
-        """What one unit of the statistic is worth, in units of w·ψ·z with z = A·x as whole numbers over 2**UNIT_BITS."""
+        """What one unit of the statistic is worth,
+        in units of w·ψ·z with z = A·x as whole numbers over 2**UNIT_BITS.
+        """
         return Fraction(1 << self.cut, 1 << (WEIGHT_BITS + UNIT_BITS))
 
     @property
@@ -233,7 +324,9 @@ class WeightedGradient:
 
     @property
     def _ride_factor(self) -> int:
-        """Whole-number γ: the last coordinate is γ·Σψ² with γ·b² ≤ ride·(the largest norm of one row's part), b the bound of ψ."""
+        """Whole-number γ: the last coordinate is γ·Σψ² with γ·b² ≤ ride·(the largest norm of one
+        row's part), b the bound of ψ.
+        """
         return math.floor(self.ride * self._reach / psi_bound(self.family) ** 2) if self.ride else 0
 
     @property
@@ -244,20 +337,34 @@ class WeightedGradient:
     def sensitivity(self, neighbors: Neighbors) -> L2:
         """ℓ₂ sensitivity.
 
-        Theorem.  Let b bound |ψ|, γ = ride·R/b with ride ≤ 3/2. One row exchanged moves (Σwψz, γΣψ²) by at most 2bR, one row added or
-                  taken away by at most bR·√(1+ride²); k rows by k times that; rounding q coordinates to whole units adds √q.
-        Proof.    ‖wψz‖ ≤ |ψ|R. Exchange with |ψ| = a, a′: ((a+a′)R)² + γ²(a²−a′²)² = (a+a′)²(R² + γ²(a−a′)²), which for γ ≤ 3R/(2b) is
-                  largest at a = a′ = b: 4b²R². A row that may also be absent is a row with ψ = 0, so the same bound holds. Rounding
-                  moves a coordinate by at most ½ in each of the two sums.
-        Checked.  tests/claims/test_estimating_equations.py::test_gradient_sensitivity_is_never_exceeded
+        Theorem.  Let b bound |ψ|, γ = ride·R/b with ride ≤ 3/2. One row exchanged moves
+                  (Σwψz, γΣψ²) by at most 2bR, one row added or taken away by at most bR·√(1+ride²);
+                  k rows by k times that; rounding q coordinates to whole units adds √q.
+        Proof.    ‖wψz‖ ≤ |ψ|R. Exchange with |ψ| = a, a′: ((a+a′)R)² + γ²(a²−a′²)² =
+                  (a+a′)²(R² + γ²(a−a′)²), which for γ ≤ 3R/(2b) is largest at a = a′ = b: 4b²R².
+                  A row that may also be absent is a row with ψ = 0, so the same bound holds.
+                  Rounding moves a coordinate by at most ½ in each of the two sums.
+        Checked.
+            tests/claims/test_estimating_equations.py::test_gradient_sensitivity_is_never_exceeded
         """
-        one = 2 * self._reach if isinstance(neighbors, Replace) else self._reach * sqrt_up(1 + self.ride**2)
+        one = (
+            2 * self._reach
+            if isinstance(neighbors, Replace)
+            else self._reach * sqrt_up(1 + self.ride**2)
+        )
         return L2((neighbors.rows * one / (1 << self.cut) + sqrt_up(Fraction(self.size))) ** 2)
 
     def __post_init__(self) -> None:
         if not isinstance(self.ride, Fraction) or not 0 <= self.ride <= Fraction(3, 2):
-            raise InvalidParameter("a gradient", "its scale part weighs more than 3/2", "beyond it the scale would not ride free", "use ride=Fraction(3, 2) or less")
-        if len(self.point.beta) != len(self.model.columns) or {len(row) for row in self.metric.rows} != {len(self.model.columns)}:
+            raise InvalidParameter(
+                "a gradient",
+                "its scale part weighs more than 3/2",
+                "beyond it the scale would not ride free",
+                "use ride=Fraction(3, 2) or less",
+            )
+        if len(self.point.beta) != len(self.model.columns) or {
+            len(row) for row in self.metric.rows
+        } != {len(self.model.columns)}:
             raise _mismatch()
 
     def plan(self) -> EstimatingPlan:
@@ -267,22 +374,40 @@ class WeightedGradient:
         """A·Σ m x rounded to 2**cut units, and γ·Σψ²."""
         (total, squares), cut = sums, self.cut
         moved = self.metric.matrix @ total
-        return [_cut_off(int(value), cut) for value in moved] + ([_cut_off(self._ride_factor * squares, cut)] if self.ride else [])
+        return [_cut_off(int(value), cut) for value in moved] + (
+            [_cut_off(self._ride_factor * squares, cut)] if self.ride else []
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "model": self.model.to_dict(), "metric": self.metric.to_dict(), "family": self.family.to_dict(), "point": self.point.to_dict(), "optional": self.optional, "ride": str(self.ride)}
+        return {
+            "kind": self.kind,
+            "model": self.model.to_dict(),
+            "metric": self.metric.to_dict(),
+            "family": self.family.to_dict(),
+            "point": self.point.to_dict(),
+            "optional": self.optional,
+            "ride": str(self.ride),
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> WeightedGradient:
         point = point_from_dict(record["point"])
         assert point is not None
-        return cls(model_from_dict(record["model"]), metric_from_dict(record["metric"]), family_from_dict(record["family"]), point, record["optional"], Fraction(record["ride"]))
+        return cls(
+            model_from_dict(record["model"]),
+            metric_from_dict(record["metric"]),
+            family_from_dict(record["family"]),
+            point,
+            record["optional"],
+            Fraction(record["ride"]),
+        )
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class WeightedGram:
-    """The upper triangle (row by row) of a weighted second moment in the metric, cut to 2**cut units.
+    """The upper triangle (row by row) of a weighted second moment in the metric,
+    cut to 2**cut units.
 
     part "metric"     Σ w z zᵀ            (bound R²)
     part "curvature"  Σ w ψ′ z zᵀ         (bound s·R², s the largest ψ′)
@@ -299,9 +424,20 @@ class WeightedGram:
     gives: ClassVar[str] = "matrix"
 
     def __post_init__(self) -> None:
-        if self.part not in PARTS or (self.part == "metric") != (self.family is None) or (self.family is None) != (self.point is None):
-            raise InvalidParameter("a weighted second moment", f"its part is none of {', '.join(PARTS)} with what it needs", "each has its own bound", "use one of them")
-        if {len(row) for row in self.metric.rows} != {len(self.model.columns)} or (self.point is not None and len(self.point.beta) != len(self.model.columns)):
+        if (
+            self.part not in PARTS
+            or (self.part == "metric") != (self.family is None)
+            or (self.family is None) != (self.point is None)
+        ):
+            raise InvalidParameter(
+                "a weighted second moment",
+                f"its part is none of {', '.join(PARTS)} with what it needs",
+                "each has its own bound",
+                "use one of them",
+            )
+        if {len(row) for row in self.metric.rows} != {len(self.model.columns)} or (
+            self.point is not None and len(self.point.beta) != len(self.model.columns)
+        ):
             raise _mismatch()
 
     @property
@@ -319,10 +455,16 @@ class WeightedGram:
 
     @property
     def worth(self) -> Fraction:
-        """What a multiplier of 2**LEAN_BITS stands for: 1, the largest ψ′, or the square of the largest |ψ|."""
+        """What a multiplier of 2**LEAN_BITS stands for:
+        1, the largest ψ′, or the square of the largest |ψ|.
+        """
         if self.part == "metric" or self.family is None:
             return Fraction(1)
-        return Fraction(slope_bound(self.family), 1 << PSI_BITS) if self.part == "curvature" else Fraction(psi_bound(self.family), 1 << PSI_BITS) ** 2
+        return (
+            Fraction(slope_bound(self.family), 1 << PSI_BITS)
+            if self.part == "curvature"
+            else Fraction(psi_bound(self.family), 1 << PSI_BITS) ** 2
+        )
 
     @property
     def cut(self) -> int:
@@ -330,7 +472,9 @@ class WeightedGram:
 
     @property
     def unit(self) -> Fraction:
-        """What one unit of the statistic is worth, in units of the multiplier's worth times z zᵀ, z as whole numbers over 2**UNIT_BITS."""
+        """What one unit of the statistic is worth, in units of the multiplier's worth times z zᵀ,
+        z as whole numbers over 2**UNIT_BITS.
+        """
         return self.worth * Fraction(1 << self.cut, 1 << (LEAN_BITS + 2 * UNIT_BITS))
 
     @property
@@ -340,14 +484,19 @@ class WeightedGram:
     def sensitivity(self, neighbors: Neighbors) -> Frobenius:
         """Frobenius sensitivity (reference.md G5).
 
-        Theorem.  With B = 2**LEAN_BITS·R² in units of the statistic: √2·B for one row exchanged, B for one row added or taken away, k times
-                  that for k rows; rounding the q(q+1)/2 released entries adds at most q.
-        Proof.    A row adds m·z zᵀ with m‖z‖² ≤ B (m is rounded down from w, w·ψ′/s or w²ψ²/b², each at most w, and w‖z‖² ≤ R²); then
-                  as `gram_sensitivity`. Rounding moves an entry by at most ½ in each of two sums; the Frobenius norm of q² ones is q.
+        Theorem.  With B = 2**LEAN_BITS·R² in units of the statistic: √2·B for one row exchanged,
+                  B for one row added or taken away, k times that for k rows; rounding the q(q+1)/2
+                  released entries adds at most q.
+        Proof.    A row adds m·z zᵀ with m‖z‖² ≤ B (m is rounded down from w, w·ψ′/s or w²ψ²/b²,
+                  each at most w, and w‖z‖² ≤ R²); then as `gram_sensitivity`. Rounding moves an
+                  entry by at most ½ in each of two sums; the Frobenius norm of q² ones is q.
         Checked.  tests/claims/test_estimating_equations.py::test_gram_sensitivity_is_never_exceeded
         """
         root = sqrt_up(Fraction(2)) if isinstance(neighbors, Replace) else Fraction(1)
-        return Frobenius(len(self.metric.rows), (neighbors.rows * root * self._reach / (1 << self.cut) + len(self.metric.rows)) ** 2)
+        return Frobenius(
+            len(self.metric.rows),
+            (neighbors.rows * root * self._reach / (1 << self.cut) + len(self.metric.rows)) ** 2,
+        )
 
     def plan(self) -> EstimatingPlan:
         return EstimatingPlan(self.model, self.metric, self.part, self.family, self.point)
@@ -361,14 +510,26 @@ class WeightedGram:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "kind": self.kind, "model": self.model.to_dict(), "metric": self.metric.to_dict(), "part": self.part, "optional": self.optional,
-            "family": None if self.family is None else self.family.to_dict(), "point": None if self.point is None else self.point.to_dict(),
+            "kind": self.kind,
+            "model": self.model.to_dict(),
+            "metric": self.metric.to_dict(),
+            "part": self.part,
+            "optional": self.optional,
+            "family": None if self.family is None else self.family.to_dict(),
+            "point": None if self.point is None else self.point.to_dict(),
         }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> WeightedGram:
         family = None if record["family"] is None else family_from_dict(record["family"])
-        return cls(model_from_dict(record["model"]), metric_from_dict(record["metric"]), record["part"], record["optional"], family, point_from_dict(record["point"]))
+        return cls(
+            model_from_dict(record["model"]),
+            metric_from_dict(record["metric"]),
+            record["part"],
+            record["optional"],
+            family,
+            point_from_dict(record["point"]),
+        )
 
 
 @functools.lru_cache(maxsize=256)
@@ -382,29 +543,40 @@ def curvature_factor(family: Family) -> float:
     return (1 << LEAN_BITS) / slope_bound(family)
 
 
-def whole_product(left: npt.NDArray[np.object_], right: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+def whole_product(
+    left: npt.NDArray[np.object_], right: npt.NDArray[np.object_]
+) -> npt.NDArray[np.object_]:
     """left @ right of whole numbers of any size, exactly.
 
-    Method.  Both are split into digits of DIGIT_BITS bits; products of digits are float64 sums of at most LARGEST_COLUMNS·MOST_DIGITS terms below
-             2**(2·DIGIT_BITS), so below 2**52 and exact, and are put together as Python integers.
+    Method.  Both are split into digits of DIGIT_BITS bits; products of digits are float64 sums of
+             at most LARGEST_COLUMNS·MOST_DIGITS terms below 2**(2·DIGIT_BITS), so below 2**52 and
+             exact, and are put together as Python integers.
     """
     lefts, rights = _digits_of(left), _digits_of(right)
     if min(len(lefts), len(rights)) > MOST_DIGITS:
         return np.asarray(left @ right)
     total = np.zeros((left.shape[0], right.shape[1]), dtype=object)
     for place in range(len(lefts) + len(rights) - 1):
-        parts = [lefts[i] @ rights[place - i] for i in range(len(lefts)) if 0 <= place - i < len(rights)]
-        total = total + (sum(parts[1:], parts[0]).astype(np.int64).astype(object) << (DIGIT_BITS * place))
+        parts = [
+            lefts[i] @ rights[place - i] for i in range(len(lefts)) if 0 <= place - i < len(rights)
+        ]
+        total = total + (
+            sum(parts[1:], parts[0]).astype(np.int64).astype(object) << (DIGIT_BITS * place)
+        )
     return total
 
 
 def _digits_of(matrix: npt.NDArray[np.object_]) -> list[npt.NDArray[np.float64]]:
-    """Whole numbers as digits, least first: matrix = Σ digits·2**(DIGIT_BITS·place); all but the last lie in 0 … 2**DIGIT_BITS − 1."""
+    """Whole numbers as digits, least first: matrix = Σ digits·2**(DIGIT_BITS·place); all but the
+    last lie in 0 … 2**DIGIT_BITS − 1.
+    """
     largest = int(np.abs(matrix).max(initial=0))
     count = max(1, -(-(largest.bit_length() + 1) // DIGIT_BITS))
     if largest.bit_length() < 63:
         matrix = matrix.astype(np.int64)  # the same numbers, whose digits are taken at once
-    lower = [(matrix >> (DIGIT_BITS * place)) & ((1 << DIGIT_BITS) - 1) for place in range(count - 1)]
+    lower = [
+        (matrix >> (DIGIT_BITS * place)) & ((1 << DIGIT_BITS) - 1) for place in range(count - 1)
+    ]
     return [digit.astype(np.float64) for digit in [*lower, matrix >> (DIGIT_BITS * (count - 1))]]
 
 
@@ -414,8 +586,18 @@ def _cut_off(value: int, bits: int) -> int:
 
 
 def _bad_metric(found: str) -> InvalidParameter:
-    return InvalidParameter("a metric", found, "the norm of every row must be an exact whole number below 2**52", "take it from metric_of, with numbers of ordinary size")
+    return InvalidParameter(
+        "a metric",
+        found,
+        "the norm of every row must be an exact whole number below 2**52",
+        "take it from metric_of, with numbers of ordinary size",
+    )
 
 
 def _mismatch() -> InvalidParameter:
-    return InvalidParameter("an estimating equation", "its metric, its point and its model differ in their number of columns", "each row is mapped by all three", "build them from one model")
+    return InvalidParameter(
+        "an estimating equation",
+        "its metric, its point and its model differ in their number of columns",
+        "each row is mapped by all three",
+        "build them from one model",
+    )

@@ -1,7 +1,9 @@
-"""Counts of standardised residuals by bins, at coefficients that were released: a histogram whose cells are computed row by row.
+"""Counts of standardised residuals by bins, at coefficients that were released: a histogram whose
+cells are computed row by row.
 
-A row's residual (y − η)/σ is a whole number of 1/GRID, computed exactly as estimating functions read it; `edges` are whole numbers on that grid. The first
-cell holds everything below the first edge and the last everything from the last edge on, so every row falls in exactly one cell.
+A row's residual (y − η)/σ is a whole number of 1/GRID, computed exactly as estimating functions
+read it; `edges` are whole numbers on that grid. The first cell holds everything below the first
+edge and the last everything from the last edge on, so every row falls in exactly one cell.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ class ResidualPlan:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class ResidualCounts:
-    """How many rows have a residual in each of len(edges) + 1 cells; `optional` says that a row may be left out by the filters."""
+    """How many rows have a residual in each of len(edges) + 1 cells;
+    `optional` says that a row may be left out by the filters.
+    """
 
     model: Model
     point: Point
@@ -49,10 +53,29 @@ class ResidualCounts:
     gives: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.edges) < MOST_BINS or any(low >= high for low, high in itertools.pairwise(self.edges)) or max(map(abs, self.edges)) > FURTHEST_EDGE:
-            raise InvalidParameter("residual bins", f"not 1 to {MOST_BINS - 1} increasing edges", "each row falls in exactly one cell", "pass bins=20, or increasing edges in units of the scale")
-        if self.model.response is None or self.model.response.factor is None or len(self.point.beta) != len(self.model.columns):
-            raise InvalidParameter("residual bins", "the model has no number as its response, or another number of columns than its point", "a residual is y − η", "pass a fit of dp.ols, dp.robust or dp.m_estimate")
+        if (
+            not 1 <= len(self.edges) < MOST_BINS
+            or any(low >= high for low, high in itertools.pairwise(self.edges))
+            or max(map(abs, self.edges)) > FURTHEST_EDGE
+        ):
+            raise InvalidParameter(
+                "residual bins",
+                f"not 1 to {MOST_BINS - 1} increasing edges",
+                "each row falls in exactly one cell",
+                "pass bins=20, or increasing edges in units of the scale",
+            )
+        if (
+            self.model.response is None
+            or self.model.response.factor is None
+            or len(self.point.beta) != len(self.model.columns)
+        ):
+            raise InvalidParameter(
+                "residual bins",
+                "the model has no number as its response, or another number of columns than its "
+                "point",
+                "a residual is y − η",
+                "pass a fit of dp.ols, dp.robust or dp.m_estimate",
+            )
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -66,7 +89,8 @@ class ResidualCounts:
         """ℓ₁ and ℓ₂ sensitivity: those of a histogram.
 
         Theorem.  As `sum_sensitivity` for counts in `size` cells.
-        Proof.    The point is public, so a row's cell is a function of that row alone; every row that the filters keep is in one cell.
+        Proof.    The point is public, so a row's cell is a function of that row alone; every row
+                  that the filters keep is in one cell.
         Checked.  tests/claims/test_residual_counts.py::test_sensitivity_is_never_exceeded
         """
         return sum_sensitivity(neighbors, 1, 1, cells=self.size, optional=self.optional)
@@ -78,10 +102,18 @@ class ResidualCounts:
         return [int(count) for count in counts]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "model": self.model.to_dict(), "point": self.point.to_dict(), "edges": list(self.edges), "optional": self.optional}
+        return {
+            "kind": self.kind,
+            "model": self.model.to_dict(),
+            "point": self.point.to_dict(),
+            "edges": list(self.edges),
+            "optional": self.optional,
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> ResidualCounts:
         point = point_from_dict(record["point"])
         assert point is not None
-        return cls(model_from_dict(record["model"]), point, tuple(record["edges"]), record["optional"])
+        return cls(
+            model_from_dict(record["model"]), point, tuple(record["edges"]), record["optional"]
+        )

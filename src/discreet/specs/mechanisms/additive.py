@@ -1,13 +1,14 @@
 """Additive noise on an integer statistic.
 
-Every spec says: the statistic is a vector of integers with the given sensitivity; one unit of it is cut
-into 2**refinement steps; noise is an integer number of steps, drawn from the exact law below; the output
-is statistic·2**refinement + noise, an integer number of steps.
+Every spec says: the statistic is a vector of integers with the given sensitivity; one unit of it is
+cut into 2**refinement steps; noise is an integer number of steps, drawn from the exact law below;
+the output is statistic·2**refinement + noise, an integer number of steps.
 
     GaussianNoise   sign · ⌊s·|Z| + ½⌋, Z standard normal, s = sigma·2**refinement steps
     LaplaceNoise    the same with |Z| exponential of mean 1, s = scale·2**refinement
     GeometricNoise  P(k) ∝ exp(−|k|/scale) on the integers (refinement 0)
-    TulapNoise      GeometricNoise + a uniform on (−½, ½), cut into 2**refinement steps (reference.md M3)
+    TulapNoise      GeometricNoise + a uniform on (−½, ½),
+                    cut into 2**refinement steps (reference.md M3)
 
 Because the statistic lies on the grid, the output is a post-processing of the real-valued mechanism
 (rounding commutes with adding a grid point), so its guarantee is exactly that mechanism's.
@@ -25,7 +26,8 @@ from discreet.errors import InvalidParameter
 from discreet.exact import fraction_text, is_float
 from discreet.sensitivity import L1, L2, Sensitivity, sensitivity_from_dict
 
-SMALLEST_STEPS = Fraction(1 << 10)  # a continuous law is cut at least this finely, so that continuous theory holds in inference
+# a continuous law is cut at least this finely, so that continuous theory holds in inference
+SMALLEST_STEPS = Fraction(1 << 10)
 LARGEST_STEPS = Fraction(1 << 50)
 LARGEST_REFINEMENT = 60
 TULAP_BITS = 32
@@ -34,7 +36,9 @@ TULAP_BITS = 32
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class AdditiveNoise:
-    """What the four laws share; `spread` is σ or the Laplace scale, in integer units of the statistic."""
+    """What the four laws share; `spread` is σ or the Laplace scale,
+    in integer units of the statistic.
+    """
 
     sensitivity: Sensitivity
     spread: Fraction
@@ -47,9 +51,19 @@ class AdditiveNoise:
         if type(self) is AdditiveNoise or not isinstance(self.sensitivity, self.norm):
             raise _bad(type(self).__name__, f"it needs an {self.norm.__name__} sensitivity")
         if not isinstance(self.spread, Fraction) or self.spread <= 0 or not is_float(self.spread):
-            raise _bad(type(self).__name__, "its spread must be a positive Fraction that is a float64 exactly")
-        if isinstance(self.refinement, bool) or not isinstance(self.refinement, int) or not 0 <= self.refinement <= LARGEST_REFINEMENT:
-            raise _bad(type(self).__name__, f"its refinement must be a whole number from 0 to {LARGEST_REFINEMENT}")
+            raise _bad(
+                type(self).__name__,
+                "its spread must be a positive Fraction that is a float64 exactly",
+            )
+        if (
+            isinstance(self.refinement, bool)
+            or not isinstance(self.refinement, int)
+            or not 0 <= self.refinement <= LARGEST_REFINEMENT
+        ):
+            raise _bad(
+                type(self).__name__,
+                f"its refinement must be a whole number from 0 to {LARGEST_REFINEMENT}",
+            )
         if self.steps > LARGEST_STEPS:
             raise _bad(type(self).__name__, "the noise spans more than 2**50 grid steps")
 
@@ -65,19 +79,35 @@ class AdditiveNoise:
 
     @property
     def variance(self) -> float:
-        """Variance of the noise, in squared integer units of the statistic, with the part due to the grid."""
+        """Variance of the noise, in squared integer units of the statistic,
+        with the part due to the grid.
+        """
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "spread": fraction_text(self.spread), "refinement": self.refinement}
+        return {
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "spread": fraction_text(self.spread),
+            "refinement": self.refinement,
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        return cls(sensitivity_from_dict(record["sensitivity"]), Fraction(record["spread"]), record["refinement"])
+        return cls(
+            sensitivity_from_dict(record["sensitivity"]),
+            Fraction(record["spread"]),
+            record["refinement"],
+        )
 
 
 def _bad(what: str, found: str) -> InvalidParameter:
-    return InvalidParameter(what, found, "the sampler and the accountant both read this object", "build it with discreet.accounting.calibration.additive")
+    return InvalidParameter(
+        what,
+        found,
+        "the sampler and the accountant both read this object",
+        "build it with discreet.accounting.calibration.additive",
+    )
 
 
 def _fine_enough(noise: AdditiveNoise) -> None:
@@ -138,14 +168,18 @@ class GeometricNoise(AdditiveNoise):
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class TulapNoise(AdditiveNoise):
-    """Geometric noise plus a uniform on (−½, ½): the noise of uniformly most powerful private tests (reference.md M3)."""
+    """Geometric noise plus a uniform on (−½, ½):
+    the noise of uniformly most powerful private tests (reference.md M3).
+    """
 
     kind: ClassVar[str] = "tulap"
 
     def __post_init__(self) -> None:
         AdditiveNoise.__post_init__(self)
         if self.refinement < TULAP_BITS:
-            raise _bad("TulapNoise", f"its uniform part needs at least {TULAP_BITS} bits (refinement)")
+            raise _bad(
+                "TulapNoise", f"its uniform part needs at least {TULAP_BITS} bits (refinement)"
+            )
 
     @property
     def steps(self) -> Fraction:
@@ -158,8 +192,16 @@ class TulapNoise(AdditiveNoise):
 
 
 def geometric_variance(spread: float) -> float:
-    """Variance 2b/(1−b)² of the two-sided geometric law with b = exp(−1/spread), stable for large spreads."""
+    """Variance 2b/(1−b)² of the two-sided geometric law with b = exp(−1/spread),
+    stable for large spreads.
+    """
     return 2 * (0.5 / math.sinh(0.5 / spread)) ** 2 if spread > 1 / 1400 else 0.0
 
 
-ADDITIVE: tuple[type[AdditiveNoise], ...] = (GaussianNoise, LaplaceNoise, GeometricNoise, TulapNoise)  # each has a sampler and a theorem
+# each has a sampler and a theorem
+ADDITIVE: tuple[type[AdditiveNoise], ...] = (
+    GaussianNoise,
+    LaplaceNoise,
+    GeometricNoise,
+    TulapNoise,
+)

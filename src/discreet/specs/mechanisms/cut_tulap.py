@@ -14,7 +14,8 @@ from discreet.errors import InvalidParameter
 from discreet.sensitivity import L1
 from discreet.specs.mechanisms.additive import TulapNoise
 
-LARGEST_CUT_SPREAD = 1 << 18  # with at least 32 bits for the uniform part, outputs stay within 64 bits
+# with at least 32 bits for the uniform part, outputs stay within 64 bits
+LARGEST_CUT_SPREAD = 1 << 18
 _FAR = 40.0  # spreads: a cut beyond them moves the variance by less than a float can say
 _NODES = 20_000
 
@@ -24,7 +25,8 @@ _NODES = 20_000
 class CutTulapNoise:
     """Tulap noise given that it lies in [−reach, reach) grid steps: drawn again until it does.
 
-    A step k stands for the cell [k, k+1), as in Tulap noise, so that the law is symmetric about 0. The theorem, with the δ of the cut, is in trusted/losses/cut_tulap.py.
+    A step k stands for the cell [k, k+1), as in Tulap noise, so that the law is symmetric about 0.
+    The theorem, with the δ of the cut, is in trusted/losses/cut_tulap.py.
     """
 
     noise: TulapNoise
@@ -33,12 +35,28 @@ class CutTulapNoise:
     reads: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
-        if type(self.noise) is not TulapNoise or self.noise.spread > LARGEST_CUT_SPREAD or self.noise.spread * (1 << self.noise.refinement) > 1 << 50:
-            raise _bad("it needs Tulap noise of a spread of at most 2**18 counts and 2**50 grid steps")
-        if not isinstance(self.noise.sensitivity, L1) or self.noise.sensitivity.value.denominator != 1:
+        if (
+            type(self.noise) is not TulapNoise
+            or self.noise.spread > LARGEST_CUT_SPREAD
+            or self.noise.spread * (1 << self.noise.refinement) > 1 << 50
+        ):
+            raise _bad(
+                "it needs Tulap noise of a spread of at most 2**18 counts and 2**50 grid steps"
+            )
+        if (
+            not isinstance(self.noise.sensitivity, L1)
+            or self.noise.sensitivity.value.denominator != 1
+        ):
             raise _bad("it needs a whole ℓ₁ sensitivity")
-        if isinstance(self.reach, bool) or not isinstance(self.reach, int) or not self.moved <= self.reach <= 1 << 61:
-            raise _bad("its reach must be a whole number of grid steps, no less than the sensitivity and at most 2**61")
+        if (
+            isinstance(self.reach, bool)
+            or not isinstance(self.reach, int)
+            or not self.moved <= self.reach <= 1 << 61
+        ):
+            raise _bad(
+                "its reach must be a whole number of grid steps, no less than the sensitivity and "
+                "at most 2**61"
+            )
 
     @property
     def sensitivity(self) -> L1:
@@ -70,11 +88,13 @@ class CutTulapNoise:
         spread, end = float(self.spread), float(self.reach * self.step)
         if end >= _FAR * spread:
             return self.noise.variance
-        if spread > 64:  # the density's steps are then too fine to matter: Laplace's law between the cuts
+        # the density's steps are then too fine to matter: Laplace's law between the cuts
+        if spread > 64:
             t = (np.arange(_NODES) + 0.5) * (end / _NODES)
             weights = np.exp(-t / spread)
             return float(weights @ (t * t) / weights.sum())
-        low = np.concatenate([[0.0], np.arange(0.5, end)])  # cells of constant density, cut at the end
+        # cells of constant density, cut at the end
+        low = np.concatenate([[0.0], np.arange(0.5, end)])
         high = np.append(low[1:], end)
         weights = np.exp(-np.rint((low + high) / 2) / spread)
         return float(weights @ (high**3 - low**3) / (3 * (weights @ (high - low))))
@@ -93,4 +113,9 @@ def accepted_share(mechanism: CutTulapNoise) -> float:
 
 
 def _bad(found: str) -> InvalidParameter:
-    return InvalidParameter("CutTulapNoise", found, "the sampler and the accountant both read this object", "build it with discreet.trusted.losses.cut_tulap.cut_tulap_noise")
+    return InvalidParameter(
+        "CutTulapNoise",
+        found,
+        "the sampler and the accountant both read this object",
+        "build it with discreet.trusted.losses.cut_tulap.cut_tulap_noise",
+    )

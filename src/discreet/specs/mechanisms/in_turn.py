@@ -24,9 +24,11 @@ _KINDS: dict[str, type[Mechanism]] = {
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """Runs its parts in turn on the same statistic; a search among them sees the integers of the parts before it.
+    """Runs its parts in turn on the same statistic;
+    a search among them sees the integers of the parts before it.
 
-    The answer's integers are, for every part, their number and then they themselves (`split` takes them apart).
+    The answer's integers are, for every part,
+    their number and then they themselves (`split` takes them apart).
     """
 
     parts: tuple[Mechanism, ...]
@@ -34,8 +36,16 @@ class InTurn:
     reads: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
-        if not self.parts or any(type(part) is not _KINDS.get(part.kind) or part.sensitivity != self.parts[0].sensitivity for part in self.parts):
-            raise InvalidParameter("InTurn", "its parts do not read one histogram under one relation", "the sampler and the accountant both read this object", "build it with the public functions")
+        if not self.parts or any(
+            type(part) is not _KINDS.get(part.kind) or part.sensitivity != self.parts[0].sensitivity
+            for part in self.parts
+        ):
+            raise InvalidParameter(
+                "InTurn",
+                "its parts do not read one histogram under one relation",
+                "the sampler and the accountant both read this object",
+                "build it with the public functions",
+            )
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -60,7 +70,8 @@ class InTurn:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class AboutCentre:
-    """Chooses a cell of the grid as centre, folds the histogram there (a value in cell v counts in cell |v − centre|), and runs `distances` on that.
+    """Chooses a cell of the grid as centre, folds the histogram there (a value in cell v counts in
+    cell |v − centre|), and runs `distances` on that.
 
     The answer's integers are 1, the centre, and those of `distances`.
     """
@@ -71,8 +82,17 @@ class AboutCentre:
     reads: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
-        if type(self.centre) is not QuantileChoice or type(self.distances) is not InTurn or self.centre.sensitivity != self.distances.sensitivity:
-            raise InvalidParameter("AboutCentre", "its parts do not read one histogram under one relation", "the sampler and the accountant both read this object", "build it with dp.mad")
+        if (
+            type(self.centre) is not QuantileChoice
+            or type(self.distances) is not InTurn
+            or self.centre.sensitivity != self.distances.sensitivity
+        ):
+            raise InvalidParameter(
+                "AboutCentre",
+                "its parts do not read one histogram under one relation",
+                "the sampler and the accountant both read this object",
+                "build it with dp.mad",
+            )
 
     @property
     def sensitivity(self) -> Sensitivity:
@@ -83,8 +103,14 @@ class AboutCentre:
         return [tuple(integers[1:2]), *self.distances.split(integers[2:])]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "centre": self.centre.to_dict(), "distances": self.distances.to_dict()}
+        return {
+            "kind": self.kind,
+            "centre": self.centre.to_dict(),
+            "distances": self.distances.to_dict(),
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> AboutCentre:
-        return cls(QuantileChoice.from_dict(record["centre"]), InTurn.from_dict(record["distances"]))
+        return cls(
+            QuantileChoice.from_dict(record["centre"]), InTurn.from_dict(record["distances"])
+        )

@@ -1,18 +1,24 @@
 """Local privacy: what one person's device does to one value before anything leaves it.
 
-A spec is public: it goes out with the app, and the server reads the same object. A device's *code* is the place of its value among the
-declared ones (−1: none of them), or its place on the column's fixed-point grid; the *report* is one whole number (or K bits).
+A spec is public: it goes out with the app, and the server reads the same object. A device's *code*
+is the place of its value among the declared ones (−1: none of them), or its place on the column's
+fixed-point grid; the *report* is one whole number (or K bits).
 
-    RandomizedResponse  the true level with probability e^ε/(K−1+e^ε), else uniform over the K−1 others (reference.md L1, L2)
+    RandomizedResponse  the true level with probability e^ε/(K−1+e^ε),
+                        else uniform over the K−1 others (reference.md L1, L2)
     TwoCoinResponse     heads: the truth; tails: a second coin answers. Exactly ln 3
-    UnaryResponse       K bits; the own one is a fair coin, every other one is 1 with probability 1/(1+e^ε)  (optimised unary encoding)
-    HadamardResponse    a cell of a Hadamard matrix, e^ε times likelier where the own row is +1: one number, for large K
-    OneBitResponse      one bit with P(1) = (1 + t(e^ε−1))/(1+e^ε), t the place of the value in its range (Duchi)
+    UnaryResponse       K bits; the own one is a fair coin, every other one is 1 with probability
+                        1/(1+e^ε)  (optimised unary encoding)
+    HadamardResponse    a cell of a Hadamard matrix, e^ε times likelier where the own row is +1:
+                        one number, for large K
+    OneBitResponse      one bit with P(1) = (1 + t(e^ε−1))/(1+e^ε),
+                        t the place of the value in its range (Duchi)
     LaplaceResponse     the value on its grid plus Laplace noise
     GaussianResponse    the value on its grid plus normal noise, μ-GDP
 
-Probabilities are kept as exact numbers (`Chance`). All but the last two draw their report in one way: with probability `kept` it is
-chosen by the value, and else it is uniform over all reports, whatever the value.
+Probabilities are kept as exact numbers (`Chance`). All but the last two draw their report in one
+way: with probability `kept` it is chosen by the value, and else it is uniform over all reports,
+whatever the value.
 """
 
 from __future__ import annotations
@@ -27,9 +33,22 @@ from typing import Any, ClassVar
 from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import float_up, fraction_text, rational
-from discreet.schema import LARGEST_LEVELS, Boolean, Category, Integer, Real, column_from_dict, level_text
+from discreet.schema import (
+    LARGEST_LEVELS,
+    Boolean,
+    Category,
+    Integer,
+    Real,
+    column_from_dict,
+    level_text,
+)
 from discreet.sensitivity import L1, L2, Rows
-from discreet.specs.mechanisms.additive import LARGEST_REFINEMENT, SMALLEST_STEPS, GaussianNoise, LaplaceNoise
+from discreet.specs.mechanisms.additive import (
+    LARGEST_REFINEMENT,
+    SMALLEST_STEPS,
+    GaussianNoise,
+    LaplaceNoise,
+)
 
 Listed = Category | Boolean | Integer  # columns whose values can be listed
 Measured = Real | Integer | Boolean
@@ -40,7 +59,9 @@ ONE_RECORD = Rows(1, "replaced")  # what local privacy protects: the record may 
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """The probability (a + b·e^x)/(c + d·e^x), exactly: `above` is (a, b), `below` is (c, d), `exponent` is x."""
+    """The probability (a + b·e^x)/(c + d·e^x), exactly:
+    `above` is (a, b), `below` is (c, d), `exponent` is x.
+    """
 
     above: tuple[int, int]
     below: tuple[int, int]
@@ -59,7 +80,9 @@ class Chance:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class LocalSpec:
-    """What all specs share: the declared column, and the guarantee that its theorem turns into a price (trusted/extensions/local/loss.py)."""
+    """What all specs share: the declared column, and the guarantee that its theorem turns into a
+    price (trusted/extensions/local/loss.py).
+    """
 
     column: Any
     epsilon: Fraction
@@ -78,7 +101,11 @@ class LocalSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "column": self.column.to_dict(), "epsilon": fraction_text(self.epsilon)}
+        return {
+            "kind": self.kind,
+            "column": self.column.to_dict(),
+            "epsilon": fraction_text(self.epsilon),
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Any:
@@ -94,19 +121,34 @@ class _Choice(LocalSpec):
         _need(self.column, (Category, Boolean, Integer), type(self).__name__)
         object.__setattr__(self, "epsilon", _within(self.epsilon, "epsilon", EPSILON_RANGE))
         if self.size > LARGEST_LEVELS:
-            raise InvalidParameter(f"{type(self).__name__}(column)", f"it has more than {LARGEST_LEVELS} values", "the server keeps a count of each", "declare coarser values")
+            raise InvalidParameter(
+                f"{type(self).__name__}(column)",
+                f"it has more than {LARGEST_LEVELS} values",
+                "the server keeps a count of each",
+                "declare coarser values",
+            )
 
     @property
     def size(self) -> int:
         """K, the number of declared values."""
-        return len(self.column.levels) if isinstance(self.column, Category) else 2 if isinstance(self.column, Boolean) else self.column.high - self.column.low + 1
+        return (
+            len(self.column.levels)
+            if isinstance(self.column, Category)
+            else 2
+            if isinstance(self.column, Boolean)
+            else self.column.high - self.column.low + 1
+        )
 
     @property
     def labels(self) -> list[str]:
         """The declared values as text, in the order of their codes."""
         if isinstance(self.column, Category):
             return [level_text(level) for level in self.column.levels]
-        return ["false", "true"] if isinstance(self.column, Boolean) else [str(value) for value in range(self.column.low, self.column.high + 1)]
+        return (
+            ["false", "true"]
+            if isinstance(self.column, Boolean)
+            else [str(value) for value in range(self.column.low, self.column.high + 1)]
+        )
 
     def _chance(self, above: tuple[int, int], below: tuple[int, int]) -> Chance:
         return Chance(above, below, self.epsilon)
@@ -115,12 +157,16 @@ class _Choice(LocalSpec):
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class RandomizedResponse(_Choice):
-    """K-ary randomised response; the report is the place of a level, 0 … K−1. K = 1 reports 0 always, and says nothing.
+    """K-ary randomised response; the report is the place of a level, 0 … K−1.
 
-    A value that is no declared level, where the column names no `missing` level, gives a uniform report.
+    K = 1 reports 0 always, and says nothing.
+
+    A value that is no declared level, where the column names no `missing` level,
+    gives a uniform report.
 
     Theorem.  ε-DP for one record (reference.md L2).
-    Proof.    Every report has probability p, q or, without a level, 1/K, and p/q = e^ε with q ≤ 1/K ≤ p.
+    Proof.    Every report has probability p, q or, without a level, 1/K,
+              and p/q = e^ε with q ≤ 1/K ≤ p.
     Checked.  tests/claims/test_local_reports.py::test_every_report_law_has_its_epsilon
     """
 
@@ -151,10 +197,13 @@ class RandomizedResponse(_Choice):
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class TwoCoinResponse(_Choice):
-    """The survey with two coins: heads, answer truly; tails, answer by a second toss. The report is 0 or 1.
+    """The survey with two coins: heads, answer truly; tails, answer by a second toss.
+
+    The report is 0 or 1.
 
     Theorem.  ε-DP for one record with ε = ln 3 exactly (reference.md L1).
-    Proof.    Reports agree with the truth with probability ½ + ½·½ = ¾ and disagree with ¼; without a level both have ½.
+    Proof.    Reports agree with the truth with probability ½ + ½·½ = ¾ and disagree with ¼;
+              without a level both have ½.
     Checked.  tests/claims/test_local_reports.py::test_every_report_law_has_its_epsilon
     """
 
@@ -164,7 +213,12 @@ class TwoCoinResponse(_Choice):
     def __post_init__(self) -> None:
         _need(self.column, (Category, Boolean, Integer), "TwoCoinResponse")
         if self.size != 2 or self.epsilon != 0:
-            raise InvalidParameter("TwoCoinResponse", "its column does not have two values, or an epsilon was given", "two fair coins make one survey: two answers at ln 3", "use RandomizedResponse(column, epsilon) for others")
+            raise InvalidParameter(
+                "TwoCoinResponse",
+                "its column does not have two values, or an epsilon was given",
+                "two fair coins make one survey: two answers at ln 3",
+                "use RandomizedResponse(column, epsilon) for others",
+            )
 
     @property
     def kept(self) -> Chance:
@@ -180,17 +234,24 @@ class TwoCoinResponse(_Choice):
 
     def law(self, code: int) -> list[Chance]:
         """The probability of every report."""
-        return [self._chance((1, 0), (2, 0))] * 2 if code < 0 else [self.own if report == code else self.other for report in range(2)]
+        return (
+            [self._chance((1, 0), (2, 0))] * 2
+            if code < 0
+            else [self.own if report == code else self.other for report in range(2)]
+        )
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class UnaryResponse(_Choice):
-    """Optimised unary encoding: the report is K bits, one a level. A value without a level has no own bit.
+    """Optimised unary encoding: the report is K bits, one a level.
+
+    A value without a level has no own bit.
 
     Theorem.  ε-DP for one record.
-    Proof.    Two levels differ in two bits. At the worst report their ratios are ½/q and (1−q)/½ with q = 1/(1+e^ε), together (1−q)/q = e^ε.
-              Without a level one bit differs, and both its ratios, ½/q = (1+e^ε)/2 and 2(1−q), are at most e^ε.
+    Proof.    Two levels differ in two bits. At the worst report their ratios are ½/q and (1−q)/½
+              with q = 1/(1+e^ε), together (1−q)/q = e^ε. Without a level one bit differs, and both
+              its ratios, ½/q = (1+e^ε)/2 and 2(1−q), are at most e^ε.
     Checked.  tests/claims/test_local_reports.py::test_every_report_law_has_its_epsilon
     """
 
@@ -212,14 +273,16 @@ class UnaryResponse(_Choice):
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class HadamardResponse(_Choice):
-    """Hadamard response: outputs form `blocks` rows of `width` cells; level x owns one block and one row of the Hadamard matrix of order `width`.
+    """Hadamard response: outputs form `blocks` rows of `width` cells; level x owns one block and
+    one row of the Hadamard matrix of order `width`.
 
-    Outputs of the own block where that row is +1 (there are s = width/2) are e^ε times likelier than all others. More blocks pay where ε is large;
-    `blocks` (a power of two) is chosen for the least variance at equal shares unless it is given; it is part of the spec.
+    Outputs of the own block where that row is +1 (there are s = width/2) are e^ε times likelier
+    than all others. More blocks pay where ε is large; `blocks` (a power of two) is chosen for the
+    least variance at equal shares unless it is given; it is part of the spec.
 
     Theorem.  ε-DP for one record.
-    Proof.    Every output has probability e^ε/D or 1/D, D = s·e^ε + blocks·width − s, whatever the level; without a level 1/(blocks·width), which
-              lies between them.
+    Proof.    Every output has probability e^ε/D or 1/D, D = s·e^ε + blocks·width − s, whatever the
+              level; without a level 1/(blocks·width), which lies between them.
     Checked.  tests/claims/test_local_reports.py::test_every_report_law_has_its_epsilon
     """
 
@@ -229,14 +292,34 @@ class HadamardResponse(_Choice):
     def __post_init__(self) -> None:
         _Choice.__post_init__(self)
         if self.blocks == 0:
-            object.__setattr__(self, "blocks", min((1 << power for power in range(self.size.bit_length())), key=lambda blocks: _hadamard_variance(self.size, blocks, float(self.epsilon))))
+            object.__setattr__(
+                self,
+                "blocks",
+                min(
+                    (1 << power for power in range(self.size.bit_length())),
+                    key=lambda blocks: _hadamard_variance(self.size, blocks, float(self.epsilon)),
+                ),
+            )
         blocks = self.blocks
-        if isinstance(blocks, bool) or not isinstance(blocks, int) or blocks < 1 or blocks & (blocks - 1) or blocks > 2 * LARGEST_LEVELS:
-            raise InvalidParameter("HadamardResponse(blocks=)", "it is no power of two", "blocks and rows are found by their binary digits", "leave it out")
+        if (
+            isinstance(blocks, bool)
+            or not isinstance(blocks, int)
+            or blocks < 1
+            or blocks & (blocks - 1)
+            or blocks > 2 * LARGEST_LEVELS
+        ):
+            raise InvalidParameter(
+                "HadamardResponse(blocks=)",
+                "it is no power of two",
+                "blocks and rows are found by their binary digits",
+                "leave it out",
+            )
 
     @property
     def width(self) -> int:
-        """Cells of a block: the least power of two with room for its share of the levels; row 0 of the matrix is left out."""
+        """Cells of a block: the least power of two with room for its share of the levels;
+        row 0 of the matrix is left out.
+        """
         return 1 << (-(-self.size // self.blocks)).bit_length()
 
     @property
@@ -260,7 +343,10 @@ class HadamardResponse(_Choice):
         if code < 0:
             return [self._chance((1, 0), (self.outputs, 0))] * self.outputs
         below, (block, row) = (self.outputs - half, half), self.place(code)
-        owns = [y // self.width == block and ((y % self.width) & row).bit_count() % 2 == 0 for y in range(self.outputs)]
+        owns = [
+            y // self.width == block and ((y % self.width) & row).bit_count() % 2 == 0
+            for y in range(self.outputs)
+        ]
         return [self._chance((0, 1) if own else (1, 0), below) for own in owns]
 
     def to_dict(self) -> dict[str, Any]:
@@ -268,16 +354,20 @@ class HadamardResponse(_Choice):
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> HadamardResponse:
-        return cls(column_from_dict(record["column"]), Fraction(record["epsilon"]), record["blocks"])
+        return cls(
+            column_from_dict(record["column"]), Fraction(record["epsilon"]), record["blocks"]
+        )
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class OneBitResponse(LocalSpec):
-    """One bit whose mean is linear in the value: first the value is rounded at random to an end of its range, then randomised response.
+    """One bit whose mean is linear in the value: first the value is rounded at random to an end of
+    its range, then randomised response.
 
     Theorem.  ε-DP for one record.
-    Proof.    Binary randomised response is ε-DP for every input, hence for a random one. The two steps give P(1) = (1 + t(e^ε−1))/(1+e^ε).
+    Proof.    Binary randomised response is ε-DP for every input, hence for a random one. The two
+              steps give P(1) = (1 + t(e^ε−1))/(1+e^ε).
     Checked.  tests/claims/test_local_reports.py::test_every_report_law_has_its_epsilon
     """
 
@@ -303,13 +393,17 @@ class OneBitResponse(LocalSpec):
         """The probabilities of 0 and 1 for a code of the column's grid."""
         grid = self.column.encoding()
         whole, up = grid.high - grid.low, code - grid.low
-        return [Chance((up, whole - up), (whole, whole), self.epsilon), Chance((whole - up, up), (whole, whole), self.epsilon)]
+        return [
+            Chance((up, whole - up), (whole, whole), self.epsilon),
+            Chance((whole - up, up), (whole, whole), self.epsilon),
+        ]
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class LaplaceResponse(LocalSpec):
-    """The value on the column's grid plus Laplace noise; the report is a whole number of noise steps.
+    """The value on the column's grid plus Laplace noise;
+    the report is a whole number of noise steps.
 
     Theorem.  ε-DP for one record (reference.md B2): one value moves the code by at most its range.
     Checked.  tests/claims/test_local_reports.py::test_noise_specs_are_calibrated_to_the_whole_range
@@ -332,7 +426,8 @@ class LaplaceResponse(LocalSpec):
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class GaussianResponse(LocalSpec):
-    """The value on the column's grid plus normal noise; the report is a whole number of noise steps. `mu` is its GDP parameter.
+    """The value on the column's grid plus normal noise; the report is a whole number of noise
+    steps. `mu` is its GDP parameter.
 
     Theorem.  μ-GDP for one record (reference.md B5): one value moves the code by at most its range.
     Checked.  tests/claims/test_local_reports.py::test_noise_specs_are_calibrated_to_the_whole_range
@@ -345,7 +440,12 @@ class GaussianResponse(LocalSpec):
     def __post_init__(self) -> None:
         _need(self.column, (Real, Integer, Boolean), "GaussianResponse")
         if self.epsilon != 0:
-            raise InvalidParameter("GaussianResponse(epsilon=)", "normal noise has no epsilon", "its guarantee is Gaussian", "pass mu=")
+            raise InvalidParameter(
+                "GaussianResponse(epsilon=)",
+                "normal noise has no epsilon",
+                "its guarantee is Gaussian",
+                "pass mu=",
+            )
         object.__setattr__(self, "mu", _within(self.mu, "mu", MU_RANGE))
         _ = self.noise
 
@@ -363,7 +463,16 @@ class GaussianResponse(LocalSpec):
         return cls(column_from_dict(record["column"]), mu=Fraction(record["mu"]))
 
 
-LOCAL: tuple[type[LocalSpec], ...] = (RandomizedResponse, TwoCoinResponse, UnaryResponse, HadamardResponse, OneBitResponse, LaplaceResponse, GaussianResponse)  # each has a sampler and a theorem
+# each has a sampler and a theorem
+LOCAL: tuple[type[LocalSpec], ...] = (
+    RandomizedResponse,
+    TwoCoinResponse,
+    UnaryResponse,
+    HadamardResponse,
+    OneBitResponse,
+    LaplaceResponse,
+    GaussianResponse,
+)
 _KINDS: dict[str, type[LocalSpec]] = {kind.kind: kind for kind in LOCAL}
 
 
@@ -375,24 +484,42 @@ def spec_from_dict(record: dict[str, Any]) -> Any:
 def checked_spec(spec: object) -> Any:
     """A new spec like this one, if it is one of those that have a theorem (not a subclass)."""
     if not plain.among(type(spec), LOCAL):
-        raise InvalidParameter("a spec", f"a {plain.kind_name(spec)} is not a local mechanism", "only what is proven may leave a device", f"use one of {', '.join(kind.__name__ for kind in LOCAL)}")
+        raise InvalidParameter(
+            "a spec",
+            f"a {plain.kind_name(spec)} is not a local mechanism",
+            "only what is proven may leave a device",
+            f"use one of {', '.join(kind.__name__ for kind in LOCAL)}",
+        )
     return plain.rebuilt(spec)
 
 
 def _need(column: object, kinds: tuple[type, ...], what: str) -> None:
     if not plain.among(type(column), kinds):
-        raise InvalidParameter(f"{what}(column)", f"a {plain.kind_name(column)} is not declared as {', '.join(kind.__name__ for kind in kinds)}", "the possible values must be public: they set the noise", "declare the column, for example Boolean() or Real(0, 10)")
+        raise InvalidParameter(
+            f"{what}(column)",
+            f"a {plain.kind_name(column)} is not declared as "
+            f"{', '.join(kind.__name__ for kind in kinds)}",
+            "the possible values must be public: they set the noise",
+            "declare the column, for example Boolean() or Real(0, 10)",
+        )
 
 
 def _within(value: object, name: str, bounds: tuple[Fraction, Fraction]) -> Fraction:
     number = rational(value, name)
     if not bounds[0] <= number <= bounds[1]:
-        raise InvalidParameter(name, f"it is outside {float(bounds[0]):g} … {float(bounds[1]):g}", "noise is computed from it; beyond this range there is no noise or no answer", f"typical values of {name} in local privacy are between 0.5 and 5")
+        raise InvalidParameter(
+            name,
+            f"it is outside {float(bounds[0]):g} … {float(bounds[1]):g}",
+            "noise is computed from it; beyond this range there is no noise or no answer",
+            f"typical values of {name} in local privacy are between 0.5 and 5",
+        )
     return number
 
 
 def _hadamard_variance(size: int, blocks: int, epsilon: float) -> float:
-    """n times the variance of a rare level's share, the others' shares equal: P(own block)/kept²."""
+    """n times the variance of a rare level's share, the others' shares equal:
+    P(own block)/kept².
+    """
     room = -(-size // blocks)
     width = 1 << room.bit_length()
     half, shrunk = width / 2, math.exp(-epsilon)  # all weights are divided by e^ε

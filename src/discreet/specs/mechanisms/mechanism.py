@@ -8,9 +8,12 @@ from discreet.sensitivity import Sensitivity
 
 
 class Mechanism(Protocol):
-    """A frozen description of what is done to a statistic; a sampler (noise) and a theorem (accounting) read it.
+    """A frozen description of what is done to a statistic;
+    a sampler (noise) and a theorem (accounting) read it.
 
-    `reads` is what the statistic must be: "vector" (integers), "matrix" (the upper triangle of a symmetric one, and further integers), "histogram" (counts on a grid), "keys" (counts of values that nobody declared) or "rows" (a reader of sampled rows).
+    `reads` is what the statistic must be: "vector" (integers), "matrix" (the upper triangle of a
+    symmetric one, and further integers), "histogram" (counts on a grid), "keys" (counts of values
+    that nobody declared) or "rows" (a reader of sampled rows).
     """
 
     kind: ClassVar[str]

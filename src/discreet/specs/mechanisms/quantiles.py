@@ -1,11 +1,15 @@
-"""One quantile of a histogram of values, by mechanisms that look at the data before they choose the noise.
+"""One quantile of a histogram of values, by mechanisms that look at the data before they choose the
+noise.
 
-    QuantileChoice      a cell of the grid, with probability falling in its distance, counted in rows, from the quantile (reference.md B6, B10)
+    QuantileChoice      a cell of the grid, with probability falling in its distance, counted in
+                        rows, from the quantile (reference.md B6, B10)
     SmoothNoise         the quantile plus noise in proportion to its smooth sensitivity (B7, B8)
-    ProposeTestRelease  the quantile plus Laplace noise for a proposed sensitivity, or nothing if the data cannot be shown to be stable (B9)
+    ProposeTestRelease  the quantile plus Laplace noise for a proposed sensitivity, or nothing if
+                        the data cannot be shown to be stable (B9)
 
-The quantile q = a/b of n values is the order statistic of index m = ⌈a·n/b⌉, at least 1 where there is a value: the least value v with
-#{x ≤ v} ≥ q·n. For q = ½ this is the lower median m = ⌊(n+1)/2⌋. Values are cells of the grid, counted from 0.
+The quantile q = a/b of n values is the order statistic of index m = ⌈a·n/b⌉, at least 1 where there
+is a value: the least value v with #{x ≤ v} ≥ q·n. For q = ½ this is the lower median m = ⌊(n+1)/2⌋.
+Values are cells of the grid, counted from 0.
 """
 
 from __future__ import annotations
@@ -23,12 +27,19 @@ from discreet.specs.mechanisms.additive import GeometricNoise, LaplaceNoise
 
 LARGEST_DENOMINATOR = 10**6  # of a quantile: b·(number of rows) stays far below 2**63
 SMOOTH_REFINEMENT = 10  # answers are whole 1024ths of a grid cell
-SMOOTH_SLACK = Fraction(1, 1 << 40)  # the sampler's smooth sensitivity lies within exp(±this) of the true one
+# the sampler's smooth sensitivity lies within exp(±this) of the true one
+SMOOTH_SLACK = Fraction(1, 1 << 40)
 SMALLEST_BETA, LARGEST_BETA = Fraction(1, 1 << 40), Fraction(1 << 10)
 LARGEST_MULTIPLIER = Fraction(1 << 40)
 
 RULES = ("exponential", "inverse")
-CHARGES = {"gaussian": ("approx",), "laplace": ("approx",), "cauchy": ("pure",), "student": ("pure",), "lln": ("gdp", "zcdp")}
+CHARGES = {
+    "gaussian": ("approx",),
+    "laplace": ("approx",),
+    "cauchy": ("pure",),
+    "student": ("pure",),
+    "lln": ("gdp", "zcdp"),
+}
 CAUCHY_POWERS = (2, 4)
 LARGEST_DEGREES = 9
 
@@ -39,16 +50,31 @@ def order_index(a: int, b: int, rows: int) -> int:
 
 
 def _quantile(what: str, sensitivity: Sensitivity, a: int, b: int, *, replaced: bool) -> None:
-    if any(isinstance(number, bool) or not isinstance(number, int) for number in (a, b)) or not 0 <= a <= b <= LARGEST_DENOMINATOR or math.gcd(a, b) != 1:
-        raise _bad(what, f"its quantile is no fraction in lowest terms between 0 and 1 with a denominator up to {LARGEST_DENOMINATOR}")
+    if (
+        any(isinstance(number, bool) or not isinstance(number, int) for number in (a, b))
+        or not 0 <= a <= b <= LARGEST_DENOMINATOR
+        or math.gcd(a, b) != 1
+    ):
+        raise _bad(
+            what,
+            "its quantile is no fraction in lowest terms between 0 and 1 with a denominator up to "
+            f"{LARGEST_DENOMINATOR}",
+        )
     if not isinstance(sensitivity, Rows):
         raise _bad(what, "it needs the number of values that may change")
     if replaced and sensitivity != Rows(1, "replaced"):
-        raise _bad(what, "it has a proof for one replaced value alone (row-level Replace without a filter)")
+        raise _bad(
+            what, "it has a proof for one replaced value alone (row-level Replace without a filter)"
+        )
 
 
 def _bad(what: str, found: str) -> InvalidParameter:
-    return InvalidParameter(what, found, "the sampler and the accountant both read this object", "build it with discreet.estimators.classical_quantiles")
+    return InvalidParameter(
+        what,
+        found,
+        "the sampler and the accountant both read this object",
+        "build it with discreet.estimators.classical_quantiles",
+    )
 
 
 def _positive(what: str, name: str, value: object) -> None:
@@ -63,8 +89,10 @@ class QuantileChoice:
 
     With L values before the cell, E in it and n in all, loss(c) is, by `rule`,
 
-        exponential   max(0, b·L − a·n, a·n − b·(L + E)), whole numbers: how far, in 1/b rows, the cell is from being a quantile
-        inverse       max(0, L − (m−1), m − (L + E)): the least number of values to replace so that the cell is the quantile
+        exponential   max(0, b·L − a·n, a·n − b·(L + E)), whole numbers:
+                      how far, in 1/b rows, the cell is from being a quantile
+        inverse       max(0, L − (m−1), m − (L + E)): the least number of values to replace so that
+                      the cell is the quantile
 
     Equal values are no trouble: a cell that holds the quantile has loss 0 whatever it holds.
     """
@@ -80,42 +108,62 @@ class QuantileChoice:
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise _bad("QuantileChoice", "its rule is neither exponential nor inverse")
-        _quantile("QuantileChoice", self.sensitivity, self.a, self.b, replaced=self.rule == "inverse")
+        _quantile(
+            "QuantileChoice", self.sensitivity, self.a, self.b, replaced=self.rule == "inverse"
+        )
         _positive("QuantileChoice", "rate", self.rate)
 
     @property
     def largest_change(self) -> int:
         """How far one loss can move between neighbours.
 
-        Theorem.  k·b if k values are replaced or changed, k·max(a, b−a) if they come or go (rule exponential); 1 (rule inverse).
-        Proof.    g(t) = b·#{≤t} − a·n = (b−a)·#{≤t} − a·#{>t} moves by at most `Rows.weighted(b−a, a)` for every t, whether n is public
-                  or not, and loss(c) = max(0, g(c−1), −g(c)): a maximum of three numbers moves no further than the one that moves most.
-                  Inverse: a replaced value moves L and L + E by at most 1 and leaves n, so m, alone.
+        Theorem.  k·b if k values are replaced or changed, k·max(a, b−a) if they come or go
+                  (rule exponential); 1 (rule inverse).
+        Proof.    g(t) = b·#{≤t} − a·n = (b−a)·#{≤t} − a·#{>t} moves by at most
+                  `Rows.weighted(b−a, a)` for every t, whether n is public or not, and
+                  loss(c) = max(0, g(c−1), −g(c)): a maximum of three numbers moves no further than
+                  the one that moves most. Inverse: a replaced value moves L and L + E by at most
+                  1 and leaves n, so m, alone.
         Checked.  tests/claims/test_quantile_mechanisms.py::test_rank_losses_move_no_further
         """
-        return self.sensitivity.weighted(self.b - self.a, self.a) if self.rule == "exponential" else 1
+        return (
+            self.sensitivity.weighted(self.b - self.a, self.a) if self.rule == "exponential" else 1
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "a": self.a, "b": self.b, "rate": fraction_text(self.rate), "rule": self.rule}
+        return {
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "a": self.a,
+            "b": self.b,
+            "rate": fraction_text(self.rate),
+            "rule": self.rule,
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        return cls(_rows(record), record["a"], record["b"], Fraction(record["rate"]), record["rule"])
+        return cls(
+            _rows(record), record["a"], record["b"], Fraction(record["rate"]), record["rule"]
+        )
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class SmoothNoise:
-    """x_(m) + multiplier·S·Z, rounded to 1024ths of a cell; the answer is (steps,), a whole number of 1024ths.
+    """x_(m) + multiplier·S·Z, rounded to 1024ths of a cell;
+    the answer is (steps,), a whole number of 1024ths.
 
     S is the β-smooth sensitivity of x_(m) (reference.md B8), Z has the law
 
-        gaussian   standard normal                          laplace   density e^−|z| / 2
-        cauchy     density ∝ 1/(1 + |z|^shape), shape 2 or 4   student   t with `shape` degrees of freedom, 1 … 9
+        gaussian   standard normal
+        laplace    density e^−|z| / 2
+        cauchy     density ∝ 1/(1 + |z|^shape), shape 2 or 4
+        student    t with `shape` degrees of freedom, 1 … 9
         lln        X·e^(shape·Y), X Laplace, Y normal
 
-    `charged` says which theorem prices it: pure (cauchy, student), approx (gaussian, laplace; `shape` is the ε at which (ε, δ) is said),
-    gdp or zcdp (lln). The value may lie outside the declared range: what to do with that is post-processing.
+    `charged` says which theorem prices it: pure (cauchy, student), approx (gaussian, laplace;
+    `shape` is the ε at which (ε, δ) is said), gdp or zcdp (lln). The value may lie outside the
+    declared range: what to do with that is post-processing.
     """
 
     sensitivity: Rows
@@ -133,7 +181,9 @@ class SmoothNoise:
     def __post_init__(self) -> None:
         _quantile("SmoothNoise", self.sensitivity, self.a, self.b, replaced=True)
         if self.law not in CHARGES or self.charged not in CHARGES[self.law]:
-            raise _bad("SmoothNoise", "its law has no theorem of the kind that it is to be charged by")
+            raise _bad(
+                "SmoothNoise", "its law has no theorem of the kind that it is to be charged by"
+            )
         for name in ("shape", "beta", "multiplier"):
             _positive("SmoothNoise", name, getattr(self, name))
         if self.law == "cauchy" and self.shape not in CAUCHY_POWERS:
@@ -146,23 +196,44 @@ class SmoothNoise:
             raise _bad("SmoothNoise", "its noise would be 2**40 times the sensitivity")
 
     def to_dict(self) -> dict[str, Any]:
-        numbers = {name: fraction_text(getattr(self, name)) for name in ("shape", "beta", "multiplier")}
-        return {"kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "a": self.a, "b": self.b, "law": self.law, "charged": self.charged, **numbers}
+        numbers = {
+            name: fraction_text(getattr(self, name)) for name in ("shape", "beta", "multiplier")
+        }
+        return {
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "a": self.a,
+            "b": self.b,
+            "law": self.law,
+            "charged": self.charged,
+            **numbers,
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
         numbers = [Fraction(record[name]) for name in ("shape", "beta", "multiplier")]
-        return cls(_rows(record), record["a"], record["b"], record["law"], numbers[0], record["charged"], *numbers[1:])
+        return cls(
+            _rows(record),
+            record["a"],
+            record["b"],
+            record["law"],
+            numbers[0],
+            record["charged"],
+            *numbers[1:],
+        )
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class ProposeTestRelease:
-    """(1, value) if the data are stable, else (0, 0), which stands for ⊥; the value counts 2**−refinement of a cell.
+    """(1, value) if the data are stable, else (0, 0), which stands for ⊥;
+    the value counts 2**−refinement of a cell.
 
-    γ is the least number of values to replace before one more could move x_(m) by more than `eta` cells (reference.md B9). The data pass if
-    γ + G ≥ threshold, G two-sided geometric, P(G = k) ∝ exp(−|k|/test_spread); then the value is x_(m) plus Laplace noise of scale `spread`
-    cells. With eta = 0 the value is x_(m) itself (spread 0): right for discrete data, where a stable quantile need not be blurred.
+    γ is the least number of values to replace before one more could move x_(m) by more than `eta`
+    cells (reference.md B9). The data pass if γ + G ≥ threshold, G two-sided geometric,
+    P(G = k) ∝ exp(−|k|/test_spread); then the value is x_(m) plus Laplace noise of scale `spread`
+    cells. With eta = 0 the value is x_(m) itself (spread 0): right for discrete data, where a
+    stable quantile need not be blurred.
     """
 
     sensitivity: Rows
@@ -180,13 +251,19 @@ class ProposeTestRelease:
         _quantile("ProposeTestRelease", self.sensitivity, self.a, self.b, replaced=True)
         for name, least in (("eta", 0), ("threshold", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 62:
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, int)
+                or not least <= value < 1 << 62
+            ):
                 raise _bad("ProposeTestRelease", f"its {name} is no whole number from {least} on")
         _positive("ProposeTestRelease", "test_spread", self.test_spread)
         if not is_float(self.test_spread):
             raise _bad("ProposeTestRelease", "its test_spread is no float64")
         if self.eta == 0 and (self.spread != 0 or self.refinement != 0):
-            raise _bad("ProposeTestRelease", "a proposal of 0 goes without noise (spread 0, refinement 0)")
+            raise _bad(
+                "ProposeTestRelease", "a proposal of 0 goes without noise (spread 0, refinement 0)"
+            )
         if self.eta:
             self.noise()
 
@@ -200,13 +277,29 @@ class ProposeTestRelease:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "a": self.a, "b": self.b, "eta": self.eta, "test_spread": fraction_text(self.test_spread),
-            "threshold": self.threshold, "spread": fraction_text(self.spread), "refinement": self.refinement,
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "a": self.a,
+            "b": self.b,
+            "eta": self.eta,
+            "test_spread": fraction_text(self.test_spread),
+            "threshold": self.threshold,
+            "spread": fraction_text(self.spread),
+            "refinement": self.refinement,
         }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        return cls(_rows(record), record["a"], record["b"], record["eta"], Fraction(record["test_spread"]), record["threshold"], Fraction(record["spread"]), record["refinement"])
+        return cls(
+            _rows(record),
+            record["a"],
+            record["b"],
+            record["eta"],
+            Fraction(record["test_spread"]),
+            record["threshold"],
+            Fraction(record["spread"]),
+            record["refinement"],
+        )
 
 
 def _rows(record: dict[str, Any]) -> Rows:

@@ -1,13 +1,18 @@
-"""Choosing among declared candidates by private whole-number scores, and asking which scores are above a public threshold.
+"""Choosing among declared candidates by private whole-number scores,
+and asking which scores are above a public threshold.
 
-Every spec reads a vector of integer scores, greater is better, of which one neighbour moves each coordinate by at most Δ (`LInf`). `span` is Δ where
-all coordinates move the same way, else 2Δ. The output is one or several indices (0, 1, …), or zeros and ones.
+Every spec reads a vector of integer scores, greater is better, of which one neighbour moves each
+coordinate by at most Δ (`LInf`). `span` is Δ where all coordinates move the same way, else 2Δ.
+The output is one or several indices (0, 1, …), or zeros and ones.
 
     ExponentialChoice  P(j) ∝ exp(rate·score_j)
-    PermuteAndFlip     a uniform one of the candidates whose coins of probability exp(−rate·(best − score_j)) fell heads
-    NoisyMax           the greatest score + two-sided geometric noise of scale `spread`; of equal ones the first
+    PermuteAndFlip     a uniform one of the candidates whose coins of probability
+                       exp(−rate·(best − score_j)) fell heads
+    NoisyMax           the greatest score + two-sided geometric noise of scale `spread`;
+                       of equal ones the first
     TopChoices         `count` choices one after another, each among the candidates that are left
-    AboveThreshold     score_i + noise of `query_spread` ≥ threshold + noise of `threshold_spread`?, until it was so `positives` times
+    AboveThreshold     score_i + noise of `query_spread` ≥ threshold + noise of `threshold_spread`?,
+                       until it was so `positives` times
 
 The theorems are in accounting.loss_selection and docs/theory/selection.md.
 """
@@ -44,7 +49,11 @@ class ExponentialChoice:
         _checked_rate(self, self.rate)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "rate": fraction_text(self.rate)}
+        return {
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "rate": fraction_text(self.rate),
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
@@ -54,7 +63,9 @@ class ExponentialChoice:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class PermuteAndFlip:
-    """One candidate: flip a coin of probability exp(−rate·(best − score_j)) for each, take a uniform one of those that fell heads."""
+    """One candidate: flip a coin of probability exp(−rate·(best − score_j)) for each, take a
+    uniform one of those that fell heads.
+    """
 
     sensitivity: LInf
     rate: Fraction
@@ -66,7 +77,11 @@ class PermuteAndFlip:
         _checked_rate(self, self.rate)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "rate": fraction_text(self.rate)}
+        return {
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "rate": fraction_text(self.rate),
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
@@ -76,7 +91,9 @@ class PermuteAndFlip:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class NoisyMax:
-    """The candidate whose score plus two-sided geometric noise, P(k) ∝ exp(−|k|/spread), is greatest; of equal ones the first."""
+    """The candidate whose score plus two-sided geometric noise, P(k) ∝ exp(−|k|/spread),
+    is greatest; of equal ones the first.
+    """
 
     sensitivity: LInf
     spread: Fraction
@@ -88,7 +105,11 @@ class NoisyMax:
         _checked_spread(self, self.spread)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "spread": fraction_text(self.spread)}
+        return {
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "spread": fraction_text(self.spread),
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
@@ -98,7 +119,9 @@ class NoisyMax:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class TopChoices:
-    """`count` candidates one after another, each by an exponential choice or permute-and-flip among those left; the order is released."""
+    """`count` candidates one after another, each by an exponential choice or permute-and-flip among
+    those left; the order is released.
+    """
 
     sensitivity: LInf
     rate: Fraction
@@ -115,19 +138,29 @@ class TopChoices:
             raise _bad(self, f"its step is none of {', '.join(STEPS)}")
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "rate": fraction_text(self.rate), "count": self.count, "step": self.step}
+        return {
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "rate": fraction_text(self.rate),
+            "count": self.count,
+            "step": self.step,
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        return cls(_scores_sensitivity(record), Fraction(record["rate"]), record["count"], record["step"])
+        return cls(
+            _scores_sensitivity(record), Fraction(record["rate"]), record["count"], record["step"]
+        )
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class AboveThreshold:
-    """Reads scores in order: 1 where score + noise ≥ threshold + noise, else 0; stops after the last of `positives` ones.
+    """Reads scores in order: 1 where score + noise ≥ threshold + noise, else 0;
+    stops after the last of `positives` ones.
 
-    `renewed` says that the noise of the threshold is drawn anew after every 1, else one draw serves all.
+    `renewed` says that the noise of the threshold is drawn anew after every 1,
+    else one draw serves all.
     """
 
     sensitivity: LInf
@@ -144,30 +177,53 @@ class AboveThreshold:
         _checked_spread(self, self.threshold_spread)
         _checked_spread(self, self.query_spread)
         _checked_count(self, self.positives)
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, int) or abs(self.threshold) > LARGEST_THRESHOLD:
+        if (
+            isinstance(self.threshold, bool)
+            or not isinstance(self.threshold, int)
+            or abs(self.threshold) > LARGEST_THRESHOLD
+        ):
             raise _bad(self, "its threshold is no whole number of ordinary size")
         if not isinstance(self.renewed, bool):
             raise _bad(self, "renewed is neither True nor False")
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "threshold": str(self.threshold), "positives": self.positives,
-            "threshold_spread": fraction_text(self.threshold_spread), "query_spread": fraction_text(self.query_spread), "renewed": self.renewed,
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "threshold": str(self.threshold),
+            "positives": self.positives,
+            "threshold_spread": fraction_text(self.threshold_spread),
+            "query_spread": fraction_text(self.query_spread),
+            "renewed": self.renewed,
         }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
         spreads = Fraction(record["threshold_spread"]), Fraction(record["query_spread"])
-        return cls(_scores_sensitivity(record), int(record["threshold"]), record["positives"], *spreads, record["renewed"])
+        return cls(
+            _scores_sensitivity(record),
+            int(record["threshold"]),
+            record["positives"],
+            *spreads,
+            record["renewed"],
+        )
 
 
 Choice = ExponentialChoice | PermuteAndFlip | NoisyMax | TopChoices
-SELECTION: tuple[type[Choice | AboveThreshold], ...] = (ExponentialChoice, PermuteAndFlip, NoisyMax, TopChoices, AboveThreshold)
+SELECTION: tuple[type[Choice | AboveThreshold], ...] = (
+    ExponentialChoice,
+    PermuteAndFlip,
+    NoisyMax,
+    TopChoices,
+    AboveThreshold,
+)
 
 
 def _scores_sensitivity(record: dict[str, Any]) -> LInf:
     sensitivity = sensitivity_from_dict(record["sensitivity"])
-    assert isinstance(sensitivity, LInf), "scores have the largest change of one of them as their sensitivity"
+    assert isinstance(sensitivity, LInf), (
+        "scores have the largest change of one of them as their sensitivity"
+    )
     return sensitivity
 
 
@@ -177,13 +233,19 @@ def _checked_sensitivity(mechanism: object, sensitivity: object) -> None:
 
 
 def _checked_rate(mechanism: object, rate: object) -> None:
-    if not isinstance(rate, Fraction) or rate <= 0 or max(rate.numerator.bit_length(), rate.denominator.bit_length()) > LARGEST_BITS:
+    if (
+        not isinstance(rate, Fraction)
+        or rate <= 0
+        or max(rate.numerator.bit_length(), rate.denominator.bit_length()) > LARGEST_BITS
+    ):
         raise _bad(mechanism, "its rate must be a positive Fraction of ordinary size")
 
 
 def _checked_spread(mechanism: object, spread: object) -> None:
     if not isinstance(spread, Fraction) or not 0 < spread <= LARGEST_STEPS or not is_float(spread):
-        raise _bad(mechanism, "its spread must be a Fraction in (0, 2**50] that is a float64 exactly")
+        raise _bad(
+            mechanism, "its spread must be a Fraction in (0, 2**50] that is a float64 exactly"
+        )
 
 
 def _checked_count(mechanism: object, count: object) -> None:
@@ -192,4 +254,9 @@ def _checked_count(mechanism: object, count: object) -> None:
 
 
 def _bad(mechanism: object, found: str) -> InvalidParameter:
-    return InvalidParameter(type(mechanism).__name__, found, "the sampler and the accountant both read this object", "ask through dp.select, dp.mode, dp.top or dp.above_threshold")
+    return InvalidParameter(
+        type(mechanism).__name__,
+        found,
+        "the sampler and the accountant both read this object",
+        "ask through dp.select, dp.mode, dp.top or dp.above_threshold",
+    )

@@ -1,13 +1,17 @@
-"""Noisy stochastic gradient descent as one mechanism: secret batches, noisy sums, and the descent that they are used for (reference.md E3, E8).
+"""Noisy stochastic gradient descent as one mechanism: secret batches, noisy sums, and the descent
+that they are used for (reference.md E3, E8).
 
 With θ⁰ = start, for t = 1 … steps:
 
-    batch     Poisson: every row is in it with probability 1 − exp(−1/gap), independently;  or one of all subsets of `size` rows, each as likely
-    noisy     Σ over the batch of the row's vector at θᵗ⁻¹, plus N(0, spread²) rounded to whole numbers, on each coordinate
-    θᵗ        θᵗ⁻¹ − rate·noisy, rounded to whole numbers; shrunk to Σ|θ| ≤ limit where it is longer
+    batch   Poisson: every row is in it with probability 1 − exp(−1/gap), independently;
+            or one of all subsets of `size` rows, each as likely
+    noisy   Σ over the batch of the row's vector at θᵗ⁻¹,
+            plus N(0, spread²) rounded to whole numbers, on each coordinate
+    θᵗ      θᵗ⁻¹ − rate·noisy, rounded to whole numbers; shrunk to Σ|θ| ≤ limit where it is longer
 
-The answer's integers are θ after every `every` steps (the last of them after all steps), then the mean of the last `averaged` iterates, rounded.
-A sum is divided by nothing that depends on the data: `rate` holds the public denominator. Batches and their sizes are never shown.
+The answer's integers are θ after every `every` steps (the last of them after all steps), then the
+mean of the last `averaged` iterates, rounded. A sum is divided by nothing that depends on the data:
+`rate` holds the public denominator. Batches and their sizes are never shown.
 """
 
 from __future__ import annotations
@@ -29,9 +33,11 @@ LARGEST_SHOWN = 1 << 20  # numbers
 
 @dataclass(frozen=True, slots=True)
 class NoisySGD:
-    """The descent above; `gap` is for Poisson batches (rows come and go), `size` for batches of a fixed size (a row is replaced).
+    """The descent above; `gap` is for Poisson batches (rows come and go), `size` for batches of a
+    fixed size (a row is replaced).
 
-    `delta` is δ₀: the descent is charged (μ, δ₀) with the least μ that its privacy loss distribution allows.
+    `delta` is δ₀: the descent is charged (μ, δ₀) with the least μ that its privacy loss
+    distribution allows.
     """
 
     sensitivity: OneRow
@@ -51,16 +57,39 @@ class NoisySGD:
     def __post_init__(self) -> None:
         if type(self.sensitivity) is not OneRow:
             raise _bad("it needs to know what one row adds")
-        if not isinstance(self.spread, Fraction) or not is_float(self.spread) or not SMALLEST_STEPS <= self.spread <= LARGEST_STEPS:
+        if (
+            not isinstance(self.spread, Fraction)
+            or not is_float(self.spread)
+            or not SMALLEST_STEPS <= self.spread <= LARGEST_STEPS
+        ):
             raise _bad("its spread is not a float64 between 2**10 and 2**50 whole numbers")
         if self.sensitivity.rows is None:
-            if self.size is not None or not isinstance(self.gap, Fraction) or not is_float(self.gap) or not Fraction(1, 64) <= self.gap <= LARGEST_GAP:
-                raise _bad("rows come and go, so that batches are Poisson samples with a gap of 1/64 … 2**40")
+            if (
+                self.size is not None
+                or not isinstance(self.gap, Fraction)
+                or not is_float(self.gap)
+                or not Fraction(1, 64) <= self.gap <= LARGEST_GAP
+            ):
+                raise _bad(
+                    "rows come and go, so that batches are Poisson samples with a gap of 1/64 … "
+                    "2**40"
+                )
         elif self.gap is not None or not _whole(self.size, 1, self.sensitivity.rows):
             raise _bad("a row is replaced, so that batches have a fixed size of at most all rows")
-        if not _whole(self.steps, 1, LARGEST_DESCENT) or not _whole(self.every, 1, self.steps) or not _whole(self.averaged, 1, self.steps):
-            raise _bad(f"it has no steps from 1 to {LARGEST_DESCENT} of which some are shown and averaged")
-        if not self.start or self.shown * len(self.start) > LARGEST_SHOWN or not _whole(self.limit, 1, 1 << 36) or sum(abs(value) for value in self.start) > self.limit:
+        if (
+            not _whole(self.steps, 1, LARGEST_DESCENT)
+            or not _whole(self.every, 1, self.steps)
+            or not _whole(self.averaged, 1, self.steps)
+        ):
+            raise _bad(
+                f"it has no steps from 1 to {LARGEST_DESCENT} of which some are shown and averaged"
+            )
+        if (
+            not self.start
+            or self.shown * len(self.start) > LARGEST_SHOWN
+            or not _whole(self.limit, 1, 1 << 36)
+            or sum(abs(value) for value in self.start) > self.limit
+        ):
             raise _bad("its start is empty or beyond its limit, or too many numbers are shown")
         if type(self.rate) is not float or not 0 < self.rate < math.inf:
             raise _bad("its rate is not a positive number")
@@ -88,9 +117,18 @@ class NoisySGD:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "spread": fraction_text(self.spread), "gap": None if self.gap is None else fraction_text(self.gap),
-            "size": self.size, "steps": self.steps, "rate": self.rate, "start": [str(value) for value in self.start], "limit": self.limit,
-            "every": self.every, "averaged": self.averaged, "delta": fraction_text(self.delta),
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "spread": fraction_text(self.spread),
+            "gap": None if self.gap is None else fraction_text(self.gap),
+            "size": self.size,
+            "steps": self.steps,
+            "rate": self.rate,
+            "start": [str(value) for value in self.start],
+            "limit": self.limit,
+            "every": self.every,
+            "averaged": self.averaged,
+            "delta": fraction_text(self.delta),
         }
 
     @classmethod
@@ -99,8 +137,18 @@ class NoisySGD:
         if not isinstance(sensitivity, OneRow):
             raise _bad("it needs to know what one row adds")
         return cls(
-            sensitivity, Fraction(record["spread"]), None if record["gap"] is None else Fraction(record["gap"]), record["size"], record["steps"], record["rate"],
-            tuple(int(value) for value in record["start"]), record["limit"], record["every"], record["averaged"], Fraction(record["delta"]))
+            sensitivity,
+            Fraction(record["spread"]),
+            None if record["gap"] is None else Fraction(record["gap"]),
+            record["size"],
+            record["steps"],
+            record["rate"],
+            tuple(int(value) for value in record["start"]),
+            record["limit"],
+            record["every"],
+            record["averaged"],
+            Fraction(record["delta"]),
+        )
 
 
 def _whole(value: object, low: int, high: int | None) -> bool:
@@ -108,4 +156,9 @@ def _whole(value: object, low: int, high: int | None) -> bool:
 
 
 def _bad(found: str) -> InvalidParameter:
-    return InvalidParameter("NoisySGD", found, "the sampler and the accountant both read this object", "build it with discreet.models")
+    return InvalidParameter(
+        "NoisySGD",
+        found,
+        "the sampler and the accountant both read this object",
+        "build it with discreet.models",
+    )

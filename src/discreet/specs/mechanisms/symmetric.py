@@ -1,8 +1,10 @@
-"""Normal noise on a symmetric matrix: what an entry off the diagonal shows twice, it needs to hide only once.
+"""Normal noise on a symmetric matrix: what an entry off the diagonal shows twice,
+it needs to hide only once.
 
-The statistic is the upper triangle, row by row, of a symmetric integer matrix, and any further integers after it. One unit is cut into
-2**refinement steps. Diagonal entries and the further ones get noise of standard deviation `spread`, entries off the diagonal noise
-of standard deviation `off_spread`, about spread/√2; both are rounded to the grid as in `additive`.
+The statistic is the upper triangle, row by row, of a symmetric integer matrix, and any further
+integers after it. One unit is cut into 2**refinement steps. Diagonal entries and the further ones
+get noise of standard deviation `spread`, entries off the diagonal noise of standard deviation
+`off_spread`, about spread/√2; both are rounded to the grid as in `additive`.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from discreet.specs.mechanisms.additive import LARGEST_REFINEMENT, LARGEST_STEPS
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class SymmetricGaussianNoise:
-    """Symmetric normal noise (the Gaussian orthogonal ensemble): N(0, s²) on the diagonal, N(0, s²/2) off it (reference.md G5)."""
+    """Symmetric normal noise (the Gaussian orthogonal ensemble): N(0, s²) on the diagonal,
+    N(0, s²/2) off it (reference.md G5).
+    """
 
     sensitivity: Frobenius
     spread: Fraction
@@ -36,9 +40,15 @@ class SymmetricGaussianNoise:
         for spread in (self.spread, self.off_spread):
             if not isinstance(spread, Fraction) or spread <= 0 or not is_float(spread):
                 raise _bad("its spreads must be positive Fractions that are float64 exactly")
-        if isinstance(self.refinement, bool) or not isinstance(self.refinement, int) or not 0 <= self.refinement <= LARGEST_REFINEMENT:
+        if (
+            isinstance(self.refinement, bool)
+            or not isinstance(self.refinement, int)
+            or not 0 <= self.refinement <= LARGEST_REFINEMENT
+        ):
             raise _bad(f"its refinement must be a whole number from 0 to {LARGEST_REFINEMENT}")
-        smallest, largest = sorted(spread * (1 << self.refinement) for spread in (self.spread, self.off_spread))
+        smallest, largest = sorted(
+            spread * (1 << self.refinement) for spread in (self.spread, self.off_spread)
+        )
         if smallest < SMALLEST_STEPS or largest > LARGEST_STEPS:
             raise _bad("its spreads are not between 2**10 and 2**50 grid steps")
 
@@ -54,7 +64,9 @@ class SymmetricGaussianNoise:
 
     @property
     def variance(self) -> float:
-        """Variance of the noise of a diagonal entry or a further number, with the part due to the grid."""
+        """Variance of the noise of a diagonal entry or a further number,
+        with the part due to the grid.
+        """
         return float(self.spread**2 + self.step**2 / 12)
 
     @property
@@ -68,8 +80,11 @@ class SymmetricGaussianNoise:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "kind": self.kind, "sensitivity": self.sensitivity.to_dict(), "spread": fraction_text(self.spread),
-            "off_spread": fraction_text(self.off_spread), "refinement": self.refinement,
+            "kind": self.kind,
+            "sensitivity": self.sensitivity.to_dict(),
+            "spread": fraction_text(self.spread),
+            "off_spread": fraction_text(self.off_spread),
+            "refinement": self.refinement,
         }
 
     @classmethod
@@ -77,7 +92,12 @@ class SymmetricGaussianNoise:
         sensitivity = sensitivity_from_dict(record["sensitivity"])
         if not isinstance(sensitivity, Frobenius):
             raise _bad("it needs a Frobenius sensitivity")
-        return cls(sensitivity, Fraction(record["spread"]), Fraction(record["off_spread"]), record["refinement"])
+        return cls(
+            sensitivity,
+            Fraction(record["spread"]),
+            Fraction(record["off_spread"]),
+            record["refinement"],
+        )
 
 
 def off_diagonal(order: int) -> tuple[bool, ...]:
@@ -86,4 +106,9 @@ def off_diagonal(order: int) -> tuple[bool, ...]:
 
 
 def _bad(found: str) -> InvalidParameter:
-    return InvalidParameter("SymmetricGaussianNoise", found, "the sampler and the accountant both read this object", "build it with discreet.accounting.symmetric_noise")
+    return InvalidParameter(
+        "SymmetricGaussianNoise",
+        found,
+        "the sampler and the accountant both read this object",
+        "build it with discreet.accounting.symmetric_noise",
+    )

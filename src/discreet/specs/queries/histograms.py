@@ -16,14 +16,21 @@ from discreet.specs.statistics import Histogram
 
 @dataclass(frozen=True, slots=True)
 class HistogramPlan:
-    """Counts of a factor's codes over the rows of one cell (`keys` are filters): a Histogram of (code − low) / stride."""
+    """Counts of a factor's codes over the rows of one cell (`keys` are filters):
+    a Histogram of (code − low) / stride.
+    """
 
     keys: tuple[Key, ...]
     factor: Factor
 
     def __post_init__(self) -> None:
         if cell_count(self.keys) != 1:
-            raise InvalidParameter("where=", "it makes more than one cell", "the values of one set of rows are counted", "filter with levels and ranges")
+            raise InvalidParameter(
+                "where=",
+                "it makes more than one cell",
+                "the values of one set of rows are counted",
+                "filter with levels and ranges",
+            )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -44,7 +51,8 @@ class HistogramPlan:
 class GridCounts:
     """How many rows hold each value of a column's grid.
 
-    `optional` says that a row may fall in no cell, so that a Replace neighbour can also make it vanish.
+    `optional` says that a row may fall in no cell,
+    so that a Replace neighbour can also make it vanish.
     """
 
     keys: tuple[Key, ...]
@@ -77,8 +85,17 @@ class GridCounts:
         return histogram
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "keys": [key.to_dict() for key in self.keys], "factor": self.factor.to_dict(), "optional": self.optional}
+        return {
+            "kind": self.kind,
+            "keys": [key.to_dict() for key in self.keys],
+            "factor": self.factor.to_dict(),
+            "optional": self.optional,
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> GridCounts:
-        return cls(tuple(key_from_dict(key) for key in record["keys"]), factor_from_dict(record["factor"]), record["optional"])
+        return cls(
+            tuple(key_from_dict(key) for key in record["keys"]),
+            factor_from_dict(record["factor"]),
+            record["optional"],
+        )

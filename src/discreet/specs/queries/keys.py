@@ -22,7 +22,9 @@ LARGEST_BINS = 1 << 12
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """One cell for each of the first `size` codes of a Category (or Boolean: False, True) column."""
+    """One cell for each of the first `size` codes of a Category (or Boolean: False, True)
+    column.
+    """
 
     column: str
     size: int
@@ -35,7 +37,9 @@ class Levels:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Cells [edge_j, edge_{j+1}) of a number column's clamped value, the last one closed; outside: no cell."""
+    """Cells [edge_j, edge_{j+1}) of a number column's clamped value, the last one closed; outside:
+    no cell.
+    """
 
     column: str
     edges: tuple[float, ...]
@@ -43,10 +47,22 @@ class Bins:
 
     def __post_init__(self) -> None:
         edges = self.edges
-        if not 2 <= len(edges) <= LARGEST_BINS + 1 or not all(math.isfinite(edge) for edge in edges):
-            raise InvalidParameter("bins", f"there must be 2 to {LARGEST_BINS + 1} finite edges", "each bin is one noisy count", "pass increasing edges, or a number of bins")
+        if not 2 <= len(edges) <= LARGEST_BINS + 1 or not all(
+            math.isfinite(edge) for edge in edges
+        ):
+            raise InvalidParameter(
+                "bins",
+                f"there must be 2 to {LARGEST_BINS + 1} finite edges",
+                "each bin is one noisy count",
+                "pass increasing edges, or a number of bins",
+            )
         if any(left >= right for left, right in itertools.pairwise(edges)):
-            raise InvalidParameter("bins", "the edges do not increase", "a value must fall in one bin", "sort the edges and leave out repeats")
+            raise InvalidParameter(
+                "bins",
+                "the edges do not increase",
+                "a value must fall in one bin",
+                "sort the edges and leave out repeats",
+            )
 
     @property
     def size(self) -> int:
@@ -73,7 +89,9 @@ class Subset:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Two cells: the rows whose Category (or Boolean) code is among `codes`, then all other rows; none is left out."""
+    """Two cells: the rows whose Category (or Boolean) code is among `codes`, then all other rows;
+    none is left out.
+    """
 
     column: str
     codes: tuple[int, ...]
@@ -108,15 +126,31 @@ def may_leave_out(key: Key, schema: Schema) -> bool:
     if isinstance(key, Split):
         return False
     if isinstance(key, Levels):
-        return key.size < 2 if isinstance(column, Boolean) else not isinstance(column, Category) or column.missing is None or key.size < len(column.levels)
+        return (
+            key.size < 2
+            if isinstance(column, Boolean)
+            else not isinstance(column, Category)
+            or column.missing is None
+            or key.size < len(column.levels)
+        )
     if isinstance(key, Bins) and not isinstance(column, (Boolean, Category, Open)):
         return key.edges[0] > column.low or key.edges[-1] < column.high
     return True
 
 
 def key_from_dict(record: dict[str, Any]) -> Key:
-    kinds: dict[str, Any] = {"levels": Levels, "bins": Bins, "subset": Subset, "split": Split, "between": Between}
-    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name != "kind"}
+    kinds: dict[str, Any] = {
+        "levels": Levels,
+        "bins": Bins,
+        "subset": Subset,
+        "split": Split,
+        "between": Between,
+    }
+    fields = {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in record.items()
+        if name != "kind"
+    }
     key: Key = kinds[record["kind"]](**fields)
     return key
 
@@ -125,5 +159,10 @@ def cell_count(keys: Sequence[Key]) -> int:
     """Number of cells of the cross product; refused when too many to release."""
     cells = math.prod(key.size for key in keys)
     if cells > LARGEST_CELLS:
-        raise InvalidParameter("by=", f"{cells} cells", f"at most {LARGEST_CELLS} noisy cells fit in one release", "cross fewer columns or use fewer bins")
+        raise InvalidParameter(
+            "by=",
+            f"{cells} cells",
+            f"at most {LARGEST_CELLS} noisy cells fit in one release",
+            "cross fewer columns or use fewer bins",
+        )
     return cells

@@ -18,14 +18,21 @@ from discreet.specs.statistics import KeyCounts
 
 @dataclass(frozen=True, slots=True)
 class OpenPlan:
-    """Counts of rows by the texts of the `open` columns and by the cells of `keys` (declared groups and filters)."""
+    """Counts of rows by the texts of the `open` columns and by the cells of `keys` (declared groups
+    and filters).
+    """
 
     open: tuple[str, ...]
     keys: tuple[Key, ...]
 
     def __post_init__(self) -> None:
         if not self.open or len(set(self.open)) != len(self.open):
-            raise InvalidParameter("by=", "no open column, or one twice", "rows are counted by their texts", "name each column once")
+            raise InvalidParameter(
+                "by=",
+                "no open column, or one twice",
+                "rows are counted by their texts",
+                "name each column once",
+            )
         cell_count(self.keys)
 
     @property
@@ -42,8 +49,14 @@ class OpenPlan:
         return len(self.open) == 1 and self.cells == 1
 
     def name(self, texts: Sequence[str], cell: int) -> str:
-        """A key as one text: the text of a single open column, else a JSON list of the texts and of the declared cell, where there are several."""
-        return texts[0] if self.plain else json.dumps([*texts, *([cell] if self.cells > 1 else [])], ensure_ascii=False)
+        """A key as one text: the text of a single open column, else a JSON list of the texts and of
+        the declared cell, where there are several.
+        """
+        return (
+            texts[0]
+            if self.plain
+            else json.dumps([*texts, *([cell] if self.cells > 1 else [])], ensure_ascii=False)
+        )
 
     def parts(self, name: str) -> tuple[tuple[str, ...], int]:
         """The texts and the cell of a key's name."""
@@ -57,12 +70,16 @@ class OpenPlan:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class OpenCounts:
-    """Counts of rows by the keys of one or more `Open` columns, crossed with the cells of `keys` (declared groups, filters).
+    """Counts of rows by the keys of one or more `Open` columns,
+    crossed with the cells of `keys` (declared groups, filters).
 
-    Only keys that some row holds have a count. Their names are private until a mechanism with a threshold shows them.
+    Only keys that some row holds have a count.
+    Their names are private until a mechanism with a threshold shows them.
 
-    Theorem.  Under AddRemove at most k rows come or go, under Replace at most k go and k come (k = the rows of one unit), each in one key or in none.
-    Proof.    A row's key is a function of its own cells; `histogram_sensitivity` with rows that may count nowhere.
+    Theorem.  Under AddRemove at most k rows come or go, under Replace at most k go and k come
+              (k = the rows of one unit), each in one key or in none.
+    Proof.    A row's key is a function of its own cells;
+              `histogram_sensitivity` with rows that may count nowhere.
     Checked.  tests/claims/test_open_keys.py::test_neighbouring_key_counts_differ_as_stated
     """
 
@@ -74,7 +91,9 @@ class OpenCounts:
 
     @property
     def size(self) -> int:
-        """The cells that each combination of texts is split into; how many combinations there are is private."""
+        """The cells that each combination of texts is split into;
+        how many combinations there are is private.
+        """
         return cell_count(self.keys)
 
     def sensitivity(self, neighbors: Neighbors) -> Rows:
@@ -91,7 +110,11 @@ class OpenCounts:
         return self.plan().parts(name)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "open": list(self.open), "keys": [key.to_dict() for key in self.keys]}
+        return {
+            "kind": self.kind,
+            "open": list(self.open),
+            "keys": [key.to_dict() for key in self.keys],
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> OpenCounts:

@@ -1,8 +1,8 @@
 """What an engine is asked to compute: exact integers, and nothing else.
 
-The bit budget is checked here, from public facts, before data is touched: every per-row term fits in
-`TERM_BITS` bits, so a block of `BLOCK_ROWS` rows fits in an int64 and blocks are added as Python integers
-(or as 128-bit integers in a database). Nothing depends on the number of rows.
+The bit budget is checked here, from public facts, before data is touched: every per-row term fits
+in `TERM_BITS` bits, so a block of `BLOCK_ROWS` rows fits in an int64 and blocks are added as Python
+integers (or as 128-bit integers in a database). Nothing depends on the number of rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from discreet.specs.queries.keys import Key, cell_count
 
 TERM_BITS = 47  # |term| < 2**47, so that 2**16 rows stay below 2**63
 BLOCK_ROWS = 1 << 16
-FLOAT_BITS = 52  # partial sums below 2**52 are exact in float64, in any order, with or without fused multiply-add
+# partial sums below 2**52 are exact in float64, in any order, with or without fused multiply-add
+FLOAT_BITS = 52
 
 
 @plain.kept()
@@ -35,11 +36,20 @@ class Factor:
 
     def to_dict(self) -> dict[str, Any]:
         grid = self.encoding
-        return {"column": self.column, "center": grid.center, "per_unit": grid.per_unit, "low": grid.low, "high": grid.high}
+        return {
+            "column": self.column,
+            "center": grid.center,
+            "per_unit": grid.per_unit,
+            "low": grid.low,
+            "high": grid.high,
+        }
 
 
 def factor_from_dict(record: dict[str, Any]) -> Factor:
-    return Factor(record["column"], Encoding(record["center"], record["per_unit"], record["low"], record["high"]))
+    return Factor(
+        record["column"],
+        Encoding(record["center"], record["per_unit"], record["low"], record["high"]),
+    )
 
 
 Term = tuple[Factor, ...]  # a product of codes; the empty product counts rows
@@ -54,14 +64,18 @@ def term_bounds(term: Term) -> tuple[int, int]:
         return (0 if term[0].encoding.low <= 0 <= term[0].encoding.high else min(ends)), max(ends)
     bounds = (term[0].encoding.low, term[0].encoding.high)
     for factor in term[1:]:
-        corners = [bound * code for bound in bounds for code in (factor.encoding.low, factor.encoding.high)]
+        corners = [
+            bound * code for bound in bounds for code in (factor.encoding.low, factor.encoding.high)
+        ]
         bounds = (min(corners), max(corners))
     return bounds
 
 
 @dataclass(frozen=True, slots=True)
 class SumsPlan:
-    """Sums of each term over the rows of each cell: an array of integers of shape (cells, terms)."""
+    """Sums of each term over the rows of each cell:
+    an array of integers of shape (cells, terms).
+    """
 
     keys: tuple[Key, ...]
     terms: tuple[Term, ...]
@@ -84,7 +98,9 @@ class SumsPlan:
 
 @dataclass(frozen=True, slots=True)
 class GramPlan:
-    """The matrix of all pairwise products Σ code_i·code_j: an array of integers of shape (columns, columns)."""
+    """The matrix of all pairwise products Σ code_i·code_j:
+    an array of integers of shape (columns, columns).
+    """
 
     factors: Term
 
@@ -107,7 +123,12 @@ class GramPlan:
 
 
 def _too_wide() -> InvalidParameter:
-    return InvalidParameter("a sum of products", "the product of the columns' codes has too many bits", "sums must be exact integers for every data set", "use 16-bit columns in products")
+    return InvalidParameter(
+        "a sum of products",
+        "the product of the columns' codes has too many bits",
+        "sums must be exact integers for every data set",
+        "use 16-bit columns in products",
+    )
 
 
 def columns_read(factors: Iterable[Factor], keys: Iterable[Key]) -> tuple[str, ...]:

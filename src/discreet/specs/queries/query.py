@@ -10,9 +10,12 @@ from discreet.specs.queries.keys import Key
 
 
 class Query(Protocol):
-    """A statistic: its sensitivity under a relation, the plan that an engine carries out, and how the answer becomes the statistic.
+    """A statistic: its sensitivity under a relation, the plan that an engine carries out, and how
+    the answer becomes the statistic.
 
-    `gives` is what the statistic is: "vector" (integers), "matrix" (the upper triangle of a symmetric one, and further integers), "histogram" (counts on a grid), "keys" or "rows" (a reader of sampled rows); a mechanism must read the same.
+    `gives` is what the statistic is: "vector" (integers), "matrix" (the upper triangle of a
+    symmetric one, and further integers), "histogram" (counts on a grid), "keys" or "rows" (a reader
+    of sampled rows); a mechanism must read the same.
     """
 
     kind: ClassVar[str]

@@ -1,4 +1,6 @@
-"""One whole-number score for each declared candidate: how many rows satisfy it, or the sum of a column over them."""
+"""One whole-number score for each declared candidate:
+how many rows satisfy it, or the sum of a column over them.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +31,11 @@ class ScoresPlan:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One candidate for each cell of `keys` (a filter has one): the number of its rows, or the sum of `factor` over them.
+    """One candidate for each cell of `keys` (a filter has one):
+    the number of its rows, or the sum of `factor` over them.
 
-    A row adds code + offset to a sum, the column's value on its grid in steps (offset = centre/step, rounded: at most half a step a row).
+    A row adds code + offset to a sum, the column's value on its grid in steps
+    (offset = centre/step, rounded: at most half a step a row).
     """
 
     keys: tuple[Key, ...]
@@ -43,42 +47,85 @@ class Scored:
 
     @property
     def optional(self) -> bool:
-        """Whether a row may add nothing here; a count of all rows is one too: it is compared with counts of some."""
+        """Whether a row may add nothing here; a count of all rows is one too:
+        it is compared with counts of some.
+        """
         return bool(self.keys) or self.factor is None
 
     @property
     def offset(self) -> int:
-        return 0 if self.factor is None else round(Fraction(self.factor.encoding.center) * Fraction(self.factor.encoding.per_unit))
+        return (
+            0
+            if self.factor is None
+            else round(
+                Fraction(self.factor.encoding.center) * Fraction(self.factor.encoding.per_unit)
+            )
+        )
 
     @property
     def bounds(self) -> tuple[int, int]:
         """The range of what one counted row adds."""
-        return (1, 1) if self.factor is None else (self.factor.encoding.low + self.offset, self.factor.encoding.high + self.offset)
+        return (
+            (1, 1)
+            if self.factor is None
+            else (self.factor.encoding.low + self.offset, self.factor.encoding.high + self.offset)
+        )
 
     @property
     def plan(self) -> SumsPlan:
         return SumsPlan(self.keys, ((),) if self.factor is None else ((), (self.factor,)))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"keys": [key.to_dict() for key in self.keys], "factor": None if self.factor is None else self.factor.to_dict()}
+        return {
+            "keys": [key.to_dict() for key in self.keys],
+            "factor": None if self.factor is None else self.factor.to_dict(),
+        }
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """The scores of all candidates of all `parts`, in order. Candidates may overlap; all are counts, or all are sums in the same unit."""
+    """The scores of all candidates of all `parts`, in order.
+
+    Candidates may overlap; all are counts, or all are sums in the same unit.
+    """
 
     parts: tuple[Scored, ...]
     kind: ClassVar[str] = "scores"
     gives: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.parts) <= LARGEST_PARTS or not all(type(part) is Scored for part in self.parts):
-            raise InvalidParameter("candidates", f"there must be 1 to {LARGEST_PARTS} of them", "each is one pass over the data", "declare fewer, or name a Category column: its levels take one pass")
-        if len({None if part.factor is None else part.factor.encoding.per_unit for part in self.parts}) > 1:
-            raise InvalidParameter("candidates", "their scores are in different units", "scores are compared with each other", "count rows for all, or sum columns on one grid")
+        if not 1 <= len(self.parts) <= LARGEST_PARTS or not all(
+            type(part) is Scored for part in self.parts
+        ):
+            raise InvalidParameter(
+                "candidates",
+                f"there must be 1 to {LARGEST_PARTS} of them",
+                "each is one pass over the data",
+                "declare fewer, or name a Category column: its levels take one pass",
+            )
+        if (
+            len(
+                {
+                    None if part.factor is None else part.factor.encoding.per_unit
+                    for part in self.parts
+                }
+            )
+            > 1
+        ):
+            raise InvalidParameter(
+                "candidates",
+                "their scores are in different units",
+                "scores are compared with each other",
+                "count rows for all, or sum columns on one grid",
+            )
         if self.size > LARGEST_CELLS:
-            raise InvalidParameter("candidates", f"{self.size} of them", f"at most {LARGEST_CELLS} scores fit in one release", "declare fewer")
+            raise InvalidParameter(
+                "candidates",
+                f"{self.size} of them",
+                f"at most {LARGEST_CELLS} scores fit in one release",
+                "declare fewer",
+            )
 
     @property
     def size(self) -> int:
@@ -90,7 +137,9 @@ class CandidateScores:
 
     @property
     def optional(self) -> bool:
-        """Whether a row may count for one candidate and not for another: only sums over all rows have none such."""
+        """Whether a row may count for one candidate and not for another:
+        only sums over all rows have none such.
+        """
         return any(part.optional for part in self.parts)
 
     @property
@@ -107,12 +156,22 @@ class CandidateScores:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are summed, in order, each once."""
-        return tuple(dict.fromkeys(part.factor.column for part in self.parts if part.factor is not None))
+        return tuple(
+            dict.fromkeys(part.factor.column for part in self.parts if part.factor is not None)
+        )
 
     def sensitivity(self, neighbors: Neighbors) -> LInf:
-        """The largest `score_sensitivity` of any part; one way where what rows add has the same sign in all of them."""
-        each = [score_sensitivity(neighbors, *part.bounds, optional=part.optional).value for part in self.parts]
-        low, high = min(part.bounds[0] for part in self.parts), max(part.bounds[1] for part in self.parts)
+        """The largest `score_sensitivity` of any part;
+        one way where what rows add has the same sign in all of them.
+        """
+        each = [
+            score_sensitivity(neighbors, *part.bounds, optional=part.optional).value
+            for part in self.parts
+        ]
+        low, high = (
+            min(part.bounds[0] for part in self.parts),
+            max(part.bounds[1] for part in self.parts),
+        )
         return LInf(max(each), score_sensitivity(neighbors, low, high, optional=True).one_way)
 
     def plan(self) -> ScoresPlan:
@@ -130,4 +189,12 @@ class CandidateScores:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> CandidateScores:
-        return cls(tuple(Scored(tuple(key_from_dict(key) for key in part["keys"]), None if part["factor"] is None else factor_from_dict(part["factor"])) for part in record["parts"]))
+        return cls(
+            tuple(
+                Scored(
+                    tuple(key_from_dict(key) for key in part["keys"]),
+                    None if part["factor"] is None else factor_from_dict(part["factor"]),
+                )
+                for part in record["parts"]
+            )
+        )

@@ -1,4 +1,6 @@
-"""Sums of bounded per-row terms by cells (counts, moments, histograms, tables), and Gram matrices."""
+"""Sums of bounded per-row terms by cells (counts, moments, histograms, tables),
+and Gram matrices.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from discreet.neighbors import Neighbors
 from discreet.schema import Category, Column, Open
 from discreet.sensitivity import L1, L2, LInf, gram_sensitivity, score_sensitivity, sum_sensitivity
 from discreet.specs.queries.keys import Key, cell_count, key_from_dict
-from discreet.specs.queries.plans import Factor, GramPlan, SumsPlan, Term, factor_from_dict, term_bounds
+from discreet.specs.queries.plans import (
+    Factor,
+    GramPlan,
+    SumsPlan,
+    Term,
+    factor_from_dict,
+    term_bounds,
+)
 
 
 @plain.kept()
@@ -23,7 +32,8 @@ from discreet.specs.queries.plans import Factor, GramPlan, SumsPlan, Term, facto
 class Sum:
     """Σ over the rows of each cell of the product of `term`'s codes; the empty term counts rows.
 
-    `optional` says that a row may fall in no cell, so that a Replace neighbour can also make it vanish.
+    `optional` says that a row may fall in no cell,
+    so that a Replace neighbour can also make it vanish.
     """
 
     keys: tuple[Key, ...]
@@ -50,13 +60,17 @@ class Sum:
         return term_bounds(self.term)
 
     def sensitivity(self, neighbors: Neighbors) -> tuple[L1, L2, LInf]:
-        """ℓ₁, ℓ₂ and ℓ∞ sensitivity, in integer units: `sum_sensitivity` and `score_sensitivity` for this term's range.
+        """ℓ₁, ℓ₂ and ℓ∞ sensitivity, in integer units:
+        `sum_sensitivity` and `score_sensitivity` for this term's range.
 
-        A count of all rows under row-level Replace cannot change; its number is public and is not a query.
+        A count of all rows under row-level Replace cannot change;
+        its number is public and is not a query.
         """
         low, high = self.bounds
         several = self.size > 1  # then a row can leave one cell for another
-        return *sum_sensitivity(neighbors, low, high, cells=self.size, optional=self.optional), score_sensitivity(neighbors, low, high, optional=self.optional or several)
+        return *sum_sensitivity(
+            neighbors, low, high, cells=self.size, optional=self.optional
+        ), score_sensitivity(neighbors, low, high, optional=self.optional or several)
 
     def plan(self) -> SumsPlan:
         return SumsPlan(self.keys, (self.term,))
@@ -67,10 +81,19 @@ class Sum:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Sum:
-        return cls(tuple(key_from_dict(key) for key in record["keys"]), tuple(factor_from_dict(factor) for factor in record["term"]), record["optional"])
+        return cls(
+            tuple(key_from_dict(key) for key in record["keys"]),
+            tuple(factor_from_dict(factor) for factor in record["term"]),
+            record["optional"],
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "keys": [key.to_dict() for key in self.keys], "term": [factor.to_dict() for factor in self.term], "optional": self.optional}
+        return {
+            "kind": self.kind,
+            "keys": [key.to_dict() for key in self.keys],
+            "term": [factor.to_dict() for factor in self.term],
+            "optional": self.optional,
+        }
 
 
 @plain.kept()
@@ -96,7 +119,9 @@ class GramMatrix:
 
     def assemble(self, gram: npt.NDArray[Any]) -> list[int]:
         """The upper triangle, row by row."""
-        return [int(gram[i, j]) for i in range(len(self.factors)) for j in range(i, len(self.factors))]
+        return [
+            int(gram[i, j]) for i in range(len(self.factors)) for j in range(i, len(self.factors))
+        ]
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> GramMatrix:
@@ -106,7 +131,9 @@ class GramMatrix:
         return {"kind": self.kind, "factors": [factor.to_dict() for factor in self.factors]}
 
 
-def number_factor(schema: Mapping[str, Column], name: str, asked: str, bits: int | None = None) -> Factor:
+def number_factor(
+    schema: Mapping[str, Column], name: str, asked: str, bits: int | None = None
+) -> Factor:
     """The factor of a declared number column, or the error that says what `asked` needs."""
     column = schema[name]
     if isinstance(column, (Category, Open)):

@@ -1,4 +1,6 @@
-"""Counts of a column's grid at every level of a regular tree: what many quantiles and whole distribution functions read."""
+"""Counts of a column's grid at every level of a regular tree:
+what many quantiles and whole distribution functions read.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,12 @@ NEARLY_LEAST = 1.05
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class TreeCounts:
-    """Counts of the nodes of a tree over a column's grid, level by level from the root's children down to the leaves.
+    """Counts of the nodes of a tree over a column's grid,
+    level by level from the root's children down to the leaves.
 
-    The tree has branching**levels leaves of `width` neighbouring grid cells each. The root, the number of rows, is left out: it is public
-    under row-level Replace, and elsewhere the sum of its children says nearly as much. `optional` as for `GridCounts`.
+    The tree has branching**levels leaves of `width` neighbouring grid cells each. The root, the
+    number of rows, is left out: it is public under row-level Replace, and elsewhere the sum of its
+    children says nearly as much. `optional` as for `GridCounts`.
     """
 
     keys: tuple[Key, ...]
@@ -42,8 +46,18 @@ class TreeCounts:
 
     def __post_init__(self) -> None:
         shape = (self.branching, self.levels)
-        if any(isinstance(number, bool) or not isinstance(number, int) for number in shape) or self.branching < 2 or not 1 <= self.levels <= 18 or self.size > LARGEST_TREE:
-            raise InvalidParameter("a tree of counts", "its branching or its number of levels is no small whole number", f"it makes one noisy number a node, {LARGEST_TREE} at most", "take both from queries.trees.tree_over")
+        if (
+            any(isinstance(number, bool) or not isinstance(number, int) for number in shape)
+            or self.branching < 2
+            or not 1 <= self.levels <= 18
+            or self.size > LARGEST_TREE
+        ):
+            raise InvalidParameter(
+                "a tree of counts",
+                "its branching or its number of levels is no small whole number",
+                f"it makes one noisy number a node, {LARGEST_TREE} at most",
+                "take both from queries.trees.tree_over",
+            )
 
     @property
     def leaves(self) -> int:
@@ -76,16 +90,21 @@ class TreeCounts:
     def sensitivity(self, neighbors: Neighbors) -> tuple[L1, L2]:
         """ℓ₁ and ℓ₂ sensitivity of all counts together.
 
-        Theorem.  With h levels and k the rows of one unit: ℓ₁ = h·k and ℓ₂² = h·k² where rows come or go (AddRemove), ℓ₁ = 2·h·k and
-                  ℓ₂² = 2·h·k² otherwise (Replace). Both are attained where the tree has two leaves under different children of the root.
-        Proof.    A row adds 1 to one node of each level. At one level a unit's rows, before and after, are vectors a, b ≥ 0 with |a|₁, |b|₁ ≤ k:
-                  ‖a‖₁ ≤ k, ‖a‖₂² ≤ |a|₁² ≤ k², ‖a − b‖₁ ≤ 2k and ‖a − b‖₂² ≤ ‖a‖₂² + ‖b‖₂² ≤ 2k² since a·b ≥ 0. Levels add up.
-                  k rows in one leaf, before, and k in a leaf under another child of the root, after, attain all of them.
+        Theorem.  With h levels and k the rows of one unit: ℓ₁ = h·k and ℓ₂² = h·k² where rows come
+                  or go (AddRemove), ℓ₁ = 2·h·k and ℓ₂² = 2·h·k² otherwise (Replace). Both are
+                  attained where the tree has two leaves under different children of the root.
+        Proof.    A row adds 1 to one node of each level. At one level a unit's rows, before and
+                  after, are vectors a, b ≥ 0 with |a|₁, |b|₁ ≤ k: ‖a‖₁ ≤ k, ‖a‖₂² ≤ |a|₁² ≤ k²,
+                  ‖a − b‖₁ ≤ 2k and ‖a − b‖₂² ≤ ‖a‖₂² + ‖b‖₂² ≤ 2k² since a·b ≥ 0. Levels add up. k
+                  rows in one leaf, before, and k in a leaf under another child of the root, after,
+                  attain all of them.
         Checked.  tests/claims/test_trees.py::test_sensitivity_is_never_exceeded_and_is_attained
         """
         moved = histogram_sensitivity(neighbors, optional=self.optional)
         sides = 1 if moved.change == "added or removed" else 2
-        return L1(Fraction(sides * self.levels * moved.rows)), L2(Fraction(sides * self.levels * moved.rows**2))
+        return L1(Fraction(sides * self.levels * moved.rows)), L2(
+            Fraction(sides * self.levels * moved.rows**2)
+        )
 
     def plan(self) -> HistogramPlan:
         return HistogramPlan(self.keys, self.factor)
@@ -105,31 +124,50 @@ class TreeCounts:
 
     def to_dict(self) -> dict[str, Any]:
         keys = [key.to_dict() for key in self.keys]
-        return {"kind": self.kind, "keys": keys, "factor": self.factor.to_dict(), "optional": self.optional, "branching": self.branching, "levels": self.levels}
+        return {
+            "kind": self.kind,
+            "keys": keys,
+            "factor": self.factor.to_dict(),
+            "optional": self.optional,
+            "branching": self.branching,
+            "levels": self.levels,
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> TreeCounts:
         keys = tuple(key_from_dict(key) for key in record["keys"])
-        return cls(keys, factor_from_dict(record["factor"]), record["optional"], record["branching"], record["levels"])
+        return cls(
+            keys,
+            factor_from_dict(record["factor"]),
+            record["optional"],
+            record["branching"],
+            record["levels"],
+        )
 
 
-def tree_over(keys: tuple[Key, ...], factor: Factor, *, optional: bool, leaves: int, norm: int) -> TreeCounts:
-    """The tree whose prefix counts are least noisy, of those that cut the grid into at least `leaves` leaves (all its cells where it has fewer).
+def tree_over(
+    keys: tuple[Key, ...], factor: Factor, *, optional: bool, leaves: int, norm: int
+) -> TreeCounts:
+    """The tree whose prefix counts are least noisy, of those that cut the grid into at least
+    `leaves` leaves (all its cells where it has fewer).
 
     `norm` as for `tree_shape`. Grids of more than 2**16 cells are never cut finer than that.
     """
     cells = HistogramPlan(keys, factor).cells
-    width = max((cells - 1) // max(min(leaves, MOST_LEAVES) - 1, 1), 1)  # the widest with at least so many
+    # the widest with at least so many
+    width = max((cells - 1) // max(min(leaves, MOST_LEAVES) - 1, 1), 1)
     while -(-cells // width) > MOST_LEAVES:
         width += 1
     return TreeCounts(keys, factor, optional, *tree_shape(-(-cells // width), norm))
 
 
 def tree_shape(leaves: int, norm: int) -> tuple[int, int]:
-    """(branching, levels) of the tree over at least `leaves` leaves with the least average noise variance of a prefix count.
+    """(branching, levels) of the tree over at least `leaves` leaves with the least average noise
+    variance of a prefix count.
 
-    `norm` is 2 for Gaussian noise, whose variance grows with the number h of levels, and 1 for pure noise, where it grows with h². A public
-    rule: it reads nothing but the two numbers. Of trees within 5 % of the least variance the one with fewest leaves is taken.
+    `norm` is 2 for Gaussian noise, whose variance grows with the number h of levels, and 1 for pure
+    noise, where it grows with h². A public rule: it reads nothing but the two numbers. Of trees
+    within 5 % of the least variance the one with fewest leaves is taken.
     """
     shapes: list[tuple[float, int, int, int]] = []
     for levels in range(1, 18):
@@ -139,14 +177,18 @@ def tree_shape(leaves: int, norm: int) -> tuple[int, int]:
         noise = mean_prefix_variance(branching, levels) * levels ** (1 if norm == 2 else 2)
         shapes.append((noise, branching**levels, branching, levels))
     least = min(shapes)[0]
-    _, _, branching, levels = min((shape for shape in shapes if shape[0] <= NEARLY_LEAST * least), key=lambda shape: shape[1])
+    _, _, branching, levels = min(
+        (shape for shape in shapes if shape[0] <= NEARLY_LEAST * least), key=lambda shape: shape[1]
+    )
     return branching, levels
 
 
 def mean_prefix_variance(branching: int, levels: int) -> float:
-    """Var(prefix count), averaged over all prefixes, after least squares with a known total, for noise of variance 1 on every node.
+    """Var(prefix count), averaged over all prefixes, after least squares with a known total, for
+    noise of variance 1 on every node.
 
-    Σ over levels of V·mean(a + f² − (a + f)²/b), about V·(b − 1)/6, with V = 1 at the leaves and 1/(1 + 1/(bV)) one level up (docs/theory/trees.md).
+    Σ over levels of V·mean(a + f² − (a + f)²/b), about V·(b − 1)/6, with V = 1 at the leaves and
+    1/(1 + 1/(bV)) one level up (docs/theory/trees.md).
     """
     node, total, leaves = 1.0, 0.0, 1  # leaves of one node of the level
     for _ in range(levels):

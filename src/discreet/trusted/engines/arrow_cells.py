@@ -1,14 +1,14 @@
-"""Columns of Arrow tables, and so of files, as cells: one reading for every type that Arrow has, decided by the type alone.
+"""Columns of Arrow tables, and so of files, as cells:
+one reading for every type that Arrow has, decided by the type alone.
 
-| Arrow type                                                | read as                                         |
+| Arrow type | read
+as |
 |-----------------------------------------------------------|-------------------------------------------------|
-| whole numbers, floats (of 16 bits too)                    | numbers                                         |
-| decimals                                                  | numbers, rounded once                           |
-| booleans, bool8                                           | booleans                                        |
-| text (of every layout), JSON                              | text; a cell that is not UTF-8 is missing, alone |
-| UUIDs                                                     | ids and keys, by their usual text               |
-| dictionaries, run-end encoded columns                     | what they hold                                  |
-| dates, times, durations, intervals, bytes, lists, structures, maps, unions, nulls, other extensions | nothing: every cell is missing |
+| whole numbers, floats (of 16 bits too)   | numbers   | | decimals | numbers, rounded
+once | | booleans, bool8   | booleans   | | text (of every layout), JSON | text; a cell that is not
+UTF-8 is missing, alone | | UUIDs   | ids and keys, by their usual text | | dictionaries, run-end
+encoded columns   | what they hold   | | dates, times, durations, intervals, bytes, lists,
+structures, maps, unions, nulls, other extensions | nothing: every cell is missing |
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ from discreet.schema import LARGEST_EXACT_FLOAT, NUMBER_PATTERN, text_number
 from discreet.trusted.engines.cells import Cells, Floats, Labels, distinct_texts
 
 Reading = Literal["number", "decimal", "boolean", "text", "uuid", "nothing"]
-EXTENSIONS: dict[str, Reading] = {"arrow.bool8": "boolean", "arrow.json": "text", "arrow.uuid": "uuid"}
+EXTENSIONS: dict[str, Reading] = {
+    "arrow.bool8": "boolean",
+    "arrow.json": "text",
+    "arrow.uuid": "uuid",
+}
 EXACT_POWERS = 22  # 10**22 is a float, so a whole number below 2**53 divided by it is rounded once
 
 
@@ -46,7 +50,9 @@ def reading_of(kind: pa.DataType) -> Reading:
 
 
 def type_name(kind: pa.DataType) -> str:
-    """The name by which types of two files are compared: how text is laid out, or that values are listed, does not matter."""
+    """The name by which types of two files are compared:
+    how text is laid out, or that values are listed, does not matter.
+    """
     held = _held(kind)
     return "string" if _is_text(held) else str(held)
 
@@ -58,7 +64,10 @@ def _held(kind: pa.DataType) -> pa.DataType:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+    return any(
+        test(kind)
+        for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    )
 
 
 def cells_from_arrow(column: Any) -> Cells:
@@ -74,7 +83,9 @@ def cells_from_arrow(column: Any) -> Cells:
     if reading == "decimal":
         return Cells("decimal", ArrowDecimals(array), None, length)
     missing = np.asarray(array.is_null()) if array.null_count else None
-    values = (array.fill_null(_nothing(array.type)) if array.null_count else array).to_numpy(zero_copy_only=False)
+    values = (array.fill_null(_nothing(array.type)) if array.null_count else array).to_numpy(
+        zero_copy_only=False
+    )
     if reading == "boolean":
         return Cells("boolean", values.astype(bool, copy=False), missing, length)
     return Cells("number", values, missing, length)
@@ -92,16 +103,24 @@ def joined(columns: list[Any], kind: pa.DataType) -> Any:
 
 
 def _nothing(kind: pa.DataType) -> Any:
-    return pa.scalar(np.float16(0) if pa.types.is_float16(kind) else 0, type=kind) if not pa.types.is_boolean(kind) else False
+    return (
+        pa.scalar(np.float16(0) if pa.types.is_float16(kind) else 0, type=kind)
+        if not pa.types.is_boolean(kind)
+        else False
+    )
 
 
 def plain(column: Any) -> Any:
     """A column without a dictionary or runs around its values, in the pieces that it has.
 
-    Text has 64-bit offsets, however it was laid out: parts of one column have one type, whether they hold cells or not.
+    Text has 64-bit offsets, however it was laid out:
+    parts of one column have one type, whether they hold cells or not.
     """
     while pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type):
-        pieces = [_unlisted(piece) if pa.types.is_dictionary(piece.type) else _run_out(piece) for piece in _pieces(column)]
+        pieces = [
+            _unlisted(piece) if pa.types.is_dictionary(piece.type) else _run_out(piece)
+            for piece in _pieces(column)
+        ]
         column = pa.chunked_array(pieces, type=pieces[0].type if pieces else column.type.value_type)
     if reading_of(column.type) != "text":
         return column
@@ -109,18 +128,24 @@ def plain(column: Any) -> Any:
 
 
 def _unlisted(piece: Any) -> Any:
-    """The cells of a dictionary array; a place without an entry, or an entry that is null, is missing."""
+    """The cells of a dictionary array; a place without an entry, or an entry that is null,
+    is missing.
+    """
     return _takeable(piece.dictionary).take(pa.array(_places(piece), mask=_places(piece) < 0))
 
 
 def _run_out(piece: Any) -> Any:
     """The cells of a run-end encoded array, a run at a time."""
     rows = np.arange(piece.offset, piece.offset + len(piece))
-    return _takeable(piece.values).take(pa.array(np.searchsorted(np.asarray(piece.run_ends), rows, side="right")))
+    return _takeable(piece.values).take(
+        pa.array(np.searchsorted(np.asarray(piece.run_ends), rows, side="right"))
+    )
 
 
 def _takeable(values: Any) -> Any:
-    """Values that can be taken by place, however often: text with 64-bit offsets, extensions by what they store."""
+    """Values that can be taken by place, however often:
+    text with 64-bit offsets, extensions by what they store.
+    """
     if isinstance(values, pa.ExtensionArray) and reading_of(values.type) == "text":
         values = values.storage
     return _wide_text(values) if _is_text(values.type) else values
@@ -137,18 +162,36 @@ def _in_one_piece(column: Any) -> Any:
     if len(pieces) == 1 and _is_text(held) and not pa.types.is_string_view(column.type):
         return pieces[0]
     column = plain(column)
-    pieces = [piece.storage if isinstance(piece, pa.ExtensionArray) and reading_of(piece.type) != "uuid" else piece for piece in _pieces(column)]
-    return pa.concat_arrays(pieces) if len(pieces) > 1 else pieces[0] if pieces else pa.array([], type=_stored(column.type))
+    pieces = [
+        piece.storage
+        if isinstance(piece, pa.ExtensionArray) and reading_of(piece.type) != "uuid"
+        else piece
+        for piece in _pieces(column)
+    ]
+    return (
+        pa.concat_arrays(pieces)
+        if len(pieces) > 1
+        else pieces[0]
+        if pieces
+        else pa.array([], type=_stored(column.type))
+    )
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:
     """The type of the values of an empty column."""
     held = _held(kind)
-    return held.storage_type if isinstance(held, pa.BaseExtensionType) and reading_of(held) != "uuid" else held
+    return (
+        held.storage_type
+        if isinstance(held, pa.BaseExtensionType) and reading_of(held) != "uuid"
+        else held
+    )
 
 
 def _wide_text(array: Any) -> Any:
-    """Text with 64-bit offsets: pieces of any length can be joined. Bytes stay as they are, UTF-8 or not."""
+    """Text with 64-bit offsets: pieces of any length can be joined.
+
+    Bytes stay as they are, UTF-8 or not.
+    """
     return pc.cast(array, options=pc.CastOptions(pa.large_string(), allow_invalid_utf8=True))
 
 
@@ -163,7 +206,9 @@ class ArrowTexts:
         return iter([*texts, None][label] for label in labels.tolist())
 
     def labelled(self) -> tuple[Labels, list[str | None]]:
-        """A label 0, 1, … for each cell (−1: missing) and each label's text (None: it is not UTF-8), each text once."""
+        """A label 0, 1, … for each cell (−1: missing) and each label's text (None: it is not
+        UTF-8), each text once.
+        """
         listed = pa.types.is_dictionary(self.array.type)
         encoded = self.array if listed else self.array.dictionary_encode()
         return distinct_texts(_places(encoded), python_cells(encoded.dictionary))
@@ -172,16 +217,24 @@ class ArrowTexts:
         """The place of each cell's text among `texts`, which are all different; −1 for none."""
         listed = pa.types.is_dictionary(self.array.type)
         cells = _takeable(self.array.dictionary) if listed else self.array
-        found = pc.index_in(cells, value_set=_listed_texts(tuple(texts), cells.type), skip_nulls=True).fill_null(-1).to_numpy(zero_copy_only=False)
+        found = (
+            pc.index_in(cells, value_set=_listed_texts(tuple(texts), cells.type), skip_nulls=True)
+            .fill_null(-1)
+            .to_numpy(zero_copy_only=False)
+        )
         if not listed:
             return np.asarray(found)
-        return np.asarray(np.append(found, np.int32(-1)).take(_places(self.array), mode="wrap"))  # −1 is the last one
+        # −1 is the last one
+        return np.asarray(np.append(found, np.int32(-1)).take(_places(self.array), mode="wrap"))
 
     def numbers(self) -> Floats:
-        """Each cell by the decimal grammar of `schema.text_number`, NaN where it is missing or no number.
+        """Each cell by the decimal grammar of `schema.text_number`,
+        NaN where it is missing or no number.
 
-        Arrow reads decimals as Python does, rounded once, and knows words beside them ("inf", "nan"), which are read again here.
-        Checked.  tests/engines/test_arrow_cells.py::test_arrow_reads_decimal_text_as_the_grammar_says
+        Arrow reads decimals as Python does, rounded once, and knows words beside them
+        ("inf", "nan"), which are read again here.
+        Checked.
+            tests/engines/test_arrow_cells.py::test_arrow_reads_decimal_text_as_the_grammar_says
         """
         if pa.types.is_dictionary(self.array.type):
             labels, texts = self.labelled()
@@ -191,7 +244,10 @@ class ArrowTexts:
             values, sure = pc.cast(trimmed, pa.float64()), False
         except pa.ArrowInvalid:  # some cell is no number: only those that are get there
             fits = pc.match_substring_regex(trimmed, f"\\A(?:{NUMBER_PATTERN})\\z")
-            values, sure = pc.cast(pc.if_else(fits, trimmed, pa.scalar(None, trimmed.type)), pa.float64()), True
+            values, sure = (
+                pc.cast(pc.if_else(fits, trimmed, pa.scalar(None, trimmed.type)), pa.float64()),
+                True,
+            )
         numbers: Floats = values.to_numpy(zero_copy_only=False)
         odd = np.flatnonzero(~np.isfinite(numbers)) if not sure else ()
         if len(odd):
@@ -205,7 +261,9 @@ def _places(encoded: Any) -> Labels:
     indices = encoded.indices
     if not pa.types.is_signed_integer(indices.type):
         indices = indices.cast(pa.int64())
-    return np.asarray((indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False))
+    return np.asarray(
+        (indices.fill_null(-1) if indices.null_count else indices).to_numpy(zero_copy_only=False)
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -220,11 +278,18 @@ class ArrowDecimals:
     def numbers(self) -> Floats:
         """Each cell as the nearest float, NaN where it is missing.
 
-        A decimal is a whole number over a power of ten; where both are floats, their quotient is rounded once, as by `float(Decimal)`.
+        A decimal is a whole number over a power of ten; where both are floats, their quotient is
+        rounded once, as by `float(Decimal)`.
         """
         kind = self.array.type
-        steps, small = _small_steps(self.array) if pa.types.is_decimal128(kind) and 0 <= kind.scale <= EXACT_POWERS else (np.zeros(len(self.array)), np.zeros(len(self.array), dtype=bool))
-        numbers: Floats = steps / float(10 ** max(kind.scale, 0)) if 0 <= kind.scale <= EXACT_POWERS else steps
+        steps, small = (
+            _small_steps(self.array)
+            if pa.types.is_decimal128(kind) and 0 <= kind.scale <= EXACT_POWERS
+            else (np.zeros(len(self.array)), np.zeros(len(self.array), dtype=bool))
+        )
+        numbers: Floats = (
+            steps / float(10 ** max(kind.scale, 0)) if 0 <= kind.scale <= EXACT_POWERS else steps
+        )
         wide = np.flatnonzero(~small)
         if len(wide):
             cells = self.array.take(pa.array(wide)).to_pylist()
@@ -233,8 +298,12 @@ class ArrowDecimals:
 
 
 def _small_steps(array: Any) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """The whole numbers behind 128-bit decimals, and which of them are below 2**53 and not missing."""
-    words = np.frombuffer(array.buffers()[1], dtype="<i8")[2 * array.offset : 2 * (array.offset + len(array))].reshape(-1, 2)
+    """The whole numbers behind 128-bit decimals,
+    and which of them are below 2**53 and not missing.
+    """
+    words = np.frombuffer(array.buffers()[1], dtype="<i8")[
+        2 * array.offset : 2 * (array.offset + len(array))
+    ].reshape(-1, 2)
     low, high = words[:, 0], words[:, 1]
     small = (high == low >> 63) & (low < LARGEST_EXACT_FLOAT) & (low > -LARGEST_EXACT_FLOAT)
     if array.null_count:
@@ -262,7 +331,9 @@ def _number(text: str | None) -> float:
 
 
 def python_cells(array: Any) -> list[Any]:
-    """Each cell of an Arrow array as a Python value; None where there is none, such as for text that is not UTF-8."""
+    """Each cell of an Arrow array as a Python value;
+    None where there is none, such as for text that is not UTF-8.
+    """
     try:
         return list(array.to_pylist())
     except Exception:  # one cell at a time: what cannot be read is missing, alone

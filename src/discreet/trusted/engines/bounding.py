@@ -1,19 +1,22 @@
-"""Contribution bounding: at most `max_rows` rows of a unit count, chosen from that unit's own rows alone.
+"""Contribution bounding: at most `max_rows` rows of a unit count,
+chosen from that unit's own rows alone.
 
-Within a unit, rows are put in a pseudo-random order: a hash of the unit's id, of the row's encoded content
-(all declared columns, by sorted name; of an Open column the MD5 of its key) and of the number of earlier copies of the same content; ties go by the
-content itself. The first `max_rows` are kept; a row without an id belongs to nobody and counts nowhere. Only whole-number arithmetic below 2**63 is used, so that
-every engine computes the same order.
+Within a unit, rows are put in a pseudo-random order: a hash of the unit's id, of the row's encoded
+content (all declared columns, by sorted name; of an Open column the MD5 of its key) and of the
+number of earlier copies of the same content; ties go by the content itself. The first `max_rows`
+are kept; a row without an id belongs to nobody and counts nowhere. Only whole-number arithmetic
+below 2**63 is used, so that every engine computes the same order.
 
-Theorem.  Changing one unit's rows changes which rows are kept of that unit only, and at most max_rows of them;
-          the kept rows do not depend on the order in which rows are stored.
-Proof.    The order within a unit is a function of the multiset of that unit's rows and its id. Rows that tie are
-          equal in everything that is read, so they are interchangeable.
+Theorem.  Changing one unit's rows changes which rows are kept of that unit only, and at most
+          max_rows of them; the kept rows do not depend on the order in which rows are stored.
+Proof.    The order within a unit is a function of the multiset of that unit's rows and its id. Rows
+          that tie are equal in everything that is read, so they are interchangeable.
 Checked.  tests/claims/test_exact_sums.py::test_one_unit_never_moves_a_sum_by_more_than_claimed
 
-The hash is public and fixed: no secret is needed, since the guarantee above holds for every order whatsoever.
-It only has to be unrelated to the values, so that the kept rows are a fair sample of the unit's rows. The id
-varies the order between units, and copies count separately, so a value is kept in proportion to its share.
+The hash is public and fixed: no secret is needed, since the guarantee above holds for every order
+whatsoever. It only has to be unrelated to the values, so that the kept rows are a fair sample of
+the unit's rows. The id varies the order between units, and copies count separately, so a value is
+kept in proportion to its share.
 Checked.  tests/engines/test_bounding.py::test_kept_rows_are_a_fair_sample
 """
 
@@ -37,14 +40,17 @@ Labels = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One declared column of the rows: what rows are ordered by, and the non-negative whole number that is hashed."""
+    """One declared column of the rows: what rows are ordered by,
+    and the non-negative whole number that is hashed.
+    """
 
     ordered: npt.NDArray[Any]
     hashed: npt.NDArray[np.int64]
 
 
 def unit_seed(text: str) -> int:
-    """The start of a unit's hash chain: the last eight bytes of the MD5 of its id's text, modulo the prime.
+    """The start of a unit's hash chain: the last eight bytes of the MD5 of its id's text,
+    modulo the prime.
 
     MD5 serves as a mixing function; nothing here is a secret.
     """
@@ -52,7 +58,9 @@ def unit_seed(text: str) -> int:
     return int.from_bytes(digest[8:], "little") % PRIME
 
 
-def kept_rows(labels: Labels, seeds: Sequence[str], contents: Sequence[Content], max_rows: int) -> npt.NDArray[np.int64] | None:
+def kept_rows(
+    labels: Labels, seeds: Sequence[str], contents: Sequence[Content], max_rows: int
+) -> npt.NDArray[np.int64] | None:
     """The row numbers to keep, in increasing order; None when every row is kept."""
     owned = labels >= 0
     crowded_units = np.bincount(labels[owned], minlength=len(seeds)) > max_rows
@@ -61,7 +69,13 @@ def kept_rows(labels: Labels, seeds: Sequence[str], contents: Sequence[Content],
         return None if owned.all() else np.flatnonzero(owned)
     units = labels[crowded]
     ordered = [content.ordered[crowded] for content in contents]
-    value = np.array([unit_seed(text) if needed else 0 for text, needed in zip(seeds, crowded_units, strict=True)], dtype=np.int64)[units]
+    value = np.array(
+        [
+            unit_seed(text) if needed else 0
+            for text, needed in zip(seeds, crowded_units, strict=True)
+        ],
+        dtype=np.int64,
+    )[units]
     for content in contents:
         value = hash_step(value, content.hashed[crowded])
     value = final_hash(hash_step(value, _rank(units, value, ordered, among_copies=True)))
@@ -70,8 +84,12 @@ def kept_rows(labels: Labels, seeds: Sequence[str], contents: Sequence[Content],
     return np.flatnonzero(keep)
 
 
-def _rank(units: Labels, value: Labels, ordered: Sequence[npt.NDArray[Any]], *, among_copies: bool) -> Labels:
-    """Each row's position, by hash and then content, within its unit, or among the copies of its content there."""
+def _rank(
+    units: Labels, value: Labels, ordered: Sequence[npt.NDArray[Any]], *, among_copies: bool
+) -> Labels:
+    """Each row's position, by hash and then content, within its unit,
+    or among the copies of its content there.
+    """
     key = units * (PRIME + 1) + value  # below 2**63 for fewer than 2**32 units
     order = np.argsort(key)
     tied = np.zeros(order.size, dtype=bool)
@@ -81,7 +99,9 @@ def _rank(units: Labels, value: Labels, ordered: Sequence[npt.NDArray[Any]], *, 
     rows = order[tied]
     order[tied] = rows[np.lexsort((*(column[rows] for column in ordered), key[rows]))]
     starts = np.ones(order.size, dtype=bool)
-    starts[1:] = key[order[1:]] != key[order[:-1]] if among_copies else units[order[1:]] != units[order[:-1]]
+    starts[1:] = (
+        key[order[1:]] != key[order[:-1]] if among_copies else units[order[1:]] != units[order[:-1]]
+    )
     if among_copies:
         for column in ordered:
             starts[1:] |= column[order[1:]] != column[order[:-1]]
@@ -92,7 +112,9 @@ def _rank(units: Labels, value: Labels, ordered: Sequence[npt.NDArray[Any]], *, 
 
 
 def hash_step(value: Labels, part: npt.NDArray[np.int64]) -> Labels:
-    """h ← mix(h·A + part), part below 2**33; mix(h) = (h² + h·A + B) mod p; every intermediate is below 2**63."""
+    """h ← mix(h·A + part), part below 2**33; mix(h) = (h² + h·A + B) mod p;
+    every intermediate is below 2**63.
+    """
     return _mix((value * MULTIPLIER + part) % PRIME)
 
 

@@ -1,7 +1,8 @@
 """The cells of one column in memory, read by the total rules of `schema.py`.
 
-A column arrives as numbers, booleans, text, decimals or Python objects. Whatever a cell holds, reading it gives a number,
-a code or "missing"; no cell can raise, warn or drop a row, and none decides how another is read: what a column is follows from its type alone.
+A column arrives as numbers, booleans, text, decimals or Python objects. Whatever a cell holds,
+reading it gives a number, a code or "missing"; no cell can raise, warn or drop a row, and none
+decides how another is read: what a column is follows from its type alone.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ LARGEST_SEED = 1 << 128
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """One column as read: numbers or booleans with a mask of missing cells, text or missing, decimals, Python objects, or nothing usable."""
+    """One column as read: numbers or booleans with a mask of missing cells, text or missing,
+    decimals, Python objects, or nothing usable.
+    """
 
     kind: Literal["number", "boolean", "text", "decimal", "objects", "nothing"]
     values: Any
@@ -47,7 +50,9 @@ class Texts(Protocol):
         ...
 
     def labelled(self) -> tuple[Labels, list[str | None]]:
-        """A label 0, 1, … for each cell (−1: missing) and each label's text, each text once; None: it is not Unicode."""
+        """A label 0, 1, … for each cell (−1: missing) and each label's text, each text once; None:
+        it is not Unicode.
+        """
         ...
 
     def find(self, texts: Sequence[str]) -> Labels:
@@ -63,7 +68,11 @@ def cells_of(column: Any) -> Cells:
     """Cells of a list or tuple, a one-dimensional array, or a column of a frame."""
     if isinstance(column, (list, tuple)):
         return cells_from_sequence(column)
-    return cells_from_array(column) if isinstance(column, np.ndarray) else cells_from_series(nw.from_native(column, series_only=True))
+    return (
+        cells_from_array(column)
+        if isinstance(column, np.ndarray)
+        else cells_from_series(nw.from_native(column, series_only=True))
+    )
 
 
 def python_objects(cells: Cells) -> list[Any]:
@@ -71,7 +80,11 @@ def python_objects(cells: Cells) -> list[Any]:
     if cells.kind == "nothing":
         return [None] * cells.length
     listed = cells.values.tolist() if cells.kind in ("number", "boolean") else list(cells.values)
-    return listed if cells.missing is None else [None if gone else cell for cell, gone in zip(listed, cells.missing, strict=True)]
+    return (
+        listed
+        if cells.missing is None
+        else [None if gone else cell for cell, gone in zip(listed, cells.missing, strict=True)]
+    )
 
 
 def cells_from_array(array: npt.NDArray[Any]) -> Cells:
@@ -79,21 +92,37 @@ def cells_from_array(array: npt.NDArray[Any]) -> Cells:
     plain = np.asarray(array)
     if plain.dtype.kind not in "iufbOUT":  # before its mask is read: records have masks of records
         return Cells("nothing", None, None, len(plain))
-    missing = np.ma.getmaskarray(array).copy() if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array) else None
+    missing = (
+        np.ma.getmaskarray(array).copy()
+        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array)
+        else None
+    )
     if plain.dtype.kind in "iuf":
         return Cells("number", plain, missing, len(plain))
     if plain.dtype.kind == "b":
         return Cells("boolean", plain, missing, len(plain))
     listed = _listed(plain)
-    return Cells("objects", listed if missing is None else [None if gone else cell for cell, gone in zip(listed, missing, strict=True)], None, len(plain))
+    return Cells(
+        "objects",
+        listed
+        if missing is None
+        else [None if gone else cell for cell, gone in zip(listed, missing, strict=True)],
+        None,
+        len(plain),
+    )
 
 
 def _listed(array: npt.NDArray[Any]) -> list[Any]:
-    """An array as a list of its cells; one that is no Python value (a code point beyond Unicode) is missing, alone."""
+    """An array as a list of its cells; one that is no Python value (a code point beyond Unicode) is
+    missing, alone.
+    """
     try:
         return list(array.tolist())
     except Exception:
-        return [_or_missing(lambda row=row: array[row : row + 1].tolist()[0]) for row in range(len(array))]
+        return [
+            _or_missing(lambda row=row: array[row : row + 1].tolist()[0])
+            for row in range(len(array))
+        ]
 
 
 def _or_missing(read: Any) -> Any:
@@ -116,7 +145,8 @@ def cells_from_series(series: nw.Series[Any]) -> Cells:
     if series.implementation.is_pyarrow():
         cells: Cells = _arrow().cells_from_arrow(series.to_native())
         return cells
-    if str(getattr(series.to_native(), "dtype", "")) == "object":  # by its first cells narwhals would call it text, or not
+    # by its first cells narwhals would call it text, or not
+    if str(getattr(series.to_native(), "dtype", "")) == "object":
         return Cells("objects", _python_cells(series), None, length)
     dtype = series.dtype
     if isinstance(dtype, NOT_NUMBERS):
@@ -139,7 +169,9 @@ def cells_from_series(series: nw.Series[Any]) -> Cells:
 
 
 def _texts(series: nw.Series[Any]) -> Texts:
-    """A text column through Arrow, or one by one where Arrow is not there or cannot hold a cell: the same texts."""
+    """A text column through Arrow, or one by one where Arrow is not there or cannot hold a cell:
+    the same texts.
+    """
     try:
         texts: Texts = _arrow().cells_from_arrow(series.to_arrow()).values
         return texts
@@ -162,12 +194,20 @@ class PlainTexts:
 
     def labelled(self) -> tuple[Labels, list[str | None]]:
         found: dict[str | None, int] = {}
-        labels = np.fromiter((found.setdefault(text, len(found)) for text in self), dtype=np.int64, count=len(self.cells))
+        labels = np.fromiter(
+            (found.setdefault(text, len(found)) for text in self),
+            dtype=np.int64,
+            count=len(self.cells),
+        )
         return labels, list(found)
 
     def find(self, texts: Sequence[str]) -> Labels:
         places = {text: place for place, text in enumerate(texts)}
-        return np.fromiter((-1 if text is None else places.get(text, -1) for text in self), dtype=np.int32, count=len(self.cells))
+        return np.fromiter(
+            (-1 if text is None else places.get(text, -1) for text in self),
+            dtype=np.int32,
+            count=len(self.cells),
+        )
 
     def numbers(self) -> Floats:
         return np.fromiter(map(number_of, self), dtype=np.float64, count=len(self.cells))
@@ -177,7 +217,11 @@ def distinct_texts(labels: Labels, texts: list[str | None]) -> tuple[Labels, lis
     """The same cells with each text once: a dictionary may list a text twice."""
     found: dict[str | None, int] = {}
     places = [found.setdefault(text, len(found)) for text in texts]
-    return (labels, texts) if len(found) == len(texts) else (np.array([*places, -1], dtype=np.int64)[labels], list(found))
+    return (
+        (labels, texts)
+        if len(found) == len(texts)
+        else (np.array([*places, -1], dtype=np.int64)[labels], list(found))
+    )
 
 
 def _mask(gone: Any) -> npt.NDArray[np.bool_] | None:
@@ -189,7 +233,8 @@ def _python_cells(series: nw.Series[Any]) -> list[Any]:
     listed = _or_missing(lambda: list(series.to_list()))
     if listed is not None:
         return list(listed)
-    return [_or_missing(lambda row=row: series.item(row)) for row in range(len(series))]  # a date that Python has not, say: missing, alone
+    # a date that Python has not, say: missing, alone
+    return [_or_missing(lambda row=row: series.item(row)) for row in range(len(series))]
 
 
 def numbers(cells: Cells) -> Floats:
@@ -202,7 +247,8 @@ def numbers(cells: Cells) -> Floats:
     if cells.kind == "objects":
         return np.fromiter(map(number_of, cells.values), dtype=np.float64, count=cells.length)
     with np.errstate(all="ignore"):
-        values: Floats = cells.values.astype(np.float64, copy=cells.missing is not None)  # nobody writes into what is read
+        # nobody writes into what is read
+        values: Floats = cells.values.astype(np.float64, copy=cells.missing is not None)
     if cells.missing is not None:
         values[cells.missing] = NAN
     return values
@@ -218,10 +264,20 @@ def boolean_codes(cells: Cells, column: Boolean) -> Codes:
         return codes
     if cells.kind == "text":
         labels, texts = cells.values.labelled()
-        read: Codes = np.array([*(otherwise if text is None else boolean_of(text, otherwise) for text in texts), otherwise], dtype=np.int32)
+        read: Codes = np.array(
+            [
+                *(otherwise if text is None else boolean_of(text, otherwise) for text in texts),
+                otherwise,
+            ],
+            dtype=np.int32,
+        )
         return np.asarray(read[labels])
     if cells.kind == "objects":
-        return np.fromiter((boolean_of(cell, otherwise) for cell in cells.values), dtype=np.int32, count=cells.length)
+        return np.fromiter(
+            (boolean_of(cell, otherwise) for cell in cells.values),
+            dtype=np.int32,
+            count=cells.length,
+        )
     return booleans_of(numbers(cells), otherwise).astype(np.int32)
 
 
@@ -235,14 +291,20 @@ def category_codes(cells: Cells, column: Category) -> Codes:
         return codes
     if cells.kind == "text":
         found: Codes = cells.values.find(tuple(levels.texts))  # in the order of their codes
-        return found if levels.otherwise < 0 else np.where(found < 0, np.int32(levels.otherwise), found)
+        return (
+            found
+            if levels.otherwise < 0
+            else np.where(found < 0, np.int32(levels.otherwise), found)
+        )
     if cells.kind == "objects":
         return np.fromiter(map(levels, cells.values), dtype=np.int32, count=cells.length)
     return levels.of_numbers(numbers(cells)).astype(np.int32)
 
 
 def open_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """A label 0, 1, … for each row's key in an Open column (−1: it has none), and the text of each label, in no order."""
+    """A label 0, 1, … for each row's key in an Open column (−1: it has none),
+    and the text of each label, in no order.
+    """
     if cells.kind == "nothing":
         return np.full(cells.length, -1, dtype=np.int64), []
     if cells.kind == "boolean":
@@ -268,12 +330,21 @@ def _open_numbers(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
 
 def _open_objects(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str | None]]:
     found: dict[str | None, int] = {}
-    labels = np.fromiter((found.setdefault(cell if type(cell) is str else open_text(cell), len(found)) for cell in cells.values), dtype=np.int64, count=cells.length)
+    labels = np.fromiter(
+        (
+            found.setdefault(cell if type(cell) is str else open_text(cell), len(found))
+            for cell in cells.values
+        ),
+        dtype=np.int64,
+        count=cells.length,
+    )
     return labels, list(found)
 
 
 def open_text(cell: Any) -> str | None:
-    """The text that one Python cell of an Open column stands for, before its length is looked at; None for none."""
+    """The text that one Python cell of an Open column stands for, before its length is looked at;
+    None for none.
+    """
     if issubclass(type(cell), str):
         return str.__str__(cell)
     if issubclass(type(cell), (bool, np.bool_)):
@@ -283,10 +354,20 @@ def open_text(cell: Any) -> str | None:
         return str(whole) if abs(whole) < 10**MOST_KEY_DIGITS else None
     if issubclass(type(cell), (float, np.floating)):
         number = number_of(cell)
-        return str(int(number)) if abs(number) < LARGEST_EXACT_FLOAT and number == math.floor(number) else None
+        return (
+            str(int(number))
+            if abs(number) < LARGEST_EXACT_FLOAT and number == math.floor(number)
+            else None
+        )
     if issubclass(type(cell), Decimal):
-        small = Decimal.is_finite(cell) and (Decimal.is_zero(cell) or Decimal.adjusted(cell) < MOST_KEY_DIGITS)
-        return str(Decimal.__int__(cell)) if small and Decimal.__eq__(cell, Decimal.__int__(cell)) else None
+        small = Decimal.is_finite(cell) and (
+            Decimal.is_zero(cell) or Decimal.adjusted(cell) < MOST_KEY_DIGITS
+        )
+        return (
+            str(Decimal.__int__(cell))
+            if small and Decimal.__eq__(cell, Decimal.__int__(cell))
+            else None
+        )
     return _uuid_text(cell)
 
 
@@ -295,13 +376,17 @@ def _uuid_text(cell: Any) -> str | None:
     return str(uuid.UUID(int=number)) if type(number) is int and 0 <= number < 1 << 128 else None
 
 
-def _with_keys(labels: npt.NDArray[np.int64], texts: Sequence[str | None]) -> tuple[npt.NDArray[np.int64], list[str]]:
+def _with_keys(
+    labels: npt.NDArray[np.int64], texts: Sequence[str | None]
+) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Labels and texts without those that are no key."""
     kept = [text for text in texts if text is not None and _is_key(text)]
     if len(kept) == len(texts):
         return labels, kept
     places = np.full(len(texts) + 1, -1, dtype=np.int64)  # the last one is for the label −1
-    places[[place for place, text in enumerate(texts) if text is not None and _is_key(text)]] = np.arange(len(kept))
+    places[[place for place, text in enumerate(texts) if text is not None and _is_key(text)]] = (
+        np.arange(len(kept))
+    )
     return places[labels], kept
 
 
@@ -324,7 +409,13 @@ def unit_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
     if cells.kind in ("objects", "decimal"):
         return _label_objects(map(unit_key, cells.values), cells.length)
     if cells.kind == "boolean":
-        return _label_objects((("true" if cell else "false") if known else None for cell, known in zip(cells.values, _known(cells), strict=True)), cells.length)
+        return _label_objects(
+            (
+                ("true" if cell else "false") if known else None
+                for cell, known in zip(cells.values, _known(cells), strict=True)
+            ),
+            cells.length,
+        )
     if cells.kind == "nothing":
         return np.full(cells.length, -1, dtype=np.int64), []
     known = _known(cells)
@@ -336,8 +427,12 @@ def unit_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
     return labels, [seed_text(number) for number in distinct.tolist()]
 
 
-def _held_labels(labels: Labels, texts: Sequence[str | None]) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """The same units, numbered among those that some row holds (a dictionary may list others); a text that is not Unicode is no id."""
+def _held_labels(
+    labels: Labels, texts: Sequence[str | None]
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """The same units, numbered among those that some row holds (a dictionary may list others);
+    a text that is not Unicode is no id.
+    """
     held = np.bincount(labels[labels >= 0], minlength=len(texts)) > 0
     kept = [place for place, text in enumerate(texts) if text is not None and held[place]]
     places = np.full(len(texts) + 1, -1, dtype=np.int64)  # the last one is for the label −1
@@ -351,12 +446,18 @@ def _known(cells: Cells) -> npt.NDArray[np.bool_]:
 
 def _label_objects(keys: Iterable[Any], length: int) -> tuple[npt.NDArray[np.int64], list[str]]:
     found: dict[Any, int] = {}
-    labels = np.fromiter((-1 if key is None else found.setdefault(key, len(found)) for key in keys), dtype=np.int64, count=length)
+    labels = np.fromiter(
+        (-1 if key is None else found.setdefault(key, len(found)) for key in keys),
+        dtype=np.int64,
+        count=length,
+    )
     return labels, [seed_text(key) for key in found]
 
 
 def unit_key(cell: Any) -> str | int | float | Decimal | None:
-    """What makes two unit ids the same: equal text or equal numbers; None for a missing or unusable id."""
+    """What makes two unit ids the same: equal text or equal numbers;
+    None for a missing or unusable id.
+    """
     if issubclass(type(cell), str):
         return str.__str__(cell)
     if issubclass(type(cell), (bool, np.bool_)):
@@ -373,9 +474,13 @@ def unit_key(cell: Any) -> str | int | float | Decimal | None:
 
 
 def seed_text(key: str | int | float | Decimal) -> str:
-    """The public text that seeds a unit's row order: text itself, numbers as the decimal text of their floor; the same for equal numbers of all types."""
+    """The public text that seeds a unit's row order: text itself, numbers as the decimal text of
+    their floor; the same for equal numbers of all types.
+    """
     if isinstance(key, str):
         return key
-    if isinstance(key, Decimal) and not (key.is_finite() and (key.is_zero() or key.adjusted() < 40)):
+    if isinstance(key, Decimal) and not (
+        key.is_finite() and (key.is_zero() or key.adjusted() < 40)
+    ):
         return "large"
     return str(math.floor(key)) if -LARGEST_SEED < key < LARGEST_SEED else "large"

@@ -1,12 +1,15 @@
 """CSV, read by one total rule: every sequence of bytes is a table, and no byte makes reading fail.
 
-Fields are separated by commas and records by line ends (LF, CR LF or CR). A field whose first byte is a double quote goes on to the next
-double quote that is not doubled, whatever is between; two double quotes inside it are one; what follows up to the next separator belongs to
-the field as it stands. A quote anywhere else is text. A quote that is never closed makes the rest of the file one field. A blank line is no
-record; the first record is the header; a short record has missing cells, further fields are ignored, and an empty field is missing. Bytes that
-are not UTF-8 read as U+FFFD. A byte order mark at the beginning is skipped.
+Fields are separated by commas and records by line ends (LF, CR LF or CR). A field whose first byte
+is a double quote goes on to the next double quote that is not doubled, whatever is between; two
+double quotes inside it are one; what follows up to the next separator belongs to the field as it
+stands. A quote anywhere else is text. A quote that is never closed makes the rest of the file one
+field. A blank line is no record; the first record is the header; a short record has missing cells,
+further fields are ignored, and an empty field is missing. Bytes that are not UTF-8 read as U+FFFD.
+A byte order mark at the beginning is skipped.
 
-What is protected is the table that is read in this way. Reading goes through the file once, a block of whole records at a time.
+What is protected is the table that is read in this way.
+Reading goes through the file once, a block of whole records at a time.
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ _SEPARATES[QUOTE] = False
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Quoted:
-    """Quoted stretches of a block: where they open and close, and which are a whole field without doubled quotes."""
+    """Quoted stretches of a block: where they open and close,
+    and which are a whole field without doubled quotes.
+    """
 
     opens: Places
     closes: Places  # the number of bytes where nothing closes it
@@ -45,7 +50,9 @@ class Quoted:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Records:
-    """Whole records of a block: field f is the bytes starts[f] … ends[f], record r has the `width[r]` fields from first[r] on."""
+    """Whole records of a block: field f is the bytes starts[f] … ends[f], record r has the
+    `width[r]` fields from first[r] on.
+    """
 
     block: Bytes
     starts: Places
@@ -59,7 +66,9 @@ class Records:
         return len(self.first)
 
     def column(self, place: int) -> Any:
-        """The texts of one field of every record, as an Arrow array; empty and absent ones are missing."""
+        """The texts of one field of every record, as an Arrow array;
+        empty and absent ones are missing.
+        """
         absent = self.width <= place
         field = self.first + np.where(absent, self.width - 1, place)
         low, high = self.starts[field], self.ends[field].copy()
@@ -70,7 +79,9 @@ class Records:
         return _texts(_cut(self.block, low, high, special))
 
     def _unquoted(self, low: Places, high: Places) -> tuple[Places, Places, dict[int, bytes]]:
-        """Ends without the quotes around a field, and the bytes of those fields that are not one stretch of the block."""
+        """Ends without the quotes around a field,
+        and the bytes of those fields that are not one stretch of the block.
+        """
         quoted = self.quoted
         assert quoted is not None
         place = np.minimum(np.searchsorted(quoted.opens, low), len(quoted.opens) - 1)
@@ -79,7 +90,10 @@ class Records:
         special = {}
         for row in np.flatnonzero(is_quoted & ~plain).tolist():
             opened, closed, end = int(low[row]), int(quoted.closes[place[row]]), int(high[row])
-            special[row] = self.block[opened + 1 : min(closed, end)].tobytes().replace(b'""', b'"') + self.block[closed + 1 : end].tobytes()
+            special[row] = (
+                self.block[opened + 1 : min(closed, end)].tobytes().replace(b'""', b'"')
+                + self.block[closed + 1 : end].tobytes()
+            )
         return low + plain, high - plain, special
 
 
@@ -90,8 +104,12 @@ class CsvSource:
         self._path, self.columns = path, header_of(path)
         self.types: dict[str, Any] = dict.fromkeys(self.columns, pa.string())
 
-    def tasks(self, names: Sequence[str], rows: int) -> Iterator[Callable[[], Iterator[tuple[dict[str, Any], int]]]]:
-        """One task a block of records: blocks are found in turn, and their fields can be read side by side."""
+    def tasks(
+        self, names: Sequence[str], rows: int
+    ) -> Iterator[Callable[[], Iterator[tuple[dict[str, Any], int]]]]:
+        """One task a block of records: blocks are found in turn,
+        and their fields can be read side by side.
+        """
         places = {name: self.columns.index(name) for name in names}
         for number, found in enumerate(records_of(self._path)):
             if number == 0 and fields_of(found, 0) != self.columns:
@@ -118,7 +136,8 @@ def records_of(path: str, block: int = BLOCK) -> Iterator[Records]:
             if at_end:
                 return
             rest = content[found.used :]
-            size = max(block, len(rest))  # a record that does not end is not looked through again and again
+            # a record that does not end is not looked through again and again
+            size = max(block, len(rest))
 
 
 def _read(source: Any, size: int) -> bytes:
@@ -140,17 +159,35 @@ def header_of(path: str, block: int = 1 << 16) -> list[str]:
 def fields_of(records: Records, record: int) -> list[str]:
     """All fields of one record, as text."""
     fields = records.first[record] + np.arange(records.width[record])
-    each = Records(records.block, records.starts, records.ends, fields, np.ones(len(fields), dtype=np.int64), records.quoted, 0)
+    each = Records(
+        records.block,
+        records.starts,
+        records.ends,
+        fields,
+        np.ones(len(fields), dtype=np.int64),
+        records.quoted,
+        0,
+    )
     return [text or "" for text in each.column(0).to_pylist()]
 
 
 def without_first(records: Records) -> Records:
     """The records after the first."""
-    return Records(records.block, records.starts, records.ends, records.first[1:], records.width[1:], records.quoted, records.used)
+    return Records(
+        records.block,
+        records.starts,
+        records.ends,
+        records.first[1:],
+        records.width[1:],
+        records.quoted,
+        records.used,
+    )
 
 
 def split(block: Bytes, *, at_end: bool) -> Records:
-    """The whole records that a block begins with; `at_end` says that the file ends with it, so that its last record is whole too."""
+    """The whole records that a block begins with; `at_end` says that the file ends with it,
+    so that its last record is whole too.
+    """
     marks = np.flatnonzero(_MARKS[block])
     is_quote = block[marks] == QUOTE
     separators, quotes = marks[~is_quote], marks[is_quote]
@@ -164,23 +201,31 @@ def split(block: Bytes, *, at_end: bool) -> Records:
     last = np.flatnonzero(closing)
     used = int(after[last[-1]]) if last.size else 0
     starts = np.concatenate([np.zeros(1, dtype=np.int64), after])[: len(ends)]
-    first = np.concatenate([np.zeros(1, dtype=np.int64), last + 1])[:-1] if last.size else np.zeros(0, dtype=np.int64)
+    first = (
+        np.concatenate([np.zeros(1, dtype=np.int64), last + 1])[:-1]
+        if last.size
+        else np.zeros(0, dtype=np.int64)
+    )
     width = last + 1 - first
     blank = (width == 1) & (starts[first] == ends[first])
     return Records(block, starts, ends, first[~blank], width[~blank], quoted, used)
 
 
-def _field_ends(block: Bytes, separators: Places, *, at_end: bool) -> tuple[Places, Places, npt.NDArray[np.bool_]]:
+def _field_ends(
+    block: Bytes, separators: Places, *, at_end: bool
+) -> tuple[Places, Places, npt.NDArray[np.bool_]]:
     """Where each field ends, where the next one starts, and whether a record ends there too."""
     kinds = block[separators]
-    second = (kinds == LINE_FEED) & (separators > 0) & (block[separators - 1] == CARRIAGE_RETURN)  # of a pair
+    # of a pair
+    second = (kinds == LINE_FEED) & (separators > 0) & (block[separators - 1] == CARRIAGE_RETURN)
     ends = separators[~second]
     closing = kinds[~second] != COMMA
     after = ends + 1
     followed = (block[ends] == CARRIAGE_RETURN) & (after < len(block))
     after[followed] += block[after[followed]] == LINE_FEED
     if not at_end:
-        unsure = ends.size and ends[-1] == len(block) - 1 and block[-1] == CARRIAGE_RETURN  # its line feed may be still to come
+        # its line feed may be still to come
+        unsure = ends.size and ends[-1] == len(block) - 1 and block[-1] == CARRIAGE_RETURN
         return (ends[:-1], after[:-1], closing[:-1]) if unsure else (ends, after, closing)
     if len(block) and not (ends.size and closing[-1] and after[-1] == len(block)):
         size = np.array([len(block)], dtype=np.int64)
@@ -201,7 +246,11 @@ def _tidy_stretches(block: Bytes, quotes: Places) -> Quoted | None:
     begins = (opens == 0) | _SEPARATES[block[opens - 1]]
     inside = closes + 1 < len(block)
     finishes = ~inside | _SEPARATES[block[np.where(inside, closes + 1, 0)]]
-    return Quoted(opens, closes, np.ones(len(opens), dtype=bool)) if begins.all() and finishes.all() else None
+    return (
+        Quoted(opens, closes, np.ones(len(opens), dtype=bool))
+        if begins.all() and finishes.all()
+        else None
+    )
 
 
 def _stretches_in_turn(block: Bytes, quotes: Places) -> Quoted:
@@ -226,16 +275,22 @@ def _stretches_in_turn(block: Bytes, quotes: Places) -> Quoted:
 
 
 def _cut(block: Bytes, low: Places, high: Places, special: dict[int, bytes]) -> Any:
-    """The stretches low … high of a block as an Arrow array of bytes, `special` in the place of some."""
+    """The stretches low … high of a block as an Arrow array of bytes,
+    `special` in the place of some.
+    """
     ends = np.empty(2 * len(low) + 1, dtype=np.int64)
     ends[0:-1:2], ends[1::2] = low, high
     ends[-1] = high[-1] if len(high) else 0
-    both = pa.Array.from_buffers(pa.large_binary(), 2 * len(low), [None, pa.py_buffer(ends), pa.py_buffer(block)])
+    both = pa.Array.from_buffers(
+        pa.large_binary(), 2 * len(low), [None, pa.py_buffer(ends), pa.py_buffer(block)]
+    )
     cut = both.take(pa.array(np.arange(0, 2 * len(low), 2)))  # the others are what lies between
     if special:
         chosen = np.zeros(len(low), dtype=bool)
         chosen[list(special)] = True
-        cut = pc.replace_with_mask(cut, pa.array(chosen), pa.array(list(special.values()), type=pa.large_binary()))
+        cut = pc.replace_with_mask(
+            cut, pa.array(chosen), pa.array(list(special.values()), type=pa.large_binary())
+        )
     return pc.if_else(pc.greater(pc.binary_length(cut), 0), cut, pa.scalar(None, cut.type))
 
 
@@ -245,4 +300,7 @@ def _texts(cut: Any) -> Any:
         return cut.cast(pa.large_string())
     except pa.ArrowInvalid:
         cells: Sequence[bytes | None] = cut.to_pylist()
-        return pa.array([None if cell is None else cell.decode("utf-8", "replace") for cell in cells], type=pa.large_string())
+        return pa.array(
+            [None if cell is None else cell.decode("utf-8", "replace") for cell in cells],
+            type=pa.large_string(),
+        )

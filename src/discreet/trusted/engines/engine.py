@@ -1,4 +1,6 @@
-"""What every engine gives: exact integers for a plan, and the counts that the neighbour relation makes public."""
+"""What every engine gives: exact integers for a plan,
+and the counts that the neighbour relation makes public.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,10 @@ ObjectIntegers = npt.NDArray[np.object_]
 class Engine(Protocol):
     """Carries out plans over one data source.
 
-    Results are arrays of Python integers (dtype object), equal on every engine, whatever the order of rows.
-    Making an engine reads names, types and lengths, never a cell; `sums`, `gram`, `histogram`, `keys` and `public_count` read cells.
-    None of them raises or warns because of what a cell holds.
+    Results are arrays of Python integers (dtype object), equal on every engine, whatever the order
+    of rows. Making an engine reads names, types and lengths, never a cell; `sums`, `gram`,
+    `histogram`, `keys` and `public_count` read cells. None of them raises or warns because of what
+    a cell holds.
     """
 
     schema: Schema
@@ -60,11 +63,15 @@ class Engine(Protocol):
         ...
 
     def public_count(self) -> int | None:
-        """Rows under row-level Replace, distinct units under Replace(unit=), None under AddRemove."""
+        """Rows under row-level Replace, distinct units under Replace(unit=),
+        None under AddRemove.
+        """
         ...
 
     def unchanged(self) -> bool:
-        """Whether the source is still the one that was declared; a question to another one is refused."""
+        """Whether the source is still the one that was declared;
+        a question to another one is refused.
+        """
         ...
 
     def describe(self) -> dict[str, Any]:
@@ -72,10 +79,11 @@ class Engine(Protocol):
         ...
 
     def data_id(self) -> str:
-        """What identifies the source in the ledger: a place or a random token, never a hash of the contents.
+        """What identifies the source in the ledger:
+        a place or a random token, never a hash of the contents.
 
-        A hash of private contents would be a release without noise: whoever can guess the data could
-        confirm the guess.
+        A hash of private contents would be a release without noise:
+        whoever can guess the data could confirm the guess.
         """
         ...
 
@@ -100,27 +108,39 @@ def needed_columns(schema: Schema, neighbors: Neighbors) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*schema, *([neighbors.unit] if neighbors.unit else [])]))
 
 
-def require_columns(schema: Schema, neighbors: Neighbors, available: Sequence[str], *, header_line: bool = False) -> None:
+def require_columns(
+    schema: Schema, neighbors: Neighbors, available: Sequence[str], *, header_line: bool = False
+) -> None:
     """Refuses a source that lacks a needed column, or has one twice; decided from names alone.
 
-    Names that are the first line of a text file are not shown: without a header they would be a person's row.
+    Names that are the first line of a text file are not shown:
+    without a header they would be a person's row.
     """
     for name in needed_columns(schema, neighbors):
         found = list(available).count(name)
         if found != 1:
             raise DataShapeRefused(
-                f"column {name!r}", ("it is not in the data" if not found else "the data have it more than once") + ("" if header_line else f" (columns: {name_list(available)})"),
+                f"column {name!r}",
+                ("it is not in the data" if not found else "the data have it more than once")
+                + ("" if header_line else f" (columns: {name_list(available)})"),
                 "every declared column, and the unit's, must be found by its name",
-                "correct the name in the schema or in unit=, or rename the column of the data" + ("; the first line must be the header" if header_line else ""))
+                "correct the name in the schema or in unit=, or rename the column of the data"
+                + ("; the first line must be the header" if header_line else ""),
+            )
 
 
 def refuse_unit(name: str, found: str) -> DataShapeRefused:
     return DataShapeRefused(
-        f"unit={name!r}", f"its cells are of type {found}", "units are told apart by text or numbers; anything else would make all rows one unit",
-        "turn the column into text or whole numbers")
+        f"unit={name!r}",
+        f"its cells are of type {found}",
+        "units are told apart by text or numbers; anything else would make all rows one unit",
+        "turn the column into text or whole numbers",
+    )
 
 
 def name_list(names: Iterable[str], most: int = 40) -> str:
     """Names for an error text, cut where they are too many."""
     shown = list(names)
-    return ", ".join(map(str, shown[:most])) + (f", … ({len(shown)} in all)" if len(shown) > most else "")
+    return ", ".join(map(str, shown[:most])) + (
+        f", … ({len(shown)} in all)" if len(shown) > most else ""
+    )

@@ -1,15 +1,18 @@
 """Parquet and CSV files: rows are read in batches, and a batch is answered by the engine in memory.
 
-There is one reading of a cell, `arrow_cells` and `cells`, whatever a column holds and wherever it comes from: no database plans, reorders or
-shortens a pass by what it knows of the values, and no cell decides how another one is read. Sums of batches are sums of whole numbers, so that the
-size of batches, their order and the number of threads do not matter.
+There is one reading of a cell, `arrow_cells` and `cells`, whatever a column holds and wherever it
+comes from: no database plans, reorders or shortens a pass by what it knows of the values, and no
+cell decides how another one is read. Sums of batches are sums of whole numbers, so that the size of
+batches, their order and the number of threads do not matter.
 
-A unit's rows must be bounded together. They are dealt out by their unit to parts that fit in memory, on disk in a private folder that is removed
-afterwards, and each part is then a data set of whole units.
+A unit's rows must be bounded together. They are dealt out by their unit to parts that fit in
+memory, on disk in a private folder that is removed afterwards, and each part is then a data set of
+whole units.
 
-A file is what it was when it was declared, or it is refused: its size, its times, its place on the disk, its header or footer and its first and
-last bytes (by a keyed digest that nobody sees) are looked at before and after every pass. A file that cannot be read (a broken footer or page)
-gives one fixed error without contents.
+A file is what it was when it was declared, or it is refused: its size, its times, its place on the
+disk, its header or footer and its first and last bytes (by a keyed digest that nobody sees) are
+looked at before and after every pass. A file that cannot be read (a broken footer or page) gives
+one fixed error without contents.
 """
 
 from __future__ import annotations
@@ -37,15 +40,28 @@ from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
-from discreet.specs.statistics import COUNTED_CELLS, Histogram, KeyCounts, histogram_of_counts, key_counts, merged_histogram
-from discreet.trusted.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
+from discreet.specs.statistics import (
+    COUNTED_CELLS,
+    Histogram,
+    KeyCounts,
+    histogram_of_counts,
+    key_counts,
+    merged_histogram,
+)
+from discreet.trusted.engines.engine import (
+    ObjectIntegers,
+    needed_columns,
+    refuse_unit,
+    require_columns,
+)
 from discreet.trusted.engines.memory import MemoryEngine, sums_of
 from discreet.trusted.extensions.estimating.kernels import in_threads
 from discreet.trusted.extensions.estimating.rows import ModelCodes, ModelRows
 
 FORMATS = ("parquet", "csv")
 BATCH_ROWS = 1 << 17
-KEYED_ROWS = 1 << 20  # of a batch of which keys are counted: the fewer batches, the fewer times a key is met
+# of a batch of which keys are counted: the fewer batches, the fewer times a key is met
+KEYED_ROWS = 1 << 20
 SEVERAL_THREADS = 1 << 22  # bytes of files from which on several threads read them
 READ_ENDS = 1 << 16  # bytes at the beginning and the end of a file that are looked at again
 State = TypeVar("State")
@@ -67,7 +83,9 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What is remembered of a file, to notice that it changed; the key of its digest is forgotten with the engine, and neither is shown."""
+    """What is remembered of a file, to notice that it changed; the key of its digest is forgotten
+    with the engine, and neither is shown.
+    """
 
     facts: tuple[int, ...]
     digest: bytes
@@ -76,15 +94,40 @@ class Fingerprint:
 class FileEngine:
     """Plans over one or more Parquet or CSV files with the same columns."""
 
-    def __init__(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], format: str, schema: Schema, neighbors: Neighbors) -> None:
-        listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths) if isinstance(paths, Sequence) else []
+    def __init__(
+        self,
+        paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        format: str,
+        schema: Schema,
+        neighbors: Neighbors,
+    ) -> None:
+        listed = (
+            [paths]
+            if isinstance(paths, (str, os.PathLike))
+            else list(paths)
+            if isinstance(paths, Sequence)
+            else []
+        )
         if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
-            raise InvalidParameter("path", "neither a path nor a list of paths", "data are read from files", "pass for example 'survey.parquet'")
+            raise InvalidParameter(
+                "path",
+                "neither a path nor a list of paths",
+                "data are read from files",
+                "pass for example 'survey.parquet'",
+            )
         if format not in FORMATS:
-            raise InvalidParameter("format=", f"{format!r} is not known", "it decides how a file is read", "use 'parquet' or 'csv'")
+            raise InvalidParameter(
+                "format=",
+                f"{format!r} is not known",
+                "it decides how a file is read",
+                "use 'parquet' or 'csv'",
+            )
         self._arrow = _arrow_cells()
         self.schema, self.neighbors = schema, neighbors
-        self._paths, self._format = tuple(os.path.abspath(os.fspath(path)) for path in listed), format
+        self._paths, self._format = (
+            tuple(os.path.abspath(os.fspath(path)) for path in listed),
+            format,
+        )
         for name, column in schema.items():
             if isinstance(column, Category):
                 _require_text(name, column)
@@ -94,28 +137,46 @@ class FileEngine:
         self._models = ModelRows(self._model_codes)
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
-        """Σ of each term over the rows of each cell: Python integers of shape (cells, terms), in one pass."""
-        states = self._fold(plan.columns, lambda: sums_of(plan, self._bytes() >> 3), lambda sums, _, part: part.add_sums(plan, sums))
+        """Σ of each term over the rows of each cell:
+        Python integers of shape (cells, terms), in one pass.
+        """
+        states = self._fold(
+            plan.columns,
+            lambda: sums_of(plan, self._bytes() >> 3),
+            lambda sums, _, part: part.add_sums(plan, sums),
+        )
         return np.asarray(sum((state.total() for state in states[1:]), states[0].total()))
 
     def gram(self, plan: GramPlan) -> ObjectIntegers:
         """Σ of all pairwise products of the factors, exact."""
         width = len(plan.factors)
-        states = self._fold(plan.columns, lambda: np.zeros((width, width), dtype=object), lambda total, _, part: np.add(total, part.gram(plan), out=total))
+        states = self._fold(
+            plan.columns,
+            lambda: np.zeros((width, width), dtype=object),
+            lambda total, _, part: np.add(total, part.gram(plan), out=total),
+        )
         return np.asarray(sum(states[1:], states[0]))
 
     def histogram(self, plan: HistogramPlan) -> Histogram:
         """How many rows hold each value of a factor's grid."""
         if plan.cells > COUNTED_CELLS:
             found: list[Histogram] = []
-            self._fold(plan.columns, lambda: found, lambda histograms, _, part: histograms.append(part.histogram(plan)))
+            self._fold(
+                plan.columns,
+                lambda: found,
+                lambda histograms, _, part: histograms.append(part.histogram(plan)),
+            )
             return merged_histogram(plan.cells, found)
 
         def add(counts: Any, _: int, part: MemoryEngine) -> None:
             histogram = part.histogram(plan)
             counts[histogram.places] += histogram.counts
 
-        return histogram_of_counts(np.add.reduce(self._fold(plan.columns, lambda: np.zeros(plan.cells, dtype=np.int64), add)))
+        return histogram_of_counts(
+            np.add.reduce(
+                self._fold(plan.columns, lambda: np.zeros(plan.cells, dtype=np.int64), add)
+            )
+        )
 
     def keys(self, plan: OpenPlan) -> KeyCounts:
         """How many rows hold each key that nobody declared."""
@@ -132,30 +193,53 @@ class FileEngine:
         return key_counts(list(total), np.array(list(total.values()), dtype=np.int64))
 
     def estimating(self, plan: EstimatingPlan | ResidualPlan) -> Any:
-        """The sums of an estimating equation; the model's rows are read once and kept as whole numbers, two bytes a cell."""
+        """The sums of an estimating equation; the model's rows are read once and kept as whole
+        numbers, two bytes a cell.
+        """
         if not self.unchanged():
             raise SourceChanged()
         return self._models.sums(plan)
 
     def parts(self, plan: PartsPlan) -> int:
-        """In how many random parts of the rows a caller's test rejects; the files are read into memory, where the test runs."""
+        """In how many random parts of the rows a caller's test rejects;
+        the files are read into memory, where the test runs.
+        """
         names = needed_columns(self.schema, self.neighbors)
-        whole = self._guarded(lambda: self._joined(names, [batch for task in self._tasks(names, BATCH_ROWS) for batch in task()]))
+        whole = self._guarded(
+            lambda: self._joined(
+                names, [batch for task in self._tasks(names, BATCH_ROWS) for batch in task()]
+            )
+        )
         return whole.parts(plan)
 
     def _model_codes(self, model: Model) -> ModelCodes:
         found: list[tuple[int, ModelCodes]] = []
-        self._fold(model.reads, lambda: found, lambda codes, number, part: codes.append((number, part.model_codes(model))))
+        self._fold(
+            model.reads,
+            lambda: found,
+            lambda codes, number, part: codes.append((number, part.model_codes(model))),
+        )
         ordered = [codes for _, codes in sorted(found, key=lambda entry: entry[0])]
-        return _joined_codes(ordered) if ordered else self._joined(needed_columns(self.schema, self.neighbors), []).model_codes(model)
+        return (
+            _joined_codes(ordered)
+            if ordered
+            else self._joined(needed_columns(self.schema, self.neighbors), []).model_codes(model)
+        )
 
     def public_count(self) -> int | None:
-        """Rows under row-level Replace, distinct units under Replace(unit=), None under AddRemove."""
+        """Rows under row-level Replace, distinct units under Replace(unit=),
+        None under AddRemove.
+        """
         if not self.neighbors.unit_count_is_public:
             return None
         names = () if self.neighbors.unit is None else (self.neighbors.unit,)
         counts: list[int] = []
-        self._fold(names, lambda: counts, lambda total, _, part: total.append(part.public_count() or 0), bounded=False)
+        self._fold(
+            names,
+            lambda: counts,
+            lambda total, _, part: total.append(part.public_count() or 0),
+            bounded=False,
+        )
         return sum(counts)
 
     def unchanged(self) -> bool:
@@ -167,27 +251,49 @@ class FileEngine:
 
     def describe(self) -> dict[str, Any]:
         """Public facts only."""
-        return {"kind": self._format, "source": [os.path.basename(path) for path in self._paths], "columns": sorted(set(self._sources[0].columns))}
+        return {
+            "kind": self._format,
+            "source": [os.path.basename(path) for path in self._paths],
+            "columns": sorted(set(self._sources[0].columns)),
+        }
 
     def data_id(self) -> str:
         """Format and absolute paths: contents are never hashed (see `Engine.data_id`)."""
         return f"{self._format}:" + "|".join(self._paths)
 
-    # ── passes ─────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── passes ────────────────────────────────────────────────────────────────────────────────────
 
-    def _fold(self, names: Sequence[str], start: Callable[[], State], add: Callable[[State, int, MemoryEngine], object], *, rows: int | None = None, bounded: bool = True) -> list[State]:
-        """add(state, number, part) for every part of the rows, on several threads, each with a state of its own; the states.
+    def _fold(
+        self,
+        names: Sequence[str],
+        start: Callable[[], State],
+        add: Callable[[State, int, MemoryEngine], object],
+        *,
+        rows: int | None = None,
+        bounded: bool = True,
+    ) -> list[State]:
+        """add(state, number, part) for every part of the rows, on several threads,
+        each with a state of its own; the states.
 
-        Which rows of a unit count depends on all its columns, so that a bounded pass reads them all.
+        Which rows of a unit count depends on all its columns,
+        so that a bounded pass reads them all.
         """
         unit = self.neighbors.unit
         if unit is not None and bounded:
             names = needed_columns(self.schema, self.neighbors)
 
         def work() -> list[State]:
-            with tempfile.TemporaryDirectory(prefix="discreet-") if unit is not None else contextlib.nullcontext("") as folder:
+            with (
+                tempfile.TemporaryDirectory(prefix="discreet-")
+                if unit is not None
+                else contextlib.nullcontext("") as folder
+            ):
                 tasks = self._tasks(names, BATCH_ROWS if rows is None else rows)
-                parts = self._row_parts(tasks) if unit is None else self._unit_parts(unit, names, tasks, folder)
+                parts = (
+                    self._row_parts(tasks)
+                    if unit is None
+                    else self._unit_parts(unit, names, tasks, folder)
+                )
                 numbered, lock = enumerate(parts), threading.Lock()
 
                 def one_thread(_: int) -> State:
@@ -200,18 +306,23 @@ class FileEngine:
                         for engine in part():
                             add(state, number, engine)
 
-                threads = max(1, min(os.cpu_count() or 1, 8)) if self._bytes() >= SEVERAL_THREADS else 1
+                threads = (
+                    max(1, min(os.cpu_count() or 1, 8)) if self._bytes() >= SEVERAL_THREADS else 1
+                )
                 return in_threads(one_thread, range(threads))
 
         return self._guarded(work)
 
     def _guarded(self, work: Callable[[], Result]) -> Result:
-        """What `work` gives, from files that did not change; whatever fails is told without contents."""
+        """What `work` gives, from files that did not change;
+        whatever fails is told without contents.
+        """
         if not self.unchanged():
             raise SourceChanged()
         result: Result | None = None
         done = False
-        with contextlib.suppress(Exception):  # raised below: its text may quote a cell, so it is not even chained
+        # raised below: its text may quote a cell, so it is not even chained
+        with contextlib.suppress(Exception):
             result, done = work(), True
         if not self.unchanged():
             raise SourceChanged()
@@ -227,7 +338,9 @@ class FileEngine:
         for task in tasks:
             yield functools.partial(self._parts_of, task)
 
-    def _unit_parts(self, unit: str, names: Sequence[str], tasks: Iterator[Task], folder: str) -> Iterator[Callable[[], Iterator[MemoryEngine]]]:
+    def _unit_parts(
+        self, unit: str, names: Sequence[str], tasks: Iterator[Task], folder: str
+    ) -> Iterator[Callable[[], Iterator[MemoryEngine]]]:
         """Parts that hold all rows of each of their units."""
         dealt = importlib.import_module("discreet.trusted.engines.unit_parts").dealt
         read = [name for name in names if self._readings[name] != "nothing"]
@@ -243,27 +356,43 @@ class FileEngine:
 
     def _part(self, columns: dict[str, Any], rows: int) -> MemoryEngine:
         """The engine in memory over some of the rows."""
-        readers = {name: _once(functools.partial(self._arrow.cells_from_arrow, array)) for name, array in columns.items()}
+        readers = {
+            name: _once(functools.partial(self._arrow.cells_from_arrow, array))
+            for name, array in columns.items()
+        }
         absent = self._arrow.no_cells(rows)
-        readers |= {name: lambda: absent for name, reading in self._readings.items() if reading == "nothing"}
+        readers |= {
+            name: lambda: absent for name, reading in self._readings.items() if reading == "nothing"
+        }
         return MemoryEngine(readers, self.schema, self.neighbors, rows=rows, source=self._format)
 
     def _joined(self, names: Sequence[str], batches: Sequence[Batch]) -> MemoryEngine:
         """The engine in memory over all rows."""
         types = self._sources[0].types
-        columns = {name: self._arrow.joined([held[name] for held, _ in batches], types[name]) for name in names if self._readings[name] != "nothing"}
+        columns = {
+            name: self._arrow.joined([held[name] for held, _ in batches], types[name])
+            for name in names
+            if self._readings[name] != "nothing"
+        }
         return self._part(columns, sum(rows for _, rows in batches))
 
     def _bytes(self) -> int:
         return sum(fingerprint.facts[0] for fingerprint in self._seen)
 
-    # ── declaring ──────────────────────────────────────────────────────────────────────────────────────────────
+    # ── declaring ─────────────────────────────────────────────────────────────────────────────────
 
     def _opened(self) -> tuple[tuple[Source, ...], tuple[Fingerprint, ...]]:
-        """The sources, and what is remembered of each: taken before it is opened and compared after."""
+        """The sources, and what is remembered of each:
+        taken before it is opened and compared after.
+        """
         for path in self._paths:
             if not os.path.isfile(path):
-                raise DataShapeRefused(f"file {os.path.basename(path)!r}", "there is no such file", "data are read from it", "check the path")
+                raise DataShapeRefused(
+                    f"file {os.path.basename(path)!r}",
+                    "there is no such file",
+                    "data are read from it",
+                    "check the path",
+                )
         try:
             seen = tuple(map(self._fingerprint, self._paths))
             sources = tuple(map(_source(self._format), self._paths))
@@ -279,19 +408,31 @@ class FileEngine:
             digest = hashlib.blake2b(file.read(READ_ENDS), key=self._key)
             file.seek(max(0, facts.st_size - READ_ENDS))
             digest.update(file.read(READ_ENDS))
-        return Fingerprint((facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_dev), digest.digest())
+        return Fingerprint(
+            (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_dev),
+            digest.digest(),
+        )
 
     def _check_columns(self) -> dict[str, Any]:
-        """How each needed column is read, decided by its type, which must be the same in all files."""
+        """How each needed column is read, decided by its type,
+        which must be the same in all files.
+        """
         found: dict[str, str] = {}
         readings: dict[str, Any] = {}
         for source in self._sources:
-            require_columns(self.schema, self.neighbors, source.columns, header_line=self._format == "csv")
+            require_columns(
+                self.schema, self.neighbors, source.columns, header_line=self._format == "csv"
+            )
             for name in needed_columns(self.schema, self.neighbors):
                 kind = self._arrow.type_name(source.types[name])
                 readings[name] = self._arrow.reading_of(source.types[name])
                 if found.setdefault(name, kind) != kind:
-                    raise DataShapeRefused(f"column {name!r}", "its type differs between files", "files of one data set have the same columns", "write the files with one type")
+                    raise DataShapeRefused(
+                        f"column {name!r}",
+                        "its type differs between files",
+                        "files of one data set have the same columns",
+                        "write the files with one type",
+                    )
         unit = self.neighbors.unit
         if unit is not None and readings[unit] == "nothing":
             raise refuse_unit(unit, found[unit])
@@ -302,9 +443,15 @@ def _joined_codes(parts: Sequence[ModelCodes]) -> ModelCodes:
     """The codes of all parts, one after another."""
     if len(parts) == 1:
         return parts[0]
-    pieces = {piece: np.concatenate([codes[piece][:] for codes, _, _ in parts]) for piece in parts[0][0]}
+    pieces = {
+        piece: np.concatenate([codes[piece][:] for codes, _, _ in parts]) for piece in parts[0][0]
+    }
     responses = [np.asarray(response) for _, response, _ in parts if response is not None]
-    return pieces, np.concatenate(responses) if responses else None, sum(rows for _, _, rows in parts)
+    return (
+        pieces,
+        np.concatenate(responses) if responses else None,
+        sum(rows for _, _, rows in parts),
+    )
 
 
 def _once(read: Callable[[], Result]) -> Callable[[], Result]:
@@ -339,8 +486,18 @@ def _require_text(name: str, column: Category) -> None:
     try:
         "".join(str(level) for level in column.levels).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidParameter(f"levels of {name!r}", "one of them is not valid Unicode text", "levels are compared with the text of a file", "remove lone surrogates") from None
+        raise InvalidParameter(
+            f"levels of {name!r}",
+            "one of them is not valid Unicode text",
+            "levels are compared with the text of a file",
+            "remove lone surrogates",
+        ) from None
 
 
 def _unreadable(format: str) -> DataShapeRefused:
-    return DataShapeRefused(f"reading a {format} file", "the file could not be read", "the reader's own message may quote the data and is not shown", f"check that it is an intact {format} file")
+    return DataShapeRefused(
+        f"reading a {format} file",
+        "the file could not be read",
+        "the reader's own message may quote the data and is not shown",
+        f"check that it is an intact {format} file",
+    )

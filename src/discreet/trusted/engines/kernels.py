@@ -1,12 +1,14 @@
 """Exact block arithmetic: clamp, encode, sum by cell, and Gram matrices, always as exact integers.
 
 Every result is an array of Python integers (dtype object): sums have no bound that is public under
-`AddRemove`, so no fixed width is right for all data. Inside, blocks are added as float64 below 2**52 or
-as int64 below 2**62, both exact, and moved to Python integers before they could leave that range.
+`AddRemove`, so no fixed width is right for all data. Inside, blocks are added as float64 below
+2**52 or as int64 below 2**62, both exact, and moved to Python integers before they could leave that
+range.
 
-Theorem.  A float64 sum of integers is exact, in any order and with or without fused multiply-add, while the
-          sum of their absolute values stays below 2**52.
-Proof.    Every partial sum is then an integer of magnitude below 2**52, which float64 represents exactly.
+Theorem.  A float64 sum of integers is exact, in any order and with or without fused multiply-add,
+          while the sum of their absolute values stays below 2**52.
+Proof.    Every partial sum is then an integer of magnitude below 2**52,
+          which float64 represents exactly.
 Checked.  tests/claims/test_exact_sums.py::test_sums_and_gram_do_not_depend_on_the_order_of_rows
 """
 
@@ -37,7 +39,9 @@ NUMBA_ROWS = 1 << 20  # from this many rows on, compiling pays
 
 
 def clamp(numbers: Floats, column: Number) -> Floats:
-    """Numbers with NaN for missing → `missing`, then clamped to the declared range (±inf → the nearest bound)."""
+    """Numbers with NaN for missing → `missing`,
+    then clamped to the declared range (±inf → the nearest bound).
+    """
     if isinstance(column, Boolean):
         return numbers
     with np.errstate(invalid="ignore"):
@@ -46,7 +50,9 @@ def clamp(numbers: Floats, column: Number) -> Floats:
 
 
 def encode(values: Floats, encoding: Encoding) -> Integers:
-    """clip(⌊(x − center)·per_unit + ½⌋, low, high) of clamped values, as int16 where it fits, else int32."""
+    """clip(⌊(x − center)·per_unit + ½⌋, low, high) of clamped values, as int16 where it fits,
+    else int32.
+    """
     out = np.empty(len(values), dtype=code_dtype(encoding))
     part = np.empty(min(len(values), CACHED_ROWS))
     for start in range(0, len(values), CACHED_ROWS):
@@ -56,19 +62,40 @@ def encode(values: Floats, encoding: Encoding) -> Integers:
 
 
 def clamp_and_encode(numbers: Floats, column: Number, encoding: Encoding) -> Integers:
-    """encode(clamp(numbers, column), encoding), bit for bit, in one pass over blocks that stay in the processor's cache.
+    """encode(clamp(numbers, column), encoding), bit for bit,
+    in one pass over blocks that stay in the processor's cache.
 
-    The value for missing cells lies in the declared range, so it does not matter that it is filled in after clamping (NaN passes through).
+    The value for missing cells lies in the declared range, so it does not matter that it is filled
+    in after clamping (NaN passes through).
     """
     if isinstance(column, Boolean):
         return encode(numbers, encoding)
     low, high, missing = float(column.low), float(column.high), float(column.missing or 0.0)
     out = np.empty(len(numbers), dtype=code_dtype(encoding))
-    loop = numba_encode() if len(numbers) >= (CACHED_ROWS if numba_encode.cache_info().currsize else NUMBA_ROWS) else None
+    loop = (
+        numba_encode()
+        if len(numbers) >= (CACHED_ROWS if numba_encode.cache_info().currsize else NUMBA_ROWS)
+        else None
+    )
     if loop is not None and numbers.dtype == np.float64 and numbers.ndim == 1:
-        loop(numbers, (low, high, missing, float(encoding.center), float(encoding.per_unit), float(encoding.low), float(encoding.high)), out)
+        loop(
+            numbers,
+            (
+                low,
+                high,
+                missing,
+                float(encoding.center),
+                float(encoding.per_unit),
+                float(encoding.low),
+                float(encoding.high),
+            ),
+            out,
+        )
         return out
-    part, gone = np.empty(min(len(numbers), CACHED_ROWS)), np.empty(min(len(numbers), CACHED_ROWS), dtype=np.bool_)
+    part, gone = (
+        np.empty(min(len(numbers), CACHED_ROWS)),
+        np.empty(min(len(numbers), CACHED_ROWS), dtype=np.bool_),
+    )
     with np.errstate(invalid="ignore"):
         for start in range(0, len(numbers), CACHED_ROWS):
             block = numbers[start : start + CACHED_ROWS]
@@ -99,7 +126,9 @@ def places(codes: Integers, low: int, stride: int) -> npt.NDArray[np.int64]:
 
 
 def grid_counts(codes: Integers, low: int, stride: int, cells: int) -> npt.NDArray[np.int64]:
-    """How many codes fall in each cell (code − low) / stride of a grid: `places` counted, block by block."""
+    """How many codes fall in each cell (code − low) / stride of a grid:
+    `places` counted, block by block.
+    """
     counts = np.zeros(cells, dtype=np.int64)
     here = np.empty(min(len(codes), COUNTED_ROWS), dtype=np.int64)
     for start in range(0, len(codes), COUNTED_ROWS):
@@ -118,7 +147,9 @@ def code_dtype(encoding: Encoding) -> type[np.int16] | type[np.int32]:
 
 
 def bin_index(values: Floats, edges: Sequence[float]) -> npt.NDArray[np.int32]:
-    """j where edges[j] ≤ x < edges[j+1] (the last bin is closed), −1 outside; exact float comparisons."""
+    """j where edges[j] ≤ x < edges[j+1] (the last bin is closed), −1 outside;
+    exact float comparisons.
+    """
     limits = np.asarray(edges, dtype=np.float64)
     index = np.searchsorted(limits, values, side="right").astype(np.int32) - np.int32(1)
     index[values == limits[-1]] = len(limits) - 2
@@ -127,7 +158,9 @@ def bin_index(values: Floats, edges: Sequence[float]) -> npt.NDArray[np.int32]:
 
 
 class Totals:
-    """Running totals: int64 while the public bound on the partial sums allows it, Python integers beyond."""
+    """Running totals: int64 while the public bound on the partial sums allows it,
+    Python integers beyond.
+    """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.running = np.zeros(shape, dtype=np.int64)
@@ -153,7 +186,9 @@ Factors = tuple[Integers, ...]
 DIRECT = 2  # factors whose product a compiled loop takes by itself
 
 
-def scatter_numpy(running: npt.NDArray[np.int64], cells: Integers, part: npt.NDArray[np.int64]) -> None:
+def scatter_numpy(
+    running: npt.NDArray[np.int64], cells: Integers, part: npt.NDArray[np.int64]
+) -> None:
     """running[c] += Σ part over the rows of cell c; the caller keeps Σ|part| below 2**52."""
     sums = np.bincount(cells + 1, weights=part, minlength=len(running) + 1)
     running += sums[1:].astype(np.int64)
@@ -176,8 +211,10 @@ def _compiled(loop: Callable[..., None]) -> Callable[..., None] | None:
 def numba_scatter() -> Scatter | None:
     """The same sums as compiled loops, or None where numba is not installed.
 
-    Theorem.  They write inside `running` and read inside `cells` and the factors, whatever they hold.
-    Proof.    All but `running` are as long as the loop runs (checked before); a cell outside `running` is none.
+    Theorem.  They write inside `running` and read inside `cells` and the factors,
+              whatever they hold.
+    Proof.    All but `running` are as long as the loop runs (checked before);
+              a cell outside `running` is none.
     Checked.  tests/claims/test_compiled_bounds.py::test_cells_outside_are_no_cells
     """
     loops = [_compiled(loop) for loop in (_count_rows, _scatter_rows, _scatter_products)]
@@ -185,7 +222,10 @@ def numba_scatter() -> Scatter | None:
         return None
 
     def call(running: npt.NDArray[np.int64], cells: Integers, *factors: Integers) -> None:
-        fits = all(one.dtype.kind == "i" and one.ndim == 1 and len(one) == len(cells) for one in (cells, *factors))
+        fits = all(
+            one.dtype.kind == "i" and one.ndim == 1 and len(one) == len(cells)
+            for one in (cells, *factors)
+        )
         if not fits or running.dtype != np.int64 or running.ndim != 1 or len(factors) > 2:
             raise IndexError("the sizes of a compiled sum do not fit together")
         loop = loops[len(factors)]
@@ -218,10 +258,12 @@ Encode = Callable[[Floats, tuple[float, ...], Integers], None]
 
 @functools.cache
 def numba_encode() -> Encode | None:
-    """loop(values, limits, out) sets out[i] to the code of values[i], or None where numba is not installed.
+    """loop(values, limits, out) sets out[i] to the code of values[i],
+    or None where numba is not installed.
 
-    limits = (low, high, missing, center, per_unit, lowest code, highest code). Each step is one rounded operation, as in numpy.
-    It reads and writes inside its arrays: both are as long as the loop runs (checked before).
+    limits = (low, high, missing, center, per_unit, lowest code, highest code). Each step is one
+    rounded operation, as in numpy. It reads and writes inside its arrays: both are as long as the
+    loop runs (checked before).
     Checked.  tests/claims/test_exact_sums.py::test_codes_are_the_same_compiled_and_not
     """
     compiled = _compiled(_encode_rows)
@@ -229,7 +271,9 @@ def numba_encode() -> Encode | None:
         return None
 
     def call(values: Floats, limits: tuple[float, ...], out: Integers) -> None:
-        fits = values.dtype == np.float64 and values.ndim == out.ndim == 1 and len(values) == len(out)
+        fits = (
+            values.dtype == np.float64 and values.ndim == out.ndim == 1 and len(values) == len(out)
+        )
         if not fits or len(limits) != 7 or any(type(limit) is not float for limit in limits):
             raise IndexError("the sizes of a compiled encoding do not fit together")
         compiled(values, limits, out)
@@ -255,15 +299,25 @@ class CellSums:
         self._size, self._bits, self._scatter = size, tuple(bits), scatter
         self._low = [Totals((size,)) for _ in bits]
         self._high = [Totals((size,)) if one > NARROW_BITS else None for one in bits]
-        self._rows = min(max(CACHED_ROWS, 1 << size.bit_length()), SUM_ROWS)  # of a block: in the cache, and not below the cells
+        # of a block: in the cache, and not below the cells
+        self._rows = min(max(CACHED_ROWS, 1 << size.bit_length()), SUM_ROWS)
 
     def add(self, cells: Integers, terms: Sequence[Factors]) -> None:
-        """Adds rows: `cells` holds 0 … size−1 or −1 (no cell), and a term its factors' codes; the empty term counts rows."""
+        """Adds rows: `cells` holds 0 … size−1 or −1 (no cell), and a term its factors' codes;
+        the empty term counts rows.
+        """
         waiting = []
         for place, factors in enumerate(terms):
             fits = cells.size << self._bits[place] < ACCUMULATOR_LIMIT
-            if self._scatter is not scatter_numpy and self._high[place] is None and fits and len(factors) <= DIRECT:
-                self._scatter(self._low[place].reserve(cells.size << self._bits[place]), cells, *factors)
+            if (
+                self._scatter is not scatter_numpy
+                and self._high[place] is None
+                and fits
+                and len(factors) <= DIRECT
+            ):
+                self._scatter(
+                    self._low[place].reserve(cells.size << self._bits[place]), cells, *factors
+                )
             else:
                 waiting.append((place, factors))
         if waiting:
@@ -278,9 +332,13 @@ class CellSums:
             length = block.stop - start
             np.copyto(here[:length], cells[block])
             for place, factors in terms:
-                self._add_term(place, here[:length], _product(factors, block, product[:length]), low[:length])
+                self._add_term(
+                    place, here[:length], _product(factors, block, product[:length]), low[:length]
+                )
 
-    def _add_term(self, place: int, cells: Integers, term: npt.NDArray[np.int64], part: npt.NDArray[np.int64]) -> None:
+    def _add_term(
+        self, place: int, cells: Integers, term: npt.NDArray[np.int64], part: npt.NDArray[np.int64]
+    ) -> None:
         bits, high = self._bits[place], self._high[place]
         if high is None:
             self._scatter(self._low[place].reserve(cells.size << bits), cells, term)
@@ -294,12 +352,16 @@ class CellSums:
         """Python integers of shape (size, terms)."""
         result = np.empty((self._size, len(self._bits)), dtype=object)
         for place, (low, high) in enumerate(zip(self._low, self._high, strict=True)):
-            result[:, place] = low.total() if high is None else high.total() * (1 << SPLIT_BITS) + low.total()
+            result[:, place] = (
+                low.total() if high is None else high.total() * (1 << SPLIT_BITS) + low.total()
+            )
         return result
 
 
 def scatter_for(rows: int) -> Scatter:
-    """How blocks are added: compiled where that pays for about so many rows; encoding is then compiled too."""
+    """How blocks are added: compiled where that pays for about so many rows;
+    encoding is then compiled too.
+    """
     if rows < NUMBA_ROWS:
         return scatter_numpy
     numba_encode()
@@ -317,15 +379,19 @@ def _product(factors: Factors, block: slice, out: npt.NDArray[np.int64]) -> npt.
     return out
 
 
-def grouped(columns: Sequence[tuple[Integers, int]]) -> tuple[list[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
-    """The combinations of several label columns that rows hold, as one array of labels a column, and how many rows hold each.
+def grouped(
+    columns: Sequence[tuple[Integers, int]],
+) -> tuple[list[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
+    """The combinations of several label columns that rows hold, as one array of labels a column,
+    and how many rows hold each.
 
     A column is its labels and their number; a row with a label −1 is in no combination.
     """
     labels, size = columns[0]
     groups, parts = labels.astype(np.int64, copy=False), [np.arange(size, dtype=np.int64)]
     for labels, size in columns[1:]:
-        pairs = np.where((groups < 0) | (labels < 0), np.int64(-1), groups * size + labels)  # fewer than 2**31 groups and labels each
+        # fewer than 2**31 groups and labels each
+        pairs = np.where((groups < 0) | (labels < 0), np.int64(-1), groups * size + labels)
         found, groups = np.unique(pairs, return_inverse=True)
         if found.size and found[0] < 0:
             found, groups = found[1:], groups - 1
@@ -337,7 +403,8 @@ def grouped(columns: Sequence[tuple[Integers, int]]) -> tuple[list[npt.NDArray[n
 def gram(blocks: Iterable[Factors], width: int, block_rows: int, bits: int) -> ObjectIntegers:
     """Σ v vᵀ over the rows of all blocks: exact Python integers of shape (width, width).
 
-    `block_rows` rows of products of `bits` bits stay below 2**52, so float64 BLAS is exact inside a block.
+    `block_rows` rows of products of `bits` bits stay below 2**52,
+    so float64 BLAS is exact inside a block.
     """
     assert block_rows << bits <= 1 << FLOAT_BITS
     totals = Totals((width, width))
@@ -365,14 +432,16 @@ def integer_product(rows: Integers) -> npt.NDArray[np.int64]:
 def blas_is_exact() -> bool:
     """Self-test of this machine's BLAS, once a process: extreme alternating codes against integers.
 
-    Σ|terms| is just below 2**52 and the low bits are set, so a library that accumulates in a shorter
-    type, or splits factors into shorter parts, cannot pass.
+    Σ|terms| is just below 2**52 and the low bits are set, so a library that accumulates in a
+    shorter type, or splits factors into shorter parts, cannot pass.
     """
     for bits in (15, 20, 22):
         rows = min(BLOCK_ROWS, 1 << (FLOAT_BITS - 2 * bits))
         largest = (1 << bits) - 1
         index = np.arange(rows)
-        matrix = np.stack([largest - (index * (column + 3)) % 2 for column in range(24)]).astype(np.int32)
+        matrix = np.stack([largest - (index * (column + 3)) % 2 for column in range(24)]).astype(
+            np.int32
+        )
         matrix[::3] *= np.where(index % 2 == 0, 1, -1).astype(np.int32)
         matrix[1::3] *= np.where(index % 3 == 0, -1, 1).astype(np.int32)
         if not np.array_equal(_blas_product(matrix), integer_product(matrix)):

@@ -25,7 +25,13 @@ from discreet.specs.queries.keys import Between, Bins, Key, Levels, Split
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import BLOCK_ROWS, Factor, GramPlan, SumsPlan, term_bounds
-from discreet.specs.statistics import COUNTED_CELLS, Histogram, KeyCounts, histogram_of_counts, key_counts
+from discreet.specs.statistics import (
+    COUNTED_CELLS,
+    Histogram,
+    KeyCounts,
+    histogram_of_counts,
+    key_counts,
+)
 from discreet.trusted.engines import kernels
 from discreet.trusted.engines.bounding import Content, kept_rows, unit_seed
 from discreet.trusted.engines.cells import (
@@ -40,7 +46,12 @@ from discreet.trusted.engines.cells import (
     open_labels,
     unit_labels,
 )
-from discreet.trusted.engines.engine import ObjectIntegers, needed_columns, refuse_unit, require_columns
+from discreet.trusted.engines.engine import (
+    ObjectIntegers,
+    needed_columns,
+    refuse_unit,
+    require_columns,
+)
 from discreet.trusted.extensions.estimating.rows import ModelCodes, ModelRows, Unread
 from discreet.trusted.extensions.parts import balanced_parts, independent_parts, rejections
 
@@ -48,9 +59,19 @@ Read = Callable[[], Cells]
 
 
 class MemoryEngine:
-    """Plans over columns in memory; make one with `memory_engine_from_arrays` or `memory_engine_from_frame`."""
+    """Plans over columns in memory; make one with `memory_engine_from_arrays` or
+    `memory_engine_from_frame`.
+    """
 
-    def __init__(self, columns: Mapping[str, Read], schema: Schema, neighbors: Neighbors, *, rows: int, source: str) -> None:
+    def __init__(
+        self,
+        columns: Mapping[str, Read],
+        schema: Schema,
+        neighbors: Neighbors,
+        *,
+        rows: int,
+        source: str,
+    ) -> None:
         self.schema, self.neighbors = schema, neighbors
         self._columns, self._rows, self._source = dict(columns), rows, source
         self._token = secrets.token_hex(16)
@@ -75,7 +96,9 @@ class MemoryEngine:
         sums.add(cells, terms)
 
     def gram(self, plan: GramPlan) -> ObjectIntegers:
-        """Σ of all pairwise products of the factors: Python integers of shape (factors, factors)."""
+        """Σ of all pairwise products of the factors:
+        Python integers of shape (factors, factors).
+        """
         with self._lock:
             columns = tuple(self._factor(factor) for factor in plan.factors)
         return kernels.gram(_row_blocks(columns), len(columns), plan.block_rows, plan.product_bits)
@@ -108,7 +131,9 @@ class MemoryEngine:
             return key_counts(texts[0], counts)
         cells_held = parts[len(texts)].tolist() if plan.cells > 1 else [0] * len(counts)
         held = [[words[label] for label in part] for words, part in zip(texts, parts, strict=False)]
-        return key_counts([plan.name(words, cell) for *words, cell in zip(*held, cells_held, strict=True)], counts)
+        return key_counts(
+            [plan.name(words, cell) for *words, cell in zip(*held, cells_held, strict=True)], counts
+        )
 
     def estimating(self, plan: EstimatingPlan | ResidualPlan) -> Any:
         """The sums of an estimating equation, exact."""
@@ -117,30 +142,58 @@ class MemoryEngine:
     def model_codes(self, model: Model) -> ModelCodes:
         """Codes of a model's pieces and response in the rows that its filters keep."""
         with self._lock:
-            chosen = np.flatnonzero(self._cell_index(model.keys) == 0) if model.keys else slice(None)
+            chosen = (
+                np.flatnonzero(self._cell_index(model.keys) == 0) if model.keys else slice(None)
+            )
             components = {component for column in model.columns for component in column.components}
-            codes = {component: self._level_codes(component.column)[chosen] if isinstance(component, LevelComponent) else self._piece_codes(component.factor, chosen) for component in components}
+            codes = {
+                component: self._level_codes(component.column)[chosen]
+                if isinstance(component, LevelComponent)
+                else self._piece_codes(component.factor, chosen)
+                for component in components
+            }
             response = None
             if model.response is not None:
-                whole = self._factor(model.response.factor) if model.response.factor is not None else self._level_codes(model.response.column)
+                whole = (
+                    self._factor(model.response.factor)
+                    if model.response.factor is not None
+                    else self._level_codes(model.response.column)
+                )
                 response = whole[chosen]
             rows = len(chosen) if isinstance(chosen, np.ndarray) else self._counted_rows()
         return codes, response, rows
 
     def _piece_codes(self, factor: Factor, chosen: Any) -> npt.NDArray[Any] | Unread:
-        """Codes of a number column in the chosen rows: as given, where reading it again is free, so that no second copy is kept."""
+        """Codes of a number column in the chosen rows: as given, where reading it again is free,
+        so that no second copy is kept.
+        """
         column, cells = self.schema[factor.column], self._columns[factor.column]()
-        if factor in self._codes or not isinstance(column, (Real, Integer)) or cells.kind != "number" or self._columns[factor.column]().values is not cells.values:
+        if (
+            factor in self._codes
+            or not isinstance(column, (Real, Integer))
+            or cells.kind != "number"
+            or self._columns[factor.column]().values is not cells.values
+        ):
             return np.asarray(self._factor(factor)[chosen])
         self._bound()
-        rows = self._kept if isinstance(chosen, slice) else chosen if self._kept is None else self._kept[chosen]
+        rows = (
+            self._kept
+            if isinstance(chosen, slice)
+            else chosen
+            if self._kept is None
+            else self._kept[chosen]
+        )
         return Unread(cells, column, factor.encoding, rows)
 
     def parts(self, plan: PartsPlan) -> int:
-        """In how many random parts of the rows a caller's test rejects; a unit's rows are in one part."""
+        """In how many random parts of the rows a caller's test rejects;
+        a unit's rows are in one part.
+        """
         with self._lock:
             if self.neighbors.unit is None:
-                assigned = (balanced_parts if self.neighbors.row_count_is_public else independent_parts)(self._rows, plan.parts)
+                assigned = (
+                    balanced_parts if self.neighbors.row_count_is_public else independent_parts
+                )(self._rows, plan.parts)
             else:
                 labels, seeds = unit_labels(self._columns[self.neighbors.unit]())
                 assigned = independent_parts(len(seeds), plan.parts)[self._select(labels)]
@@ -151,14 +204,24 @@ class MemoryEngine:
         return rejections(plan, columns, assigned)
 
     def _given(self, name: str) -> npt.NDArray[Any]:
-        """A column as a caller's test gets it: clamped numbers, True and False, or declared levels (None where there is none)."""
+        """A column as a caller's test gets it: clamped numbers, True and False,
+        or declared levels (None where there is none).
+        """
         column = self.schema[name]
         if isinstance(column, Category):
-            return np.asarray(np.array([*column.levels, None], dtype=object)[self._level_codes(name)])
-        return np.asarray(self._values(name) == 1.0) if isinstance(column, Boolean) else self._values(name)
+            return np.asarray(
+                np.array([*column.levels, None], dtype=object)[self._level_codes(name)]
+            )
+        return (
+            np.asarray(self._values(name) == 1.0)
+            if isinstance(column, Boolean)
+            else self._values(name)
+        )
 
     def public_count(self) -> int | None:
-        """Rows under row-level Replace, distinct units under Replace(unit=), None under AddRemove."""
+        """Rows under row-level Replace, distinct units under Replace(unit=),
+        None under AddRemove.
+        """
         if self.neighbors.row_count_is_public:
             return self._rows
         if not self.neighbors.unit_count_is_public:
@@ -184,7 +247,9 @@ class MemoryEngine:
         index = self._key(keys[0])
         for key in keys[1:]:
             here = self._key(key)
-            index = np.where((index < 0) | (here < 0), np.int32(-1), index * np.int32(key.size) + here).astype(np.int32)
+            index = np.where(
+                (index < 0) | (here < 0), np.int32(-1), index * np.int32(key.size) + here
+            ).astype(np.int32)
         return index
 
     def _key(self, key: Key) -> npt.NDArray[Any]:
@@ -195,7 +260,13 @@ class MemoryEngine:
             inside = (values >= key.low) & (values <= key.high)
         elif isinstance(key, Levels):
             codes, column = self._level_codes(key.column), self.schema[key.column]
-            if key.size >= (2 if isinstance(column, Boolean) else len(column.levels) if isinstance(column, Category) else 0):
+            if key.size >= (
+                2
+                if isinstance(column, Boolean)
+                else len(column.levels)
+                if isinstance(column, Category)
+                else 0
+            ):
                 return codes  # each is below the size
             return np.where(codes < key.size, codes, np.int32(-1)).astype(np.int32)
         else:
@@ -211,7 +282,9 @@ class MemoryEngine:
         column, encoding = self.schema[factor.column], factor.encoding
         if isinstance(column, Boolean):
             return kernels.encode(self._all_values(factor.column), encoding)
-        assert not isinstance(column, (Category, Open)), "a plan reads numbers of a column of levels"
+        assert not isinstance(column, (Category, Open)), (
+            "a plan reads numbers of a column of levels"
+        )
         return kernels.clamp_and_encode(numbers(self._columns[factor.column]()), column, encoding)
 
     def _level_codes(self, name: str) -> npt.NDArray[Any]:
@@ -230,7 +303,9 @@ class MemoryEngine:
         column, cells = self.schema[name], self._columns[name]()
         if isinstance(column, Boolean):
             return boolean_codes(cells, column).astype(np.float64)
-        assert not isinstance(column, (Category, Open)), "a plan reads numbers of a column that has none"
+        assert not isinstance(column, (Category, Open)), (
+            "a plan reads numbers of a column that has none"
+        )
         return kernels.clamp(numbers(cells), column)
 
     def _all_level_codes(self, name: str) -> npt.NDArray[Any]:
@@ -281,7 +356,12 @@ class MemoryEngine:
             return Content(codes, codes.astype(np.int64) + 1)
         if isinstance(column, Open):
             labels = self._all_open_labels(name)
-            return Content(labels, np.array([*(unit_seed(text) + 1 for text in self._texts[name]), 0], dtype=np.int64)[labels])
+            return Content(
+                labels,
+                np.array([*(unit_seed(text) + 1 for text in self._texts[name]), 0], dtype=np.int64)[
+                    labels
+                ],
+            )
         values, encoding = self._all_values(name), column.encoding()
         return Content(values, kernels.encode(values, encoding).astype(np.int64) - encoding.low)
 
@@ -297,23 +377,36 @@ def _row_blocks(columns: tuple[npt.NDArray[Any], ...]) -> Iterator[tuple[npt.NDA
         yield tuple(column[start : start + BLOCK_ROWS] for column in columns)
 
 
-def memory_engine_from_arrays(mapping: Mapping[str, Any], schema: Schema, neighbors: Neighbors) -> MemoryEngine:
-    """An engine over a mapping from column names to one-dimensional arrays, series, lists or tuples."""
+def memory_engine_from_arrays(
+    mapping: Mapping[str, Any], schema: Schema, neighbors: Neighbors
+) -> MemoryEngine:
+    """An engine over a mapping from column names to one-dimensional arrays, series,
+    lists or tuples.
+    """
     if not isinstance(mapping, Mapping):
         raise _not_columns("the data", type(mapping).__name__)
     require_columns(schema, neighbors, list(mapping))
     columns, lengths = {}, {}
     for name in needed_columns(schema, neighbors):
-        columns[name], lengths[name] = _array_reader(name, mapping[name], is_unit=name == neighbors.unit)
+        columns[name], lengths[name] = _array_reader(
+            name, mapping[name], is_unit=name == neighbors.unit
+        )
     if len(set(lengths.values())) > 1:
         raise DataShapeRefused(
-            "columns of one data set", "they have different lengths: " + _other_lengths(lengths),
-            "a row is one entry of every column", "pass columns of equal length")
-    return MemoryEngine(columns, schema, neighbors, rows=next(iter(lengths.values())), source="arrays")
+            "columns of one data set",
+            "they have different lengths: " + _other_lengths(lengths),
+            "a row is one entry of every column",
+            "pass columns of equal length",
+        )
+    return MemoryEngine(
+        columns, schema, neighbors, rows=next(iter(lengths.values())), source="arrays"
+    )
 
 
 def _other_lengths(lengths: Mapping[str, int]) -> str:
-    """Which columns are not as long as the first, without saying how long any is: that may be private."""
+    """Which columns are not as long as the first, without saying how long any is:
+    that may be private.
+    """
     first, *others = lengths
     return ", ".join(name for name in others if lengths[name] != lengths[first]) + f" and {first}"
 
@@ -347,10 +440,25 @@ def memory_engine_from_frame(frame: Any, schema: Schema, neighbors: Neighbors) -
     except (TypeError, ValueError, nw.exceptions.NarwhalsError):
         raise _not_columns("the data", type(frame).__name__) from None
     require_columns(schema, neighbors, names)
-    columns = {name: _series_reader(name, table[name], is_unit=name == neighbors.unit) for name in needed_columns(schema, neighbors)}
-    return MemoryEngine(columns, schema, neighbors, rows=len(table), source=type(frame).__module__.split(".")[0] + " table")
+    columns = {
+        name: _series_reader(name, table[name], is_unit=name == neighbors.unit)
+        for name in needed_columns(schema, neighbors)
+    }
+    return MemoryEngine(
+        columns,
+        schema,
+        neighbors,
+        rows=len(table),
+        source=type(frame).__module__.split(".")[0] + " table",
+    )
 
 
 def _not_columns(what: str, found: str) -> DataShapeRefused:
-    return DataShapeRefused(what, f"a {found} is not a column of cells" if what.startswith("column") else f"a {found} is not a table with named columns",
-                            "every declared column must be found by its name, one cell a row", "pass a mapping of arrays, or a pandas, polars or pyarrow table")
+    return DataShapeRefused(
+        what,
+        f"a {found} is not a column of cells"
+        if what.startswith("column")
+        else f"a {found} is not a table with named columns",
+        "every declared column must be found by its name, one cell a row",
+        "pass a mapping of arrays, or a pandas, polars or pyarrow table",
+    )

@@ -1,7 +1,9 @@
-"""Parquet, read by Arrow: row groups in batches, by the types of the file and without its statistics.
+"""Parquet, read by Arrow: row groups in batches,
+by the types of the file and without its statistics.
 
-Nothing that the file says about its cells (least and greatest values, counts of nulls, dictionaries, bloom filters, sort order) decides what is
-read: no filter is ever handed down, every row of every row group is decoded, and cells are looked at afterwards, one by one.
+Nothing that the file says about its cells (least and greatest values, counts of nulls,
+dictionaries, bloom filters, sort order) decides what is read: no filter is ever handed down, every
+row of every row group is decoded, and cells are looked at afterwards, one by one.
 """
 
 from __future__ import annotations
@@ -31,11 +33,15 @@ class ParquetSource:
             fields = file.schema_arrow
         self.columns: list[str] = list(fields.names)
         self.types: dict[str, Any] = dict(zip(fields.names, fields.types, strict=True))
-        self._groups = [self._metadata.row_group(place).num_rows for place in range(self._metadata.num_row_groups)]
+        self._groups = [
+            self._metadata.row_group(place).num_rows
+            for place in range(self._metadata.num_row_groups)
+        ]
         self._listed: dict[str, bool] = {}  # by column, found out when it is first read
 
     def _is_listed(self, name: str) -> bool:
-        """Whether a column is text that may be read as places in a dictionary, which is quicker and gives the same cells.
+        """Whether a column is text that may be read as places in a dictionary,
+        which is quicker and gives the same cells.
 
         Arrow cannot do so for all encodings, and a writer may choose an encoding by the cells.
         """
@@ -43,11 +49,17 @@ class ParquetSource:
             return False
         leaves = self._metadata.schema
         places = [place for place in range(len(leaves)) if leaves.column(place).path == name]
-        chunks = (self._metadata.row_group(group).column(place) for place in places for group in range(len(self._groups)))
+        chunks = (
+            self._metadata.row_group(group).column(place)
+            for place in places
+            for group in range(len(self._groups))
+        )
         return all(set(chunk.encodings) <= LISTED_ENCODINGS for chunk in chunks)
 
     def tasks(self, names: Sequence[str], rows: int) -> Iterator[Task]:
-        """What can be done side by side: each task gives batches of at most `rows` rows of some columns."""
+        """What can be done side by side: each task gives batches of at most `rows` rows of some
+        columns.
+        """
         read = [name for name in names if reading_of(self.types[name]) != "nothing"]
         self._listed |= {name: self._is_listed(name) for name in read if name not in self._listed}
         for groups in self._few(list(range(len(self._groups))), TASK_ROWS):
@@ -61,13 +73,18 @@ class ParquetSource:
                 left -= rows
             return
         texts = [name for name in names if self._listed[name]]
-        with parquet.ParquetFile(self._path, metadata=self._metadata, read_dictionary=texts, pre_buffer=False) as file:
+        with parquet.ParquetFile(
+            self._path, metadata=self._metadata, read_dictionary=texts, pre_buffer=False
+        ) as file:
             for few in self._few(groups, rows):
-                if sum(self._groups[place] for place in few) <= WHOLE * rows:  # read at once: batches would be cut at pages
+                # read at once: batches would be cut at pages
+                if sum(self._groups[place] for place in few) <= WHOLE * rows:
                     table = file.read_row_groups(few, columns=names, use_threads=False)
                     yield {name: table.column(name) for name in names}, table.num_rows
                     continue
-                for batch in file.iter_batches(batch_size=rows, row_groups=few, columns=names, use_threads=False):
+                for batch in file.iter_batches(
+                    batch_size=rows, row_groups=few, columns=names, use_threads=False
+                ):
                     yield {name: batch.column(name) for name in names}, batch.num_rows
 
     def _few(self, groups: list[int], rows: int) -> Iterator[list[int]]:

@@ -1,8 +1,10 @@
 """Rows dealt out by their unit: parts that fit in memory, each with all rows of its units.
 
-Theorem.  Bounding the rows of each part by itself keeps the same rows as bounding all of them together.
-Proof.    Which rows of a unit are kept is a function of that unit's rows and id (`bounding`), and all rows of a unit are in one part: the part is
-          a function of the id's seed text, which equal ids share.
+Theorem.  Bounding the rows of each part by itself keeps the same rows as bounding all of them
+          together.
+Proof.    Which rows of a unit are kept is a function of that unit's rows and id (`bounding`), and
+          all rows of a unit are in one part: the part is a function of the id's seed text, which
+          equal ids share.
 Checked.  tests/engines/test_unit_parts.py
 """
 
@@ -21,20 +23,30 @@ from discreet.trusted.engines.cells import unit_labels
 
 HELD_BYTES = 1 << 26  # rows beyond are dealt out on disk
 FEWEST_PARTS, MOST_PARTS = 16, 512
-SPREAD = 8  # a part's rows in memory, over its share of the bytes of the files, at most about so many
+# a part's rows in memory, over its share of the bytes of the files, at most about so many
+SPREAD = 8
 
 
-def dealt(batches: Iterable[tuple[dict[str, Any], int]], unit: str, names: Sequence[str], folder: str, size: int) -> Iterator[pa.Table]:
+def dealt(
+    batches: Iterable[tuple[dict[str, Any], int]],
+    unit: str,
+    names: Sequence[str],
+    folder: str,
+    size: int,
+) -> Iterator[pa.Table]:
     """Tables of the named columns, each with all rows of its units; rows without an id are in none.
 
-    `size` is the number of bytes of the files, and `folder` a private place on disk for what does not fit in memory.
+    `size` is the number of bytes of the files,
+    and `folder` a private place on disk for what does not fit in memory.
     """
     held: list[pa.Table] = []
     parts: Parts | None = None
     for columns, _ in batches:
         held.append(pa.table({name: plain(columns[name]) for name in names}))
         if sum(table.nbytes for table in held) > HELD_BYTES:
-            parts = parts or Parts(folder, unit, min(max(FEWEST_PARTS, SPREAD * size // HELD_BYTES), MOST_PARTS))
+            parts = parts or Parts(
+                folder, unit, min(max(FEWEST_PARTS, SPREAD * size // HELD_BYTES), MOST_PARTS)
+            )
             parts.deal(pa.concat_tables(held))
             held.clear()
     if parts is None:

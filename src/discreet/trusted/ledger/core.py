@@ -1,15 +1,18 @@
 """The ledger: a privacy filter over a fixed box (ε_p, μ², δ₀), or (ρ, δ₀) for zCDP.
 
-Theorem.  Whatever is asked, in whatever order, each question chosen after seeing all earlier answers: if a
-          request is answered only when every coordinate of all prices so far stays within the box, everything
-          released together is (ε_p + ε′, δ₀ + δ_μ(ε′))-DP for every ε′ ≥ 0; in a zCDP box it is ρ-zCDP where
-          δ₀ = 0, and (ε, δ₀ + δ)-DP wherever ρ-zCDP gives (ε, δ).
+Theorem.  Whatever is asked, in whatever order, each question chosen after seeing all earlier
+          answers: if a request is answered only when every coordinate of all prices so far stays
+          within the box, everything released together is (ε_p + ε′, δ₀ + δ_μ(ε′))-DP for every
+          ε′ ≥ 0; in a zCDP box it is ρ-zCDP where δ₀ = 0, and (ε, δ₀ + δ)-DP wherever ρ-zCDP gives
+          (ε, δ).
 Proof.    docs/theory/ledger.md.
-Checked.  tests/ledger/test_ledger_filter.py, tests/ledger/test_ledger_adaptive.py, tests/ledger/test_ledger_model.py, tests/ledger/test_ledger_races.py
+Checked.  tests/ledger/test_ledger_filter.py, tests/ledger/test_ledger_adaptive.py,
+          tests/ledger/test_ledger_model.py, tests/ledger/test_ledger_races.py
 
-The life of a request: ``debit`` (durable, before the data is read) → aggregate → ``store`` (draw and store the
-answer in one transaction) → release. A crash anywhere wastes budget at worst. The key makes it one request: a
-retry gets the stored answer, or finishes the unfinished one, and is never charged twice.
+The life of a request: ``debit`` (durable, before the data is read) → aggregate → ``store`` (draw
+and store the answer in one transaction) → release. A crash anywhere wastes budget at worst. The key
+makes it one request: a retry gets the stored answer, or finishes the unfinished one, and is never
+charged twice.
 """
 
 from __future__ import annotations
@@ -42,13 +45,18 @@ from discreet.trusted.losses.pricing import Price
 class Ledger:
     """A fixed budget, spent once; see `Ledger.open`.
 
-    It may be shared by threads. A file may be opened by many processes; a ledger in memory refuses to go on
-    after a fork. Neither can be copied or pickled: another process opens the same path.
+    It may be shared by threads. A file may be opened by many processes; a ledger in memory refuses
+    to go on after a fork. Neither can be copied or pickled: another process opens the same path.
     """
 
     def __init__(self, store: Store) -> None:
         if not plain.among(type(store), opening.STORES):  # one that forgets would grant everything
-            raise InvalidParameter("Ledger", f"a {plain.kind_name(store)} is no store of this package", "an account is kept by a store that is proven to keep it", "open a ledger with Ledger.open(budget, path=...)")
+            raise InvalidParameter(
+                "Ledger",
+                f"a {plain.kind_name(store)} is no store of this package",
+                "an account is kept by a store that is proven to keep it",
+                "open a ledger with Ledger.open(budget, path=...)",
+            )
         self._store = store
         self._making = threading.local()
         with store.read() as view:
@@ -59,27 +67,44 @@ class Ledger:
 
     @classmethod
     def open(
-        cls, budget: Guarantee | None, *, path: str | os.PathLike[str] | None = None,
-        pure: float | None = None, delta0: float | None = None, expected_head: str | None = None,
+        cls,
+        budget: Guarantee | None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        pure: float | None = None,
+        delta0: float | None = None,
+        expected_head: str | None = None,
     ) -> Ledger:
         """A ledger in memory, or in the file `path`, which is made if it is new.
 
         budget         what is promised in all; None opens an existing file as it is
-        pure, delta0   the split of an ApproxDP budget, or the δ₀ beside a ZCDP one (`accounting.open_box`); fixed from then on
-        expected_head  a head (`ledger.head`) noted earlier; refused if the file does not know it: it is an older copy
+        pure, delta0   the split of an ApproxDP budget, or the δ₀ beside a ZCDP one
+                       (`accounting.open_box`); fixed from then on
+        expected_head  a head (`ledger.head`) noted earlier; refused if the file does not know it:
+        it is an older copy
         """
         budget = None if budget is None else _plain_budget(budget)
-        expected_head = None if expected_head is None else plain.text(expected_head, "expected_head=")
-        box = opening.asked_box(budget, pure=plain.value(pure, "pure="), delta0=plain.value(delta0, "delta0="))
+        expected_head = (
+            None if expected_head is None else plain.text(expected_head, "expected_head=")
+        )
+        box = opening.asked_box(
+            budget, pure=plain.value(pure, "pure="), delta0=plain.value(delta0, "delta0=")
+        )
         if path is None:
             return cls(opening.new_memory(budget, box, expected_head))
-        return cls(opening.new_or_existing_file(plain.path(path, "ledger path"), budget, box, expected_head))
+        return cls(
+            opening.new_or_existing_file(
+                plain.path(path, "ledger path"), budget, box, expected_head
+            )
+        )
 
-    # ── what is there ──────────────────────────────────────────────────────────────────────────────────────────
+    # ── what is there ─────────────────────────────────────────────────────────────────────────────
 
     @property
     def budget(self) -> Guarantee:
-        """What is promised for everything released under this ledger; a δ₀ opened beside ZCDP is in `guarantee()`."""
+        """What is promised for everything released under this ledger;
+        a δ₀ opened beside ZCDP is in `guarantee()`.
+        """
         return self._budget
 
     @property
@@ -94,7 +119,9 @@ class Ledger:
 
     @property
     def head(self) -> str:
-        """The hash of the last entry, which commits to the whole history; note it to detect a restored old file."""
+        """The hash of the last entry, which commits to the whole history;
+        note it to detect a restored old file.
+        """
         return self._balance().head
 
     def spent(self) -> Amounts:
@@ -136,7 +163,9 @@ class Ledger:
             return view.entries()
 
     def verify(self) -> Verification:
-        """Replay the whole history: is the chain intact, does it add up to the balance, was every answer paid for?"""
+        """Replay the whole history: is the chain intact, does it add up to the balance,
+        was every answer paid for?
+        """
         with self._reading() as view:
             return verify(view)
 
@@ -146,28 +175,42 @@ class Ledger:
         if not isinstance(self._budget, ZCDP) or not extra:
             return f"({self._budget})"
         shown = self._budget.epsilon_at(1e-6)
-        return f"({self._budget} but for δ₀ = {decimal_text(extra)}: (ε, δ₀ + δ)-DP wherever ρ alone gives (ε, δ), such as ε = {shown:.4g} at δ₀ + 1e-06)"
+        return (
+            f"({self._budget} but for δ₀ = {decimal_text(extra)}: (ε, δ₀ + δ)-DP wherever ρ alone "
+            f"gives (ε, δ), such as ε = {shown:.4g} at δ₀ + 1e-06)"
+        )
 
     def replay(self, accountant: str | Accountant = "pld", *, delta: float) -> Replay:
-        """The history priced again, from the mechanisms of all debits: their total ε at `delta` by an accountant.
+        """The history priced again, from the mechanisms of all debits:
+        their total ε at `delta` by an accountant.
 
-        accountant   "pld", "rdp", "gdp" or "zcdp", or a function of (mechanisms, delta) that returns the total ε
+        accountant   "pld", "rdp", "gdp" or "zcdp", or a function of (mechanisms, delta) that
+                     returns the total ε
 
-        It describes, as if all mechanisms had been chosen before the first answer, what was spent. It never changes the
-        balance, and must not be used to decide how much more to ask: an account that is priced again after the answers
-        were seen is no filter, because whoever chooses the next question by looking collects the best of every count
-        (docs/theory/ledger.md shows a true δ of twice the promise). The promise is `guarantee()`.
+        It describes, as if all mechanisms had been chosen before the first answer, what was spent.
+        It never changes the balance, and must not be used to decide how much more to ask:
+        an account that is priced again after the answers were seen is no filter, because whoever
+        chooses the next question by looking collects the best of every count (docs/theory/ledger.md
+        shows a true δ of twice the promise). The promise is `guarantee()`.
         """
         accountant, delta = plain.value(accountant, "accountant="), plain.value(delta, "delta=")
         with self._reading() as view:
             entries, balance = view.entries(), view.balance()
-        return replayed(entries, accountant, delta, spent=balance.spent.exact(), box=self.box, promise=self.guarantee())
+        return replayed(
+            entries,
+            accountant,
+            delta,
+            spent=balance.spent.exact(),
+            box=self.box,
+            promise=self.guarantee(),
+        )
 
     def spent_guarantee(self, delta: float) -> ApproxDP | None:
-        """The (ε, δ) that a box of exactly the size spent so far would have promised; None before the first debit.
+        """The (ε, δ) that a box of exactly the size spent so far would have promised;
+        None before the first debit.
 
-        It describes how much was used. The promise made in advance, which holds however the questions were
-        chosen, is `guarantee()`.
+        It describes how much was used. The promise made in advance, which holds however the
+        questions were chosen, is `guarantee()`.
         """
         spent = self.spent().exact()
         if spent == Price():
@@ -175,41 +218,72 @@ class Ledger:
         delta = plain.value(delta, "delta")
         total = epsilon_at(spent, rational(delta, "delta"))
         if total == math.inf:
-            raise InvalidParameter("delta", f"it must be above the {decimal_text(spent.delta)} that was spent directly", "δ₀ is part of the total δ", "ask at a larger delta")
+            raise InvalidParameter(
+                "delta",
+                f"it must be above the {decimal_text(spent.delta)} that was spent directly",
+                "δ₀ is part of the total δ",
+                "ask at a larger delta",
+            )
         return ApproxDP(float_up(max(rational(total, "epsilon"), EPSILON_FLOOR)), delta)
 
     def __str__(self) -> str:
         balance = self._balance()
-        used = [f"{name} {decimal_text(one)} of {decimal_text(whole)}" for name, one, whole in _coordinates(balance.spent, balance.box)]
+        used = [
+            f"{name} {decimal_text(one)} of {decimal_text(whole)}"
+            for name, one, whole in _coordinates(balance.spent, balance.box)
+        ]
         aside = f"; set aside: {balance.reserved.exact()}" if balance.reserved else ""
-        return f"{self._store.name}: budget ({self._budget}); spent {', '.join(used)}{aside}; {balance.entries} entries, head {balance.head[:12]}"
+        return (
+            f"{self._store.name}: budget ({self._budget}); spent {', '.join(used)}{aside}; "
+            f"{balance.entries} entries, head {balance.head[:12]}"
+        )
 
     def __repr__(self) -> str:
         return f"<Ledger: {self._store.name}, budget ({self._budget})>"
 
-    # ── what changes it ────────────────────────────────────────────────────────────────────────────────────────
+    # ── what changes it ───────────────────────────────────────────────────────────────────────────
 
-    def debit(self, *, key: str, request: Mapping[str, Any], price: Price, reservation: str | None = None, secure: bool = True) -> Debit:
+    def debit(
+        self,
+        *,
+        key: str,
+        request: Mapping[str, Any],
+        price: Price,
+        reservation: str | None = None,
+        secure: bool = True,
+    ) -> Debit:
         """Pay for a request, durably, before its data is read; or find it paid already.
 
-        Theorem.  After it returns, `price` (rounded up) is charged exactly once under `key`, whatever crashed or
-                  was retried, and the sum of all charges is within the box.
-        Proof.    One transaction at a time checks and appends; a known key appends nothing, and is accepted only
-                  for the same request at a price that its charge covers.
+        Theorem.  After it returns, `price` (rounded up) is charged exactly once under `key`,
+                  whatever crashed or was retried, and the sum of all charges is within the box.
+        Proof.    One transaction at a time checks and appends; a known key appends nothing, and is
+                  accepted only for the same request at a price that its charge covers.
         Checked.  tests/ledger/test_ledger_races.py, tests/ledger/test_ledger_crashes.py
         """
         key, secure = checked_key(key), plain.truth(secure, "secure=")
         reservation = None if reservation is None else checked_key(reservation, "reservation")
         (record, body), amounts = bound_request(request, secure=secure), charge(price)
         if not secure and self._store.persistent:
-            raise InsecureNoise("a debit for seeded noise", "this ledger is a file", "a persistent ledger promises real privacy, and seeded noise can be subtracted", "use a ledger in memory (path=None) for tests")
+            raise InsecureNoise(
+                "a debit for seeded noise",
+                "this ledger is a file",
+                "a persistent ledger promises real privacy, and seeded noise can be subtracted",
+                "use a ledger in memory (path=None) for tests",
+            )
         with self._changing() as transaction:
             known = transaction.find("debit", key)
             if known is not None:
                 if known.body != body or not amounts.fits(known.amounts):
                     raise refusals.other_request(key)
                 answer = transaction.find("answer", key)
-                return Debit(key=key, number=known.number, hash=known.hash, amounts=known.amounts, answer=answer.body if answer else None, fresh=False)
+                return Debit(
+                    key=key,
+                    number=known.number,
+                    hash=known.hash,
+                    amounts=known.amounts,
+                    answer=answer.body if answer else None,
+                    fresh=False,
+                )
             _same_promise(transaction.first("debit"), record)
             balance, holding = transaction.balance(), None
             if reservation is None:
@@ -219,15 +293,22 @@ class Ledger:
                 holding = _out_of(transaction, reservation, amounts)
                 balance = replace(balance, reserved=balance.reserved - amounts)
             entry = self._append(
-                transaction, draft("debit", key, amounts=amounts, body=body, reservation=reservation or ""),
-                balance=replace(balance, spent=balance.spent + amounts), holding=holding)
-        return Debit(key=key, number=entry.number, hash=entry.hash, amounts=amounts, answer=None, fresh=True)
+                transaction,
+                draft("debit", key, amounts=amounts, body=body, reservation=reservation or ""),
+                balance=replace(balance, spent=balance.spent + amounts),
+                holding=holding,
+            )
+        return Debit(
+            key=key, number=entry.number, hash=entry.hash, amounts=amounts, answer=None, fresh=True
+        )
 
     def store(self, key: str, make_answer: Callable[[], str]) -> str:
-        """The stored answer of a paid request; if there is none yet, `make_answer` draws one, and it is stored.
+        """The stored answer of a paid request;
+        if there is none yet, `make_answer` draws one, and it is stored.
 
-        Drawing and storing are one transaction, so of two finishers only one draws. If `make_answer` raises, or
-        the process dies, nothing is stored and the debit stays; a retry draws anew, and the first draw was never seen.
+        Drawing and storing are one transaction, so of two finishers only one draws.
+        If `make_answer` raises, or the process dies, nothing is stored and the debit stays; a retry
+        draws anew, and the first draw was never seen.
         """
         key = checked_key(key)
         with self._changing() as transaction:
@@ -237,14 +318,16 @@ class Ledger:
             if transaction.find("debit", key) is None:
                 raise refusals.no_debit(key)
             answer = checked_answer(make_answer())
-            self._append(transaction, draft("answer", key, body=answer), balance=transaction.balance())
+            self._append(
+                transaction, draft("answer", key, body=answer), balance=transaction.balance()
+            )
         return answer
 
     def reserve(self, price: Price | Sequence[Price], *, key: str | None = None) -> Reservation:
         """Set budget aside for the steps of one procedure.
 
-        A list of prices is the list of the steps: each is rounded up as its own debit will be, so that all fit.
-        The same key gives the same reservation again, open or closed.
+        A list of prices is the list of the steps: each is rounded up as its own debit will be,
+        so that all fit. The same key gives the same reservation again, open or closed.
         """
         name = checked_key(key if key is not None else secrets.token_hex(16))
         read = plain.value(price, "price")
@@ -260,12 +343,18 @@ class Ledger:
             if not amounts.fits(balance.free):
                 raise refusals.over_budget(amounts, balance)
             self._append(
-                transaction, draft("reserve", name, amounts=amounts),
-                balance=replace(balance, reserved=balance.reserved + amounts), holding=Holding(key=name, amounts=amounts))
+                transaction,
+                draft("reserve", name, amounts=amounts),
+                balance=replace(balance, reserved=balance.reserved + amounts),
+                holding=Holding(key=name, amounts=amounts),
+            )
         return Reservation(self, name)
 
     def close_reservation(self, reservation: str) -> Amounts:
-        """Hand back what a reservation did not debit; returns how much that was. Closing twice changes nothing."""
+        """Hand back what a reservation did not debit; returns how much that was.
+
+        Closing twice changes nothing.
+        """
         reservation = checked_key(reservation, "reservation")
         with self._changing() as transaction:
             holding = transaction.holding(reservation)
@@ -275,11 +364,14 @@ class Ledger:
             if holding.is_open:
                 balance = transaction.balance()
                 self._append(
-                    transaction, draft("close", reservation, amounts=left),
-                    balance=replace(balance, reserved=balance.reserved - left), holding=replace(holding, is_open=False))
+                    transaction,
+                    draft("close", reservation, amounts=left),
+                    balance=replace(balance, reserved=balance.reserved - left),
+                    holding=replace(holding, is_open=False),
+                )
         return left
 
-    # ── how ────────────────────────────────────────────────────────────────────────────────────────────────────
+    # ── how ───────────────────────────────────────────────────────────────────────────────────────
 
     def _balance(self) -> Balance:
         with self._reading() as view:
@@ -308,15 +400,26 @@ class Ledger:
         finally:
             self._making.busy = False
 
-    def _append(self, transaction: Transaction, line: Entry, *, balance: Balance, holding: Holding | None = None) -> Entry:
+    def _append(
+        self,
+        transaction: Transaction,
+        line: Entry,
+        *,
+        balance: Balance,
+        holding: Holding | None = None,
+    ) -> Entry:
         """Add one line to the chain, with the balance that follows from it."""
         entry = line.after(balance.entries, balance.head)
-        transaction.append(entry, replace(balance, entries=balance.entries + 1, head=entry.hash), holding)
+        transaction.append(
+            entry, replace(balance, entries=balance.entries + 1, head=entry.hash), holding
+        )
         self._making.last = entry.number, entry.hash
         return entry
 
     def _same_history(self, view: View, seen: tuple[int, str]) -> None:
-        """Refuse if the file under this object was replaced by one that does not know what was seen before."""
+        """Refuse if the file under this object was replaced by one that does not know what was seen
+        before.
+        """
         number, digest = seen
         entry = view.at(number)
         if entry is None or entry.hash != digest:
@@ -330,14 +433,21 @@ class Ledger:
 
 def _plain_budget(budget: Guarantee) -> Guarantee:
     if not plain.among(type(budget), get_args(Guarantee)):
-        raise InvalidParameter("budget=", f"a {plain.kind_name(budget)} is not a guarantee", "a ledger promises one guarantee for everything", "pass for example dp.ApproxDP(1, 1e-6)")
+        raise InvalidParameter(
+            "budget=",
+            f"a {plain.kind_name(budget)} is not a guarantee",
+            "a ledger promises one guarantee for everything",
+            "pass for example dp.ApproxDP(1, 1e-6)",
+        )
     return plain.rebuilt(budget)
 
 
 def _same_promise(first: Entry | None, request: Mapping[str, Any]) -> None:
-    """Every debit of a ledger protects the same thing (one relation, on rows or on one kind of unit), with noise of one kind.
+    """Every debit of a ledger protects the same thing (one relation, on rows or on one kind of
+    unit), with noise of one kind.
 
-    Seeded noise can be subtracted by whoever knows the seed, so a sum of secure and seeded debits would promise nothing.
+    Seeded noise can be subtracted by whoever knows the seed,
+    so a sum of secure and seeded debits would promise nothing.
     """
     if first is None:
         return
@@ -354,7 +464,9 @@ def _protected(request: Mapping[str, Any]) -> str:
     if not isinstance(neighbors, Mapping):
         return "that are not stated"
     unit = neighbors.get("unit")
-    return f"{neighbors.get('relation')}" + (f" of units {unit!r}" if unit is not None else " of rows")
+    return f"{neighbors.get('relation')}" + (
+        f" of units {unit!r}" if unit is not None else " of rows"
+    )
 
 
 def _out_of(transaction: Transaction, reservation: str, amounts: Amounts) -> Holding:
@@ -370,4 +482,8 @@ def _out_of(transaction: Transaction, reservation: str, amounts: Amounts) -> Hol
 def _coordinates(one: Amounts, whole: Amounts) -> list[tuple[str, Fraction, Fraction]]:
     """The opened coordinates of two amounts, side by side."""
     first, second = one.exact(), whole.exact()
-    return [(SYMBOLS[name], getattr(first, name), getattr(second, name)) for name in COORDINATES if getattr(second, name)]
+    return [
+        (SYMBOLS[name], getattr(first, name), getattr(second, name))
+        for name in COORDINATES
+        if getattr(second, name)
+    ]

@@ -7,10 +7,10 @@
     reserve   the reservation's  what was set aside ""
     close     the same key       what was returned  ""
 
-An entry's hash is SHA-256 of its canonical JSON, which holds the hash of the entry before it: text and whole
-numbers only, keys sorted. Changing an entry changes every later hash, and the last one, the head, commits to
-the whole history. The chain has no secret key: it catches accidents, edits and (with a head noted elsewhere)
-restored old files, not an owner of the file who rewrites all of it.
+An entry's hash is SHA-256 of its canonical JSON, which holds the hash of the entry before it: text
+and whole numbers only, keys sorted. Changing an entry changes every later hash, and the last one,
+the head, commits to the whole history. The chain has no secret key: it catches accidents, edits and
+(with a head noted elsewhere) restored old files, not an owner of the file who rewrites all of it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,11 @@ class Entry:
 
     def digest(self) -> str:
         """The hash that this entry must carry."""
-        record: dict[str, object] = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("hash", "amounts")}
+        record: dict[str, object] = {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if field.name not in ("hash", "amounts")
+        }
         record |= dict(zip(COORDINATES, self.amounts.as_tuple(), strict=True))
         return hashlib.sha256(canonical(record).encode("ascii")).hexdigest()
 
@@ -71,32 +75,61 @@ class Entry:
         return replace(placed, hash=placed.digest())
 
 
-def draft(kind: str, key: str, *, amounts: Amounts = NOTHING, body: str = "", reservation: str = "") -> Entry:
+def draft(
+    kind: str, key: str, *, amounts: Amounts = NOTHING, body: str = "", reservation: str = ""
+) -> Entry:
     """An entry of this moment that has no place in the chain yet."""
-    return Entry(number=-1, kind=kind, key=key, reservation=reservation, amounts=amounts, body=body, timestamp=now(), previous="")
+    return Entry(
+        number=-1,
+        kind=kind,
+        key=key,
+        reservation=reservation,
+        amounts=amounts,
+        body=body,
+        timestamp=now(),
+        previous="",
+    )
 
 
 def canonical(record: object) -> str:
     """JSON with one spelling: sorted keys, no blanks, ASCII. Refuses NaN and infinity."""
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return json.dumps(
+        record, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    )
 
 
 def bound_request(request: object, *, secure: bool) -> tuple[dict[str, Any], str]:
     """A request as plain values and as canonical text, marked where its noise is not secure."""
     why = "the key is bound to the request, so that a retry cannot ask something else"
     if not issubclass(type(request), Mapping):
-        raise InvalidParameter("request=", f"a {plain.kind_name(request)} is not a dict", why, "describe the query, mechanisms, spend, neighbors and data id in a dict")
-    for copied in (plain.copied, plain.value):  # the first is quick, and knows no numbers of numpy's and no other mappings
+        raise InvalidParameter(
+            "request=",
+            f"a {plain.kind_name(request)} is not a dict",
+            why,
+            "describe the query, mechanisms, spend, neighbors and data id in a dict",
+        )
+    # the first is quick, and knows no numbers of numpy's and no other mappings
+    for copied in (plain.copied, plain.value):
         record = copied(request)
         if type(record) is not dict:
             continue
         if "secure" in record:
-            raise InvalidParameter("request=", "it has an entry 'secure'", "the ledger writes it where noise is seeded", "leave it out, and pass secure=False")
+            raise InvalidParameter(
+                "request=",
+                "it has an entry 'secure'",
+                "the ledger writes it where noise is seeded",
+                "leave it out, and pass secure=False",
+            )
         if not secure:
             record["secure"] = False
         with contextlib.suppress(TypeError, ValueError, RecursionError):
             return record, canonical(record)
-    raise InvalidParameter("request=", "it cannot be written as JSON", why, "use text, whole numbers, finite floats, lists and dicts with text keys")
+    raise InvalidParameter(
+        "request=",
+        "it cannot be written as JSON",
+        why,
+        "use text, whole numbers, finite floats, lists and dicts with text keys",
+    )
 
 
 def checked_answer(answer: object) -> str:
@@ -104,17 +137,29 @@ def checked_answer(answer: object) -> str:
     read = str.__str__(answer) if plain.derives(type(answer), str) else "\0"
     if "\0" not in read and read.encode("utf-8", "replace").decode("utf-8") == read:
         return read
-    raise InvalidParameter("make_answer", "it did not return plain text", "the answer is stored as it will be read again", "return the JSON text of the release")
+    raise InvalidParameter(
+        "make_answer",
+        "it did not return plain text",
+        "the answer is stored as it will be read again",
+        "return the JSON text of the release",
+    )
 
 
 def checked_key(key: object, name: str = "key") -> str:
     """`key` as exact text, if it can be stored."""
     read = str.__str__(key) if plain.derives(type(key), str) else ""
     if not 0 < len(read) <= LONGEST_KEY or not read.isprintable():
-        raise InvalidParameter(f"{name}=", f"it must be printable text of 1 to {LONGEST_KEY} characters", "a key names one request, so that a retry is not paid twice", "pass for example a UUID, or a short name of the question")
+        raise InvalidParameter(
+            f"{name}=",
+            f"it must be printable text of 1 to {LONGEST_KEY} characters",
+            "a key names one request, so that a retry is not paid twice",
+            "pass for example a UUID, or a short name of the question",
+        )
     return read
 
 
 def now() -> str:
-    """The time in UTC, to the second: finer times would tell how long a computation on the data took."""
+    """The time in UTC, to the second: finer times would tell how long a computation on the data
+    took.
+    """
     return datetime.now(UTC).isoformat(timespec="seconds")

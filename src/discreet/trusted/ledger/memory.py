@@ -1,7 +1,7 @@
 """A ledger that lives and dies with one process.
 
-It refuses to go on in a forked child, whose copy could spend the same budget again; `core.Ledger` refuses to be
-pickled or copied for the same reason.
+It refuses to go on in a forked child, whose copy could spend the same budget again; `core.Ledger`
+refuses to be pickled or copied for the same reason.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ class MemoryStore:
         with self._lock:
             try:
                 yield self._view
-                self._same_process()  # the block may have forked: then the child has no right to go on
+                # the block may have forked: then the child has no right to go on
+                self._same_process()
                 self._view.commit()
             finally:
                 self._view.rollback()
@@ -101,5 +102,8 @@ class MemoryStore:
     def _same_process(self) -> None:
         if os.getpid() != self._process:
             raise LedgerRefused(
-                "a memory ledger in a forked process", "it was opened in the process that forked", "two copies could each spend the whole budget",
-                "open the ledger with a path: a file can be shared by processes")
+                "a memory ledger in a forked process",
+                "it was opened in the process that forked",
+                "two copies could each spend the whole budget",
+                "open the ledger with a path: a file can be shared by processes",
+            )

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Debit:
-    """A paid request: `answer` is the stored one, or None while it is unfinished; `fresh` if it was paid just now."""
+    """A paid request: `answer` is the stored one, or None while it is unfinished;
+    `fresh` if it was paid just now.
+    """
 
     key: str
     number: int
@@ -30,17 +32,22 @@ class Debit:
 class Reservation:
     """Budget set aside for the steps of one procedure.
 
-    Leaving its ``with`` block closes it, which returns the part for which no step was debited. A process that
-    dies leaves it open: its budget stays set aside until someone calls ``ledger.close_reservation(id)``, or the
-    procedure is run again with the same keys and goes on where it stopped.
+    Leaving its ``with`` block closes it, which returns the part for which no step was debited.
+    A process that dies leaves it open: its budget stays set aside until someone calls
+    ``ledger.close_reservation(id)``, or the procedure is run again with the same keys and goes on
+    where it stopped.
     """
 
     ledger: Ledger
     id: str
 
-    def debit(self, *, key: str, request: Mapping[str, Any], price: Price, secure: bool = True) -> Debit:
+    def debit(
+        self, *, key: str, request: Mapping[str, Any], price: Price, secure: bool = True
+    ) -> Debit:
         """Pay for one step out of this reservation; a known key is a retry and costs nothing."""
-        return self.ledger.debit(key=key, request=request, price=price, reservation=self.id, secure=secure)
+        return self.ledger.debit(
+            key=key, request=request, price=price, reservation=self.id, secure=secure
+        )
 
     def remaining(self) -> Amounts:
         """What is still set aside here."""
@@ -53,5 +60,10 @@ class Reservation:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()

@@ -1,8 +1,9 @@
-"""What a store must do: keep entries, a balance and reservations, and change them together or not at all.
+"""What a store must do: keep entries, a balance and reservations,
+and change them together or not at all.
 
-A store takes no decision about privacy: `core.Ledger` decides inside one `write()`, of which there is only one
-at a time for all threads and processes; what it saw cannot change before its changes are durable. That is why
-two requests never both see the last unit.
+A store takes no decision about privacy: `core.Ledger` decides inside one `write()`, of which there
+is only one at a time for all threads and processes; what it saw cannot change before its changes
+are durable. That is why two requests never both see the last unit.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     ε, μ² and ρ   units of 1e-12        δ₀   units of 1e-18
 
-The largest ε (1e6), μ² (1e6), ρ (1e6) and δ (1) that a guarantee may have are 1e18 units, so every amount and every
-sum that stays within a box fits a signed 64-bit integer. A price is rounded up, once per debit; a box is
-rounded down. So whatever the units say fits, fits exactly.
+The largest ε (1e6), μ² (1e6), ρ (1e6) and δ (1) that a guarantee may have are 1e18 units, so every
+amount and every sum that stays within a box fits a signed 64-bit integer. A price is rounded up,
+once per debit; a box is rounded down. So whatever the units say fits, fits exactly.
 """
 
 from __future__ import annotations
@@ -37,10 +37,20 @@ class Amounts:
     rho: int = 0
 
     def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(self.epsilon + other.epsilon, self.mu_squared + other.mu_squared, self.delta + other.delta, self.rho + other.rho)
+        return Amounts(
+            self.epsilon + other.epsilon,
+            self.mu_squared + other.mu_squared,
+            self.delta + other.delta,
+            self.rho + other.rho,
+        )
 
     def __sub__(self, other: Amounts) -> Amounts:
-        return Amounts(self.epsilon - other.epsilon, self.mu_squared - other.mu_squared, self.delta - other.delta, self.rho - other.rho)
+        return Amounts(
+            self.epsilon - other.epsilon,
+            self.mu_squared - other.mu_squared,
+            self.delta - other.delta,
+            self.rho - other.rho,
+        )
 
     def __bool__(self) -> bool:
         return any(self.as_tuple())
@@ -50,19 +60,34 @@ class Amounts:
 
     def fits(self, room: Amounts) -> bool:
         """Whether every coordinate is at most the one of `room`."""
-        return all(mine <= theirs for mine, theirs in zip(self.as_tuple(), room.as_tuple(), strict=True))
+        return all(
+            mine <= theirs for mine, theirs in zip(self.as_tuple(), room.as_tuple(), strict=True)
+        )
 
     def times_in(self, room: Amounts) -> int:
         """How often this amount, which is not nothing, can be taken out of `room`."""
-        return min(max(0, theirs) // mine for mine, theirs in zip(self.as_tuple(), room.as_tuple(), strict=True) if mine)
+        return min(
+            max(0, theirs) // mine
+            for mine, theirs in zip(self.as_tuple(), room.as_tuple(), strict=True)
+            if mine
+        )
 
     def exact(self) -> Price:
         """The same amounts as exact numbers."""
-        return Price(Fraction(self.epsilon, EPSILON_UNITS), Fraction(self.mu_squared, MU_SQUARED_UNITS), Fraction(self.delta, DELTA_UNITS), Fraction(self.rho, RHO_UNITS))
+        return Price(
+            Fraction(self.epsilon, EPSILON_UNITS),
+            Fraction(self.mu_squared, MU_SQUARED_UNITS),
+            Fraction(self.delta, DELTA_UNITS),
+            Fraction(self.rho, RHO_UNITS),
+        )
 
     def __str__(self) -> str:
         """Every digit, so that a shortfall of one unit can be read."""
-        parts = [f"{SYMBOLS[name]} = {_decimal(amount, _PLACES[name])}" for name, amount in zip(COORDINATES, self.as_tuple(), strict=True) if amount]
+        parts = [
+            f"{SYMBOLS[name]} = {_decimal(amount, _PLACES[name])}"
+            for name, amount in zip(COORDINATES, self.as_tuple(), strict=True)
+            if amount
+        ]
         return ", ".join(parts) or "nothing"
 
 
@@ -76,7 +101,12 @@ def charge(price: Price) -> Amounts:
     """
     amounts = Amounts(*(math.ceil(number * units) for number, units in _coordinates(price)))
     if not amounts:
-        raise InvalidParameter("price", "it charges nothing", "a release that costs nothing needs no ledger; one that costs something must say what", "price the mechanisms with discreet.accounting.price_of")
+        raise InvalidParameter(
+            "price",
+            "it charges nothing",
+            "a release that costs nothing needs no ledger; one that costs something must say what",
+            "price the mechanisms with discreet.accounting.price_of",
+        )
     return amounts
 
 
@@ -84,18 +114,35 @@ def capacity(box: Price) -> Amounts:
     """The units that a box holds, rounded down."""
     amounts = Amounts(*(math.floor(number * units) for number, units in _coordinates(box)))
     if not amounts or max(amounts.as_tuple()) > LARGEST_AMOUNT:
-        raise InvalidParameter("the ledger's box", "it holds less than one unit, or more than 2**63 of them", "amounts are 64-bit counts of units", "open it with a guarantee, for example dp.ApproxDP(1, 1e-6)")
+        raise InvalidParameter(
+            "the ledger's box",
+            "it holds less than one unit, or more than 2**63 of them",
+            "amounts are 64-bit counts of units",
+            "open it with a guarantee, for example dp.ApproxDP(1, 1e-6)",
+        )
     return amounts
 
 
 def _coordinates(price: Price) -> list[tuple[Fraction, int]]:
     if type(price) is not Price:
-        raise InvalidParameter("price", f"a {plain.kind_name(price)} is not a Price", "a ledger charges exact amounts in each coordinate of its box", "price the mechanisms with discreet.accounting.price_of")
+        raise InvalidParameter(
+            "price",
+            f"a {plain.kind_name(price)} is not a Price",
+            "a ledger charges exact amounts in each coordinate of its box",
+            "price the mechanisms with discreet.accounting.price_of",
+        )
     price = plain.rebuilt(price)
     numbers = [rational(getattr(price, name), name) for name in COORDINATES]
     if min(numbers) < 0:
-        raise InvalidParameter("price", "a coordinate is negative", "a negative price would hand budget back, and what was released stays released", "price the mechanisms with discreet.accounting.price_of")
-    return list(zip(numbers, (EPSILON_UNITS, MU_SQUARED_UNITS, DELTA_UNITS, RHO_UNITS), strict=True))
+        raise InvalidParameter(
+            "price",
+            "a coordinate is negative",
+            "a negative price would hand budget back, and what was released stays released",
+            "price the mechanisms with discreet.accounting.price_of",
+        )
+    return list(
+        zip(numbers, (EPSILON_UNITS, MU_SQUARED_UNITS, DELTA_UNITS, RHO_UNITS), strict=True)
+    )
 
 
 def _decimal(units: int, places: int) -> str:

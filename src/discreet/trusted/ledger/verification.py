@@ -1,7 +1,8 @@
 """Checking a ledger against its own history.
 
-`verify` replays the entries from the first to the last and compares the outcome with the stored balance.
-It says of each entry that its hash is right, that it follows the one before, and that it was allowed then.
+`verify` replays the entries from the first to the last and compares the outcome with the stored
+balance. It says of each entry that its hash is right, that it follows the one before, and that it
+was allowed then.
 """
 
 from __future__ import annotations
@@ -49,7 +50,12 @@ class _Replay:
 
     def take(self, entry: Entry) -> str | None:
         """Apply one entry; what is wrong with it, if anything."""
-        rule = {"debit": self._debit, "answer": self._answer, "reserve": self._reserve, "close": self._close}.get(entry.kind)
+        rule = {
+            "debit": self._debit,
+            "answer": self._answer,
+            "reserve": self._reserve,
+            "close": self._close,
+        }.get(entry.kind)
         problem = rule(entry) if rule else f"a second {entry.kind!r} entry"
         self.balance = replace(self.balance, entries=self.balance.entries + 1, head=entry.hash)
         return problem
@@ -67,7 +73,9 @@ class _Replay:
             self.holdings[entry.reservation] = replace(holding, used=holding.used + entry.amounts)
             self.balance = replace(self.balance, reserved=self.balance.reserved - entry.amounts)
         self.balance = replace(self.balance, spent=self.balance.spent + entry.amounts)
-        return None if entry.amounts and entry.amounts.fits(room) else "it did not fit what was left"
+        return (
+            None if entry.amounts and entry.amounts.fits(room) else "it did not fit what was left"
+        )
 
     def _answer(self, entry: Entry) -> str | None:
         if entry.key not in self.requests or entry.amounts:
@@ -118,9 +126,21 @@ def _chain_problems(entries: list[Entry]) -> list[str]:
 
 
 def _well_formed(entry: Entry) -> bool:
-    texts = (entry.kind, entry.key, entry.reservation, entry.body, entry.timestamp, entry.previous, entry.hash)
+    texts = (
+        entry.kind,
+        entry.key,
+        entry.reservation,
+        entry.body,
+        entry.timestamp,
+        entry.previous,
+        entry.hash,
+    )
     amounts = entry.amounts.as_tuple()
-    return all(type(text) is str for text in texts) and all(type(amount) is int and amount >= 0 for amount in amounts) and entry.kind in KINDS
+    return (
+        all(type(text) is str for text in texts)
+        and all(type(amount) is int and amount >= 0 for amount in amounts)
+        and entry.kind in KINDS
+    )
 
 
 def _history_problems(entries: list[Entry], balance: Balance, holdings: list[Holding]) -> list[str]:
@@ -151,8 +171,15 @@ def box_problems(first: Entry) -> list[str]:
         return ["it is not an opening"]
     try:
         budget, box = opened_with(first), first.amounts.exact()
-        splits: dict[str, dict[str, Fraction]] = {"approx": {"pure": box.epsilon, "delta0": box.delta}, "zcdp": {"delta0": box.delta}}
+        splits: dict[str, dict[str, Fraction]] = {
+            "approx": {"pure": box.epsilon, "delta0": box.delta},
+            "zcdp": {"delta0": box.delta},
+        }
         allowed = capacity(open_box(budget, **splits.get(budget.kind, {})))  # type: ignore[arg-type]
     except (DiscreetError, LookupError, TypeError, ValueError):
         return ["its budget cannot be read"]
-    return [] if first.amounts.fits(allowed) else [f"its box {first.amounts} is larger than {budget} allows"]
+    return (
+        []
+        if first.amounts.fits(allowed)
+        else [f"its box {first.amounts} is larger than {budget} allows"]
+    )

@@ -1,7 +1,9 @@
-"""What one mechanism costs before any box: the parts that it is a composition of. One theorem a mechanism, in one table.
+"""What one mechanism costs before any box: the parts that it is a composition of.
 
-A part is Gaussian (μ², exact), pure (ε), of bounded range (ε), or known by its zCDP alone (ρ); `delta` is the probability, under both
-neighbours, of an event outside which the rest holds.
+One theorem a mechanism, in one table.
+
+A part is Gaussian (μ², exact), pure (ε), of bounded range (ε), or known by its zCDP alone (ρ);
+`delta` is the probability, under both neighbours, of an event outside which the rest holds.
 """
 
 from __future__ import annotations
@@ -13,7 +15,13 @@ from typing import Any
 
 from discreet.errors import NoTheorem
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
+from discreet.specs.mechanisms.additive import (
+    AdditiveNoise,
+    GaussianNoise,
+    GeometricNoise,
+    LaplaceNoise,
+    TulapNoise,
+)
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.local import LOCAL
@@ -24,7 +32,11 @@ from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.mechanisms.selection import SELECTION
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
-from discreet.trusted.extensions.data_dependent.loss import choice_parts, release_parts, smooth_parts
+from discreet.trusted.extensions.data_dependent.loss import (
+    choice_parts,
+    release_parts,
+    smooth_parts,
+)
 from discreet.trusted.extensions.local.loss import local_parts
 from discreet.trusted.extensions.open_keys.loss import failure_delta
 from discreet.trusted.extensions.sgd.loss import sgd_parts
@@ -47,14 +59,23 @@ class Loss:
     @property
     def epsilon(self) -> Fraction | None:
         """The ε of the parts added up, where all of them have one."""
-        return None if self.mu_squared or self.rho else sum((*self.pure, *self.bounded_range), Fraction(0))
+        return (
+            None
+            if self.mu_squared or self.rho
+            else sum((*self.pure, *self.bounded_range), Fraction(0))
+        )
 
 
 def loss_of(mechanism: Mechanism) -> Loss:
     """The loss of one mechanism, by its theorem."""
     theorem = _THEOREMS.get(type(mechanism))
     if theorem is None:
-        raise NoTheorem("pricing a mechanism", f"a {type(mechanism).__name__} has no theorem", "only what is proven can be charged", "use a mechanism of discreet.specs.mechanisms")
+        raise NoTheorem(
+            "pricing a mechanism",
+            f"a {type(mechanism).__name__} has no theorem",
+            "only what is proven can be charged",
+            "use a mechanism of discreet.specs.mechanisms",
+        )
     return theorem(mechanism)
 
 
@@ -71,12 +92,16 @@ def pure_epsilon(mechanism: AdditiveNoise) -> Fraction:
 
 
 def _gaussian(mechanism: GaussianNoise) -> Loss:
-    """Theorem.  Gaussian noise of standard deviation σ on a statistic of ℓ₂ sensitivity Δ is (Δ/σ)-GDP (reference.md B5)."""
+    """Theorem.  Gaussian noise of standard deviation σ on a statistic of ℓ₂ sensitivity Δ is
+    (Δ/σ)-GDP (reference.md B5).
+    """
     return Loss(mu_squared=gaussian_mu_squared(mechanism))
 
 
 def _pure(mechanism: AdditiveNoise) -> Loss:
-    """Theorem.  Laplace, two-sided geometric and Tulap noise of scale b on ℓ₁ sensitivity Δ is (Δ/b)-DP (reference.md B2, M3)."""
+    """Theorem.  Laplace, two-sided geometric and Tulap noise of scale b on ℓ₁ sensitivity Δ is
+    (Δ/b)-DP (reference.md B2, M3).
+    """
     return Loss(pure=(pure_epsilon(mechanism),))
 
 
@@ -87,12 +112,23 @@ def _thresholded(mechanism: ThresholdedCounts) -> Loss:
 
 _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     ThresholdedCounts: _thresholded,
-    QuantileChoice: lambda mechanism: Loss(**choice_parts(mechanism)), SmoothNoise: lambda mechanism: Loss(**smooth_parts(mechanism)), ProposeTestRelease: lambda mechanism: Loss(**release_parts(mechanism)),
-    GaussianNoise: _gaussian, LaplaceNoise: _pure, GeometricNoise: _pure, TulapNoise: _pure, CutTulapNoise: lambda mechanism: Loss(**cut_parts(mechanism)),
+    QuantileChoice: lambda mechanism: Loss(**choice_parts(mechanism)),
+    SmoothNoise: lambda mechanism: Loss(**smooth_parts(mechanism)),
+    ProposeTestRelease: lambda mechanism: Loss(**release_parts(mechanism)),
+    GaussianNoise: _gaussian,
+    LaplaceNoise: _pure,
+    GeometricNoise: _pure,
+    TulapNoise: _pure,
+    CutTulapNoise: lambda mechanism: Loss(**cut_parts(mechanism)),
     **dict.fromkeys(SELECTION, lambda mechanism: Loss(Fraction(0), *selection_parts(mechanism))),
     NoisySGD: lambda mechanism: Loss(**sgd_parts(mechanism)),
-    **dict.fromkeys(LOCAL, lambda mechanism: Loss(**local_parts(mechanism))),  # one report of one record
+    # one report of one record
+    **dict.fromkeys(LOCAL, lambda mechanism: Loss(**local_parts(mechanism))),
     SymmetricGaussianNoise: lambda mechanism: Loss(mu_squared=symmetric_mu_squared(mechanism)),
-    CountSearch: lambda mechanism: Loss(**search_parts(mechanism)), InTurn: lambda mechanism: Loss(**joined_parts(map(loss_of, mechanism.parts))),
-    AboutCentre: lambda mechanism: Loss(**joined_parts(map(loss_of, (mechanism.centre, mechanism.distances)))),  # folding: trusted/noise/folded.py
+    CountSearch: lambda mechanism: Loss(**search_parts(mechanism)),
+    InTurn: lambda mechanism: Loss(**joined_parts(map(loss_of, mechanism.parts))),
+    # folding: trusted/noise/folded.py
+    AboutCentre: lambda mechanism: Loss(
+        **joined_parts(map(loss_of, (mechanism.centre, mechanism.distances)))
+    ),
 }

@@ -1,20 +1,27 @@
-"""Exact choices: one group with a probability proportional to size·exp(−rate·gap), coins of probability exp(−rate·gap), uniform integers.
+"""Exact choices: one group with a probability proportional to size·exp(−rate·gap), coins of
+probability exp(−rate·gap), uniform integers.
 
     choose          (j, o) with P(j) ∝ sizes[j]·exp(−rate·gaps[j]) and o uniform below sizes[j]
     bernoulli_exp   independent coins, P(True) = exp(−rate·gaps[j])
     uniform_below   a uniform whole number in 0 … m−1
 
-A draw is a real U, uniform on [0, 1], of which 64 bits are known at first: a word w says that U lies in [w, w+1]·2**-64. The fast path
-encloses all weights in float64 and answers only where every U of that cell, with all weights the enclosure allows, gives the same
-answer. Else `discreet.enclosure` encloses them more and more sharply while 64 further bits of U are drawn, until the answer is certain.
+A draw is a real U, uniform on [0, 1], of which 64 bits are known at first: a word w says that
+U lies in [w, w+1]·2**-64. The fast path encloses all weights in float64 and answers only where
+every U of that cell, with all weights the enclosure allows, gives the same answer. Else
+`discreet.enclosure` encloses them more and more sharply while 64 further bits of U are drawn, until
+the answer is certain.
 
-Lemma.    For whole gaps g ≥ 0, x = rate·g ≤ 600 and sizes m < 2**63 the float64 of `_weights` is m·exp(−x)·(1 + η), |η| < 2**-40. For x > 600.1
-          it is 0 and the truth is below 2**-800; between 600 and 600.1 it is one of the two.
-Proof.    u = 2**-53. Rate and g are rounded once each and their product once: x̂ = x(1 + 3.01u), off by less than 600.1·3.01u < 2**-42.1
-          (a rate beyond 2**900 counts as 2**900, a subnormal one is off by 2**-1074·2**63: both change nothing that is kept).
-          x̂ = k·ln2/64 + ρ with k < 2**16 and ln2/64 = H + L, H of 37 bits, so k·H is exact; ρ is off by less than 2**-58 and |ρ| < 0.0055.
-          Taylor's polynomial of degree 6 of exp(−ρ) is off by 0.0055⁷/5040 < 2**-64, Horner's rule by less than 2**-50. The table of 2**(−i/64),
-          the size, and three products add at most 6u; the power of two is exact. Together less than 2**-42.1 + 2**-49 < 2**-40.
+Lemma.    For whole gaps g ≥ 0, x = rate·g ≤ 600 and sizes m < 2**63 the float64 of `_weights` is
+          m·exp(−x)·(1 + η), |η| < 2**-40. For x > 600.1 it is 0 and the truth is below 2**-800;
+          between 600 and 600.1 it is one of the two.
+Proof.    u = 2**-53. Rate and g are rounded once each and their product once: x̂ = x(1 + 3.01u),
+          off by less than 600.1·3.01u < 2**-42.1 (a rate beyond 2**900 counts as 2**900,
+          a subnormal one is off by 2**-1074·2**63: both change nothing that is kept).
+          x̂ = k·ln2/64 + ρ with k < 2**16 and ln2/64 = H + L, H of 37 bits, so k·H is exact;
+          ρ is off by less than 2**-58 and |ρ| < 0.0055. Taylor's polynomial of degree 6 of exp(−ρ)
+          is off by 0.0055⁷/5040 < 2**-64, Horner's rule by less than 2**-50. The table of
+          2**(−i/64), the size, and three products add at most 6u; the power of two is exact.
+          Together less than 2**-42.1 + 2**-49 < 2**-40.
 Checked.  tests/noise/test_choice.py::test_weights_stay_within_their_proven_error
 """
 
@@ -43,17 +50,24 @@ _CHUNK = 1 << 13  # weights at a time: they stay in the processor's cache
 _GUARD_BITS = 128  # separates the edge of a cell from the ends of U's interval
 
 
-def choose(gaps: Integers, sizes: Integers, rate: Fraction, source: Source, *, force_exact: bool = False) -> tuple[int, int]:
-    """(j, o): a group with P(j) ∝ sizes[j]·exp(−rate·gaps[j]), and a uniform place o in range(sizes[j]) within it.
+def choose(
+    gaps: Integers, sizes: Integers, rate: Fraction, source: Source, *, force_exact: bool = False
+) -> tuple[int, int]:
+    """(j, o): a group with P(j) ∝ sizes[j]·exp(−rate·gaps[j]),
+    and a uniform place o in range(sizes[j]) within it.
 
-    `gaps` ≥ 0 and `sizes` ≥ 1 are whole numbers below 2**63, at least one of each; `rate` ≥ 0. Greater gaps (Python integers, dtype object) take the exact path, and `force_exact` sends
-    all there (the same answer for the same words, some hundred times slower).
+    `gaps` ≥ 0 and `sizes` ≥ 1 are whole numbers below 2**63, at least one of each; `rate` ≥ 0.
+    Greater gaps (Python integers, dtype object) take the exact path, and `force_exact` sends all
+    there (the same answer for the same words, some hundred times slower).
 
     Theorem.  Given ideal bits, (j, o) has exactly this law.
-    Proof.    Let S_j be the sums of the true weights, relative to the least gap, so that S_n ≥ 1. j is the cell [S_(j−1), S_j) that holds U·S_n.
-              Whole weights a_j = ⌊κ·ŵ_j⌋ have exact sums C_j with |C_j − κ·S_j| ≤ E = 2 + n + (C_n + n)·2**-39 for all j (lemma; a floor
-              loses less than 1, a weight that was cut less than 2**-700). If C_(j−1) + E ≤ U·(C_n − E) and U·(C_n + E) ≤ C_j − E for the whole
-              interval of U, then κ·S_(j−1) ≤ U·κ·S_n ≤ κ·S_j. The exact path says the same with balls. o is drawn from fresh bits.
+    Proof.    Let S_j be the sums of the true weights, relative to the least gap, so that S_n ≥ 1.
+              j is the cell [S_(j−1), S_j) that holds U·S_n. Whole weights a_j = ⌊κ·ŵ_j⌋ have exact
+              sums C_j with |C_j − κ·S_j| ≤ E = 2 + n + (C_n + n)·2**-39 for all j (lemma; a floor
+              loses less than 1, a weight that was cut less than 2**-700).
+              If C_(j−1) + E ≤ U·(C_n − E) and U·(C_n + E) ≤ C_j − E for the whole interval of U,
+              then κ·S_(j−1) ≤ U·κ·S_n ≤ κ·S_j. The exact path says the same with balls. o is drawn
+              from fresh bits.
     Checked.  tests/noise/test_choice.py
     """
     if len(gaps) == 1:
@@ -66,12 +80,17 @@ def choose(gaps: Integers, sizes: Integers, rate: Fraction, source: Source, *, f
     return chosen, uniform_below(int(sizes[chosen]), source)
 
 
-def bernoulli_exp(gaps: Integers, rate: Fraction, source: Source, *, force_exact: bool = False) -> NDArray[np.bool_]:
-    """Independent coins with P(True) = exp(−rate·gaps[j]), for whole gaps ≥ 0 and rate ≥ 0; exact, in the same way as `choose`.
+def bernoulli_exp(
+    gaps: Integers, rate: Fraction, source: Source, *, force_exact: bool = False
+) -> NDArray[np.bool_]:
+    """Independent coins with P(True) = exp(−rate·gaps[j]), for whole gaps ≥ 0 and rate ≥ 0;
+    exact, in the same way as `choose`.
 
-    Theorem.  Given ideal bits, coin j is True exactly if U_j < exp(−rate·gaps[j]), U_j uniform and independent.
-    Proof.    With p̂ = p(1 + η) a coin is decided where the float of the word, which is within 2**-53 of it, puts all of
-              [w, w+1]·2**-64 on one side of p̂(1 ± 2**-39). A cut p is below 2**-800 < 2**-64, so that every word w ≥ 1 is above it.
+    Theorem.  Given ideal bits, coin j is True exactly if U_j < exp(−rate·gaps[j]),
+              U_j uniform and independent.
+    Proof.    With p̂ = p(1 + η) a coin is decided where the float of the word, which is within
+              2**-53 of it, puts all of [w, w+1]·2**-64 on one side of p̂(1 ± 2**-39). A cut p is
+              below 2**-800 < 2**-64, so that every word w ≥ 1 is above it.
     Checked.  tests/noise/test_choice.py::test_coins_follow_their_law
     """
     words = source.uint64(len(gaps))
@@ -89,7 +108,9 @@ def bernoulli_exp(gaps: Integers, rate: Fraction, source: Source, *, force_exact
 
 
 def uniform_below(bound: int, source: Source) -> int:
-    """A uniform whole number in 0 … bound−1, for bound ≥ 1: the first of fresh equally long binary numbers that is below the bound."""
+    """A uniform whole number in 0 … bound−1, for bound ≥ 1: the first of fresh equally long binary
+    numbers that is below the bound.
+    """
     length = (bound - 1).bit_length()
     while length:
         number = source.bits(length)
@@ -99,7 +120,9 @@ def uniform_below(bound: int, source: Source) -> int:
 
 
 def _decided(gaps: Integers, sizes: Integers, rate: Fraction, word: int) -> int | None:
-    """The group that every U of the word's cell chooses, or None where the enclosure leaves it open."""
+    """The group that every U of the word's cell chooses,
+    or None where the enclosure leaves it open.
+    """
     weights = _weights(gaps, sizes, rate)
     exponent = _TOTAL_BITS - math.frexp(float(weights.sum()))[1]
     np.multiply(weights, 2.0**exponent, out=weights)
@@ -115,7 +138,10 @@ def _decided(gaps: Integers, sizes: Integers, rate: Fraction, word: int) -> int 
 
 
 def _weights(gaps: Integers, sizes: Integers | None, rate: Fraction) -> Floats:
-    """size·exp(−rate·gap) in float64, 0 beyond the largest exponent; its error is the lemma's. Sizes are 1 where None."""
+    """size·exp(−rate·gap) in float64, 0 beyond the largest exponent; its error is the lemma's.
+
+    Sizes are 1 where None.
+    """
     slope = _LARGEST_RATE if rate > _LARGEST_RATE else float(rate)
     weights = np.empty(len(gaps))
     for start in range(0, len(gaps), _CHUNK):
@@ -159,8 +185,12 @@ def _constants() -> tuple[float, float, Floats]:
     return high, low, powers
 
 
-def _chosen_exactly(gaps: Sequence[int], sizes: Sequence[int], rate: Fraction, word: int, source: Source) -> int:
-    """The group that U chooses, U in [word, word+1]·2**-64 refined with fresh bits while it is open; ends with probability 1."""
+def _chosen_exactly(
+    gaps: Sequence[int], sizes: Sequence[int], rate: Fraction, word: int, source: Source
+) -> int:
+    """The group that U chooses, U in [word, word+1]·2**-64 refined with fresh bits while it is
+    open; ends with probability 1.
+    """
     length = 64
     while True:
         with precision(length + _GUARD_BITS):
@@ -171,7 +201,9 @@ def _chosen_exactly(gaps: Sequence[int], sizes: Sequence[int], rate: Fraction, w
         length += 64
 
 
-def _certain(gaps: Sequence[int], sizes: Sequence[int], rate: Fraction, word: int, length: int) -> int | None:
+def _certain(
+    gaps: Sequence[int], sizes: Sequence[int], rate: Fraction, word: int, length: int
+) -> int | None:
     known: dict[int, arb] = {}
     sums, total = [], arb(0)
     for gap, size in zip(gaps, sizes, strict=True):
@@ -189,7 +221,9 @@ def _certain(gaps: Sequence[int], sizes: Sequence[int], rate: Fraction, word: in
 
 
 def _falls_exactly(gap: int, rate: Fraction, word: int, source: Source) -> bool:
-    """Whether U < exp(−rate·gap), U in [word, word+1]·2**-64 refined with fresh bits while it is open."""
+    """Whether U < exp(−rate·gap), U in [word, word+1]·2**-64 refined with fresh bits while it is
+    open.
+    """
     length = 64
     while True:
         with precision(length + _GUARD_BITS):

@@ -1,14 +1,17 @@
 """The fast path in float64: a constant amount of work a word, and an honest "undecided".
 
-Both kernels (`in_numpy` here, `compiled.py` with numba) write the signed noise of every word that their enclosure decides and
-`UNDECIDED` otherwise. They may differ in which words they leave open (fused multiply-add), never in a decided value.
+Both kernels (`in_numpy` here, `compiled.py` with numba) write the signed noise of every word that
+their enclosure decides and `UNDECIDED` otherwise. They may differ in which words they leave open
+(fused multiply-add), never in a decided value.
 
 Theorem.  A decided word gets the value ⌊s·z(t) + c⌋ that all t of its cell share.
-Proof.    tables.py: low and high enclose s·z(t) + c for every t of the cell; both have the same floor.
+Proof.    tables.py: low and high enclose s·z(t) + c for every t of the cell;
+          both have the same floor.
 Checked.  tests/claims/test_noise_uniforms.py, tests/claims/test_noise_enclosure.py
 
-No step depends on the value: the word selects a row, the rest is arithmetic (tests/claims/test_noise_constant_work.py). What remains visible in
-time is the number of undecided words (about 2**-49·s of them), see docs/theory/exact-noise.md.
+No step depends on the value: the word selects a row, the rest is arithmetic
+(tests/claims/test_noise_constant_work.py). What remains visible in time is the number of undecided
+words (about 2**-49·s of them), see docs/theory/exact-noise.md.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ from discreet.trusted.noise.tables import DEGREE, FIRST_EXPONENT, FRACTION_BITS,
 
 Steps = NDArray[np.int64]
 
-# numba keeps compiled code by the date of compiled.py: touch that file when a constant below changes
+# numba keeps compiled code by the date of compiled.py:
+# touch that file when a constant below changes
 UNDECIDED = -(2**63)
 LARGEST_DECIDED = 2.0**52
 TAIL_MASK = 2**63 - 1
@@ -41,10 +45,20 @@ _WORTH_COMPILING = 1 << 14  # below this, importing numba costs more than it sav
 class Kernel(Protocol):
     """Fills `out` and returns how many words are undecided."""
 
-    def __call__(self, words: Words, table: NDArray[np.float64], steps: float, offset: float, slack: float, out: Steps) -> int: ...
+    def __call__(
+        self,
+        words: Words,
+        table: NDArray[np.float64],
+        steps: float,
+        offset: float,
+        slack: float,
+        out: Steps,
+    ) -> int: ...
 
 
-def in_numpy(words: Words, table: NDArray[np.float64], steps: float, offset: float, slack: float, out: Steps) -> int:
+def in_numpy(
+    words: Words, table: NDArray[np.float64], steps: float, offset: float, slack: float, out: Steps
+) -> int:
     """The kernel in array operations; `table` is one table of tables.py."""
     nearest = (words & np.uint64(TAIL_MASK)).astype(np.int64).astype(np.float64)
     pattern = nearest.view(np.int64)
@@ -76,6 +90,12 @@ def compiled_kernel() -> Kernel | None:
 
 
 def kernel_for(size: int) -> Kernel:
-    """The faster kernel for so many words (the compiled one for any number once it is loaded); the choice cannot change a result."""
-    fast = compiled_kernel() if size >= _WORTH_COMPILING or "discreet.trusted.noise.compiled" in sys.modules else None
+    """The faster kernel for so many words (the compiled one for any number once it is loaded);
+    the choice cannot change a result.
+    """
+    fast = (
+        compiled_kernel()
+        if size >= _WORTH_COMPILING or "discreet.trusted.noise.compiled" in sys.modules
+        else None
+    )
     return fast if fast is not None else in_numpy

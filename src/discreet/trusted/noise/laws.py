@@ -5,10 +5,12 @@
     Laplace     −ln(2t)       steps    ½
     geometric   −ln(2t)       spread   s·ln(2/(1+b)), b = exp(−1/s)
 
-Theorem.  With t uniform on [0, ½] and an independent fair sign: Gaussian and Laplace give the real-valued noise rounded
-          to the nearest step (halves away from zero); geometric gives P(k) = (1−b)/(1+b)·b^|k| (reference.md B2, M3, M4).
-Proof.    z(t) has the law of |Z|, |Z| normal or exponential, as P(|Z| > z(t)) = 2t. Geometric: K ≥ k ⟺ −ln(2t) ≥ k/s + ln((1+b)/2)
-          ⟺ t ≤ b^k/(1+b), so P(K ≥ k) = 2b^k/(1+b) for k ≥ 1, which is P(|N| ≥ k); a fair sign gives each side half.
+Theorem.  With t uniform on [0, ½] and an independent fair sign: Gaussian and Laplace give the
+          real-valued noise rounded to the nearest step (halves away from zero); geometric gives
+          P(k) = (1−b)/(1+b)·b^|k| (reference.md B2, M3, M4).
+Proof.    z(t) has the law of |Z|, |Z| normal or exponential, as P(|Z| > z(t)) = 2t. Geometric:
+          K ≥ k ⟺ −ln(2t) ≥ k/s + ln((1+b)/2) ⟺ t ≤ b^k/(1+b), so P(K ≥ k) = 2b^k/(1+b) for k ≥ 1,
+          which is P(|N| ≥ k); a fair sign gives each side half.
 Checked.  tests/claims/test_noise_law.py, tests/claims/test_noise_uniforms.py
 """
 
@@ -23,10 +25,18 @@ from flint import arb
 
 from discreet.enclosure import precision
 from discreet.errors import InvalidParameter
-from discreet.specs.mechanisms.additive import LARGEST_STEPS, AdditiveNoise, GaussianNoise, GeometricNoise, LaplaceNoise, TulapNoise
+from discreet.specs.mechanisms.additive import (
+    LARGEST_STEPS,
+    AdditiveNoise,
+    GaussianNoise,
+    GeometricNoise,
+    LaplaceNoise,
+    TulapNoise,
+)
 from discreet.trusted.noise.tables import OFFSET_SLACK, Tail
 
-SMALLEST_FAST_STEPS = 2.0**-900  # below it float products underflow: every word takes the exact path
+# below it float products underflow: every word takes the exact path
+SMALLEST_FAST_STEPS = 2.0**-900
 
 
 class Offset(Enum):
@@ -40,8 +50,8 @@ class Offset(Enum):
 class Law:
     """One row of the table above, as the samplers read it.
 
-    `offset` is c within 2**-51 of itself, `slack` what the kernels add to s·margin (see tables.py); `uniform_bits`
-    is 0, or the refinement r of Tulap noise.
+    `offset` is c within 2**-51 of itself, `slack` what the kernels add to s·margin (see tables.py);
+    `uniform_bits` is 0, or the refinement r of Tulap noise.
     """
 
     tail: Tail
@@ -72,10 +82,18 @@ def law_of(mechanism: AdditiveNoise) -> Law:
     if isinstance(mechanism, TulapNoise):
         if mechanism.spread * (1 << mechanism.refinement) > LARGEST_STEPS:
             raise InvalidParameter(
-                "TulapNoise", "the noise spans more than 2**50 grid steps", "outputs are 64-bit integers", "use a smaller refinement (at least 32) or a smaller spread"
+                "TulapNoise",
+                "the noise spans more than 2**50 grid steps",
+                "outputs are 64-bit integers",
+                "use a smaller refinement (at least 32) or a smaller spread",
             )
         return _geometric(steps, mechanism.refinement)
-    raise InvalidParameter("drawing noise", f"{type(mechanism).__name__} has no sampler", "the noise must have the law that was accounted for", "use one of discreet.specs.mechanisms")
+    raise InvalidParameter(
+        "drawing noise",
+        f"{type(mechanism).__name__} has no sampler",
+        "the noise must have the law that was accounted for",
+        "use one of discreet.specs.mechanisms",
+    )
 
 
 def _geometric(steps: float, uniform_bits: int) -> Law:

@@ -1,9 +1,12 @@
 """The exact path: decide a cell in ball arithmetic, drawing more bits while it is open.
 
-Theorem.  `magnitude` returns ⌊s·z(t) + c⌋ for a t that is uniform on the cell of the word, and ends with probability 1.
-Proof.    z falls with t, so over the cell [T, T+1]·2**-n the value s·z + c runs between its values at the two ends. Each end is
-          enclosed by a ball; if both balls lie in [k, k+1), so does the whole cell. Otherwise 64 fresh bits choose one of
-          2**64 equal parts of the cell, uniformly. Of those at most a handful (the ones that meet a ball around an integer) stay open.
+Theorem.  `magnitude` returns ⌊s·z(t) + c⌋ for a t that is uniform on the cell of the word,
+          and ends with probability 1.
+Proof.    z falls with t, so over the cell [T, T+1]·2**-n the value s·z + c runs between its values
+          at the two ends. Each end is enclosed by a ball; if both balls lie in [k, k+1), so does
+          the whole cell. Otherwise 64 fresh bits choose one of 2**64 equal parts of the cell,
+          uniformly. Of those at most a handful (the ones that meet a ball around an integer) stay
+          open.
 Checked.  tests/claims/test_noise_uniforms.py
 """
 
@@ -16,11 +19,14 @@ from discreet.trusted.noise.laws import Law
 from discreet.trusted.noise.source import Source
 from discreet.trusted.noise.tables import Tail
 
-_GUARD_BITS = 128  # |s·z + c| < 2**64 needs 64; the rest separates the ends of a cell from an integer
+# |s·z + c| < 2**64 needs 64; the rest separates the ends of a cell from an integer
+_GUARD_BITS = 128
 
 
 def magnitude(law: Law, tail_bits: int, source: Source) -> int:
-    """⌊s·z(t) + c⌋ for t in the cell [tail_bits, tail_bits + 1]·2**-64, refined with bits of `source` while open."""
+    """⌊s·z(t) + c⌋ for t in the cell [tail_bits, tail_bits + 1]·2**-64,
+    refined with bits of `source` while open.
+    """
     length = 64
     while True:
         with precision(length + _GUARD_BITS):

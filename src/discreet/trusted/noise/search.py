@@ -1,4 +1,6 @@
-"""Runs a search: asks the policy, checks what it pays, draws exact noise for that share, and writes the transcript."""
+"""Runs a search: asks the policy, checks what it pays, draws exact noise for that share,
+and writes the transcript.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +13,47 @@ from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
 
 
-def search(mechanism: CountSearch, histogram: Histogram, source: Source, *, known: tuple[int, ...] = ()) -> tuple[int, ...]:
-    """The transcript (place, share, steps)* of a search on a histogram; `known` are integers that were released before.
+def search(
+    mechanism: CountSearch, histogram: Histogram, source: Source, *, known: tuple[int, ...] = ()
+) -> tuple[int, ...]:
+    """The transcript (place, share, steps)* of a search on a histogram;
+    `known` are integers that were released before.
 
-    Theorem.  Whatever the policy, the transcript is √budget-GDP (Gaussian noise) or budget-DP (Laplace noise).
-    Proof.    Place and share of a question are functions of `known` and of the answers before it; given those, the answer is an additive
-              mechanism with μ_i² ≤ budget·share_i/units, or ε_i (`CountSearch.noise`). The loop lets Σ share_i ≤ units on every path, so
-              Σμ_i² ≤ budget on every path: the filter theorem of docs/theory/ledger.md, with the loop as the filter.
+    Theorem.  Whatever the policy, the transcript is √budget-GDP (Gaussian noise) or budget-DP
+              (Laplace noise).
+    Proof.    Place and share of a question are functions of `known` and of the answers before it;
+              given those, the answer is an additive mechanism with μ_i² ≤ budget·share_i/units,
+              or ε_i (`CountSearch.noise`). The loop lets Σ share_i ≤ units on every path,
+              so Σμ_i² ≤ budget on every path: the filter theorem of docs/theory/ledger.md, with the
+              loop as the filter.
     Checked.  tests/claims/test_search.py
     """
     both, all_above = mechanism.below + mechanism.above, mechanism.above * histogram.rows
-    return converse(mechanism, histogram.cells, lambda place: both * histogram.below(place) - all_above, source, known=known)
+    return converse(
+        mechanism,
+        histogram.cells,
+        lambda place: both * histogram.below(place) - all_above,
+        source,
+        known=known,
+    )
 
 
-def converse(mechanism: CountSearch, cells: int, statistic: Callable[[int], int], source: Source, *, known: tuple[int, ...] = ()) -> tuple[int, ...]:
+def converse(
+    mechanism: CountSearch,
+    cells: int,
+    statistic: Callable[[int], int],
+    source: Source,
+    *,
+    known: tuple[int, ...] = (),
+) -> tuple[int, ...]:
     """The loop of `search`, with the statistic as a function of the place."""
     left, deviation = mechanism.units, mechanism.deviation(1)
     integers: list[int] = []
     counts: list[Count] = []
     while left > 0:
-        question = _asked(mechanism, History(cells, left, deviation, mechanism.law, tuple(counts), known))
+        question = _asked(
+            mechanism, History(cells, left, deviation, mechanism.law, tuple(counts), known)
+        )
         if question is None:
             break
         place, share = min(max(int(question[0]), 0), cells), int(question[1])
@@ -40,12 +63,16 @@ def converse(mechanism: CountSearch, cells: int, statistic: Callable[[int], int]
         noise = mechanism.noise(share)
         steps = statistic(place) * (1 << noise.refinement) + int(draw(noise, 1, source)[0])
         integers += (place, share, steps)
-        counts.append(Count(place, share, steps / (1 << noise.refinement), mechanism.deviation(share)))
+        counts.append(
+            Count(place, share, steps / (1 << noise.refinement), mechanism.deviation(share))
+        )
     return tuple(integers)
 
 
 def _asked(mechanism: CountSearch, history: History) -> tuple[int, int] | None:
-    """The policy's next question; a policy that fails has nothing left to ask, so that no failure depends on an answer."""
+    """The policy's next question; a policy that fails has nothing left to ask,
+    so that no failure depends on an answer.
+    """
     try:
         return mechanism.policy.next(history)
     except Exception:

@@ -1,6 +1,8 @@
-"""Samplers of mechanisms.selection: indices of candidates, and ones and zeros, with exactly the laws of their theorems.
+"""Samplers of mechanisms.selection: indices of candidates, and ones and zeros,
+with exactly the laws of their theorems.
 
-Scores are whole numbers of any size; a gap beyond 63 bits takes the exact path of `choice`. Two draws of geometric noise are compared as whole numbers.
+Scores are whole numbers of any size; a gap beyond 63 bits takes the exact path of `choice`. Two
+draws of geometric noise are compared as whole numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +16,14 @@ from numpy.typing import NDArray
 
 from discreet.sensitivity import L1
 from discreet.specs.mechanisms.additive import GeometricNoise
-from discreet.specs.mechanisms.selection import STEPS, AboveThreshold, ExponentialChoice, NoisyMax, PermuteAndFlip, TopChoices
+from discreet.specs.mechanisms.selection import (
+    STEPS,
+    AboveThreshold,
+    ExponentialChoice,
+    NoisyMax,
+    PermuteAndFlip,
+    TopChoices,
+)
 from discreet.trusted.noise.choice import bernoulli_exp, choose, uniform_below
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
@@ -22,13 +31,19 @@ from discreet.trusted.noise.source import Source
 _LARGEST_GAP = 1 << 62
 
 
-def exponential_choice(mechanism: ExponentialChoice, scores: list[int], source: Source) -> tuple[int, ...]:
+def exponential_choice(
+    mechanism: ExponentialChoice, scores: list[int], source: Source
+) -> tuple[int, ...]:
     """(j,) with P(j) ∝ exp(rate·score_j)."""
     return (_exponential(scores, mechanism.rate, source),)
 
 
-def permute_and_flip(mechanism: PermuteAndFlip, scores: list[int], source: Source) -> tuple[int, ...]:
-    """(j,): all coins are flipped, and a uniform one of the heads is taken; the same law as flipping in random order until the first head."""
+def permute_and_flip(
+    mechanism: PermuteAndFlip, scores: list[int], source: Source
+) -> tuple[int, ...]:
+    """(j,): all coins are flipped, and a uniform one of the heads is taken; the same law as
+    flipping in random order until the first head.
+    """
     return (_flipped(scores, mechanism.rate, source),)
 
 
@@ -40,7 +55,9 @@ def noisy_max(mechanism: NoisyMax, scores: list[int], source: Source) -> tuple[i
 
 
 def top_choices(mechanism: TopChoices, scores: list[int], source: Source) -> tuple[int, ...]:
-    """Indices in the order in which they were chosen; all of them where there are no more than `count`."""
+    """Indices in the order in which they were chosen;
+    all of them where there are no more than `count`.
+    """
     left = list(range(len(scores)))
     one = _exponential if mechanism.step == STEPS[0] else _flipped
     chosen = []
@@ -49,14 +66,18 @@ def top_choices(mechanism: TopChoices, scores: list[int], source: Source) -> tup
     return tuple(chosen)
 
 
-def above_threshold(mechanism: AboveThreshold, scores: list[int], source: Source) -> tuple[int, ...]:
+def above_threshold(
+    mechanism: AboveThreshold, scores: list[int], source: Source
+) -> tuple[int, ...]:
     """1 or 0 for each score in order, up to the last of `positives` ones."""
     run = ThresholdRun(mechanism, source)
     return tuple(int(answer) for answer in run.answers(scores))
 
 
 class ThresholdRun:
-    """AboveThreshold one score at a time: holds the private noise of the threshold, which nothing but `above` reads."""
+    """AboveThreshold one score at a time: holds the private noise of the threshold,
+    which nothing but `above` reads.
+    """
 
     __slots__ = ("_bound", "_mechanism", "_source", "left")
 
@@ -68,7 +89,10 @@ class ThresholdRun:
     def above(self, score: int) -> bool:
         """Whether score + noise ≥ the noisy threshold; only while `left` > 0."""
         assert self.left > 0, "the run has stopped"
-        found = score + int(draw(_geometric(self._mechanism.query_spread), 1, self._source)[0]) >= self._bound
+        found = (
+            score + int(draw(_geometric(self._mechanism.query_spread), 1, self._source)[0])
+            >= self._bound
+        )
         if found:
             self.left -= 1
             if self._mechanism.renewed and self.left:
@@ -83,7 +107,9 @@ class ThresholdRun:
             yield self.above(score)
 
     def _new_bound(self) -> int:
-        return self._mechanism.threshold + int(draw(_geometric(self._mechanism.threshold_spread), 1, self._source)[0])
+        return self._mechanism.threshold + int(
+            draw(_geometric(self._mechanism.threshold_spread), 1, self._source)[0]
+        )
 
 
 def _exponential(scores: list[int], rate: Fraction, source: Source) -> int:
@@ -109,5 +135,9 @@ def _geometric(spread: Fraction) -> GeometricNoise:
 
 
 SELECTORS: dict[type[Any], Callable[[Any, list[int], Source], tuple[int, ...]]] = {
-    ExponentialChoice: exponential_choice, PermuteAndFlip: permute_and_flip, NoisyMax: noisy_max, TopChoices: top_choices, AboveThreshold: above_threshold,
+    ExponentialChoice: exponential_choice,
+    PermuteAndFlip: permute_and_flip,
+    NoisyMax: noisy_max,
+    TopChoices: top_choices,
+    AboveThreshold: above_threshold,
 }

@@ -4,11 +4,12 @@
     secure_source() the one of this process
 
 Claim.    No two requests, in any thread or process, are served from the same part of a key stream.
-Proof.    Within a process the cipher's counter only moves forward, under a lock. A forked child discards key
-          and buffer before its first request (a hook that runs in the child, and a check of the process id for
-          forks that bypass the hook), so it draws a fresh key; copying and pickling are refused. A key serves
-          2**26 blocks, so that telling its output from ideal bits succeeds with advantage at most 2**-76
-          beyond breaking AES-256 (the switching lemma: q²/2**129, q = 2**26 blocks).
+Proof.    Within a process the cipher's counter only moves forward, under a lock. A forked child
+          discards key and buffer before its first request (a hook that runs in the child, and a
+          check of the process id for forks that bypass the hook), so it draws a fresh key; copying
+          and pickling are refused. A key serves 2**26 blocks, so that telling its output from ideal
+          bits succeeds with advantage at most 2**-76 beyond breaking AES-256 (the switching lemma:
+          q²/2**129, q = 2**26 blocks).
 Checked.  tests/noise/test_noise_source.py
 """
 

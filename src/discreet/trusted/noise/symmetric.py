@@ -1,4 +1,6 @@
-"""Symmetric normal noise: two laws of `sampling.draw`, laid out on an upper triangle and what follows it."""
+"""Symmetric normal noise: two laws of `sampling.draw`,
+laid out on an upper triangle and what follows it.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,16 @@ from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
 
 
-def draw_symmetric(mechanism: SymmetricGaussianNoise, size: int, source: Source) -> npt.NDArray[np.int64]:
-    """The noise of a statistic of `size` numbers, in grid steps: first all entries off the diagonal are drawn, then the others.
+def draw_symmetric(
+    mechanism: SymmetricGaussianNoise, size: int, source: Source
+) -> npt.NDArray[np.int64]:
+    """The noise of a statistic of `size` numbers, in grid steps:
+    first all entries off the diagonal are drawn, then the others.
 
-    Theorem.  Given ideal bits, entries are independent; those off the diagonal are rounded N(0, off_spread²), all others N(0, spread²).
-    Proof.    `sampling.draw`, once for each of the two laws; which entries lie off the diagonal is fixed by the order.
+    Theorem.  Given ideal bits, entries are independent; those off the diagonal are rounded
+              N(0, off_spread²), all others N(0, spread²).
+    Proof.    `sampling.draw`, once for each of the two laws;
+              which entries lie off the diagonal is fixed by the order.
     Checked.  tests/claims/test_symmetric_noise.py::test_draws_follow_the_two_laws
     """
     triangle = off_diagonal(mechanism.order)

@@ -1,8 +1,9 @@
 """Piecewise polynomials for z(t) with a proven margin a piece.
 
-A 64-bit word is a sign bit and 63 bits T: the tail t lies in [T, T+1]·2**-64 ⊂ [0, ½]. The float nearest to T
-names a piece by its exponent and the five leading bits of its fraction; the other bits are the coordinate
-u ∈ [−2**-6, 2**-6] about the middle of the piece, where the float is 2**e·(1 + (2j+1)/64 + u).
+A 64-bit word is a sign bit and 63 bits T: the tail t lies in [T, T+1]·2**-64 ⊂ [0, ½]. The float
+nearest to T names a piece by its exponent and the five leading bits of its fraction; the other bits
+are the coordinate u ∈ [−2**-6, 2**-6] about the middle of the piece, where the float is
+2**e·(1 + (2j+1)/64 + u).
 
     row 0             T < 2**20 (t < 2**-44): margin ∞, so that nothing is decided there
     row 1+32(e−20)+j  exponent e = 20 … 62, fraction bits j = 0 … 31
@@ -10,14 +11,17 @@ u ∈ [−2**-6, 2**-6] about the middle of the piece, where the float is 2**e·
     columns 0 … 6     coefficients of u⁰ … u⁶
     column 7          the margin
 
-Theorem.  For every t in the cell of T, every s > 0 and every offset 0 ≤ c: with ẑ the polynomial evaluated by Horner's
-          rule in float64 (with or without fused multiply-add), y = s·ẑ + c and r = s·margin + 2**-50·c in floats,
-          the floats y − r and y + r enclose s·z(t) + c, and also s·z(t) + c′ for |c′ − c| ≤ 2**-51·c.
-Proof.    docs/theory/exact-noise.md: margin ≥ (1 + 2**-20)·(A + H + I + 2**-51·max|ẑ|), where A is the error of
-          the polynomial, H of Horner's rule, I the image of the cell and of the rounding of T.
+Theorem.  For every t in the cell of T, every s > 0 and every offset 0 ≤ c: with ẑ the polynomial
+          evaluated by Horner's rule in float64 (with or without fused multiply-add), y = s·ẑ + c
+          and r = s·margin + 2**-50·c in floats, the floats y − r and y + r enclose s·z(t) + c, and
+          also s·z(t) + c′ for |c′ − c| ≤ 2**-51·c.
+Proof.    docs/theory/exact-noise.md: margin ≥ (1 + 2**-20)·(A + H + I + 2**-51·max|ẑ|), where A is
+          the error of the polynomial, H of Horner's rule, I the image of the cell and of the
+          rounding of T.
 Checked.  tests/claims/test_noise_enclosure.py (every piece of both tables, in ball arithmetic)
 
-The tables are stored in tables.npy, made by tools/make_noise_tables.py; a file that is not the proven one is refused.
+The tables are stored in tables.npy, made by tools/make_noise_tables.py;
+a file that is not the proven one is refused.
 """
 
 from __future__ import annotations
@@ -55,7 +59,16 @@ def tables() -> NDArray[np.float64]:
     stored = resources.files("discreet.trusted.noise").joinpath("tables.npy")
     content = stored.read_bytes()
     if hashlib.sha256(content).hexdigest() != SHA256:
-        raise InsecureNoise("drawing noise", "tables.npy is not the file whose margins are proven", "the noise would have another law", "install discreet again")
-    values = np.frombuffer(content[-2 * ROWS * 8 * 8 :], dtype="<f8").astype(np.float64).reshape(2, ROWS, 8)
+        raise InsecureNoise(
+            "drawing noise",
+            "tables.npy is not the file whose margins are proven",
+            "the noise would have another law",
+            "install discreet again",
+        )
+    values = (
+        np.frombuffer(content[-2 * ROWS * 8 * 8 :], dtype="<f8")
+        .astype(np.float64)
+        .reshape(2, ROWS, 8)
+    )
     values.flags.writeable = False
     return values

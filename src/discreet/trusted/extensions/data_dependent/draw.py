@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.statistics import Histogram
-from discreet.trusted.extensions.data_dependent.order_statistics import ends, rank_losses, smooth_sensitivity, stability_distance
+from discreet.trusted.extensions.data_dependent.order_statistics import (
+    ends,
+    rank_losses,
+    smooth_sensitivity,
+    stability_distance,
+)
 from discreet.trusted.extensions.data_dependent.smooth import drawn
 from discreet.trusted.noise.choice import choose
 from discreet.trusted.noise.sampling import draw
@@ -21,11 +26,19 @@ def choose_cell(choice: QuantileChoice, histogram: Histogram, source: Source) ->
 def add_smooth_noise(noise: SmoothNoise, histogram: Histogram, source: Source) -> tuple[int, ...]:
     """(steps,): the quantile and its noise, in steps of 2**−refinement of a cell."""
     around = ends(histogram, noise.a, noise.b)
-    return ((around.value << noise.refinement) + drawn(noise, smooth_sensitivity(around, noise.beta), source),)
+    return (
+        (around.value << noise.refinement)
+        + drawn(noise, smooth_sensitivity(around, noise.beta), source),
+    )
 
 
-def propose_test_release(proposal: ProposeTestRelease, histogram: Histogram, source: Source) -> tuple[int, ...]:
-    """(1, value) or (0, 0); all noise is drawn in either case. A proposal as wide as the grid is right for all data: it needs no test."""
+def propose_test_release(
+    proposal: ProposeTestRelease, histogram: Histogram, source: Source
+) -> tuple[int, ...]:
+    """(1, value) or (0, 0); all noise is drawn in either case.
+
+    A proposal as wide as the grid is right for all data: it needs no test.
+    """
     around = ends(histogram, proposal.a, proposal.b)
     distance = stability_distance(around, proposal.eta) + int(draw(proposal.test(), 1, source)[0])
     noise = int(draw(proposal.noise(), 1, source)[0]) if proposal.eta else 0

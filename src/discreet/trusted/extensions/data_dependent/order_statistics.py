@@ -1,7 +1,9 @@
-"""What quantile mechanisms read off a histogram: rank losses, the distance to instability, and the smooth sensitivity of an order statistic.
+"""What quantile mechanisms read off a histogram: rank losses, the distance to instability, and the
+smooth sensitivity of an order statistic.
 
-Indices: x_(1) ≤ … ≤ x_(n) are the values in order, x_(0) = 0 and x_(n+1) = cells − 1 the ends of the grid; m is the quantile's index.
-Of the pairs i ≤ m ≤ j that occur below, those with the greatest i and the least j for their values suffice; they are kept in `Ends`.
+Indices: x_(1) ≤ … ≤ x_(n) are the values in order, x_(0) = 0 and x_(n+1) = cells − 1 the ends of
+the grid; m is the quantile's index. Of the pairs i ≤ m ≤ j that occur below, those with the
+greatest i and the least j for their values suffice; they are kept in `Ends`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from discreet.specs.statistics import Histogram, Integers
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Cells of the grid in runs of equal loss: where each run starts, how many cells it has, and their loss."""
+    """Cells of the grid in runs of equal loss:
+    where each run starts, how many cells it has, and their loss.
+    """
 
     starts: Integers
     sizes: Integers
@@ -26,13 +30,16 @@ class Runs:
 
 
 def rank_losses(choice: QuantileChoice, histogram: Histogram) -> Runs:
-    """The losses of all cells: an occupied cell is a run of its own, and so are the empty cells between two occupied ones."""
+    """The losses of all cells: an occupied cell is a run of its own,
+    and so are the empty cells between two occupied ones.
+    """
     occupied = len(histogram.places)
     starts, sizes = np.empty((2, 2 * occupied + 1), dtype=np.int64)
     starts[0], starts[1::2] = 0, histogram.places
     starts[2::2] = histogram.places + 1
     sizes[:-1], sizes[-1] = np.diff(starts), histogram.cells - starts[-1]
-    before = np.repeat(histogram.upto, 2)[:-1]  # rows before a run; the next entry counts those in it too
+    # rows before a run; the next entry counts those in it too
+    before = np.repeat(histogram.upto, 2)[:-1]
     upto = np.repeat(histogram.upto, 2)[1:]
     if choice.rule == "exponential":
         target = choice.a * histogram.rows
@@ -49,7 +56,9 @@ def rank_losses(choice: QuantileChoice, histogram: Histogram) -> Runs:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The values at or below x_(m) with their last index up to m, and those at or above it with their first index from m on; both in order."""
+    """The values at or below x_(m) with their last index up to m, and those at or above it with
+    their first index from m on; both in order.
+    """
 
     low: Integers
     low_index: Integers
@@ -82,13 +91,18 @@ def ends(histogram: Histogram, a: int, b: int) -> Ends:
 
 
 def stability_distance(around: Ends, eta: int) -> int:
-    """γ = min{j − i − 1 : i ≤ m ≤ j, x_(j) − x_(i) > η}, n + 1 where no pair is that far apart (reference.md B9).
+    """γ = min{j − i − 1 : i ≤ m ≤ j, x_(j) − x_(i) > η},
+    n + 1 where no pair is that far apart (reference.md B9).
 
-    Theorem.  Between data sets that differ in one value γ moves by at most 1; if their x_(m) differ by more than η, both have γ = 0.
-    Proof.    Let one value of x rise, which gives x′ (else exchange them). Then x_(l) ≤ x′_(l) ≤ x_(l+1) for all l. A pair (i, j) that is far apart in
-              x is so in x′ as (i−1, j), and one of x′ is so in x as (i, j+1) (where an index leaves 0 … n+1 the end itself serves), at a cost
-              of one more. If x′_(m) − x_(m) > η, then x_(m+1) − x_(m) > η and x′_(m) − x′_(m−1) > η: γ = 0 for both.
-    Checked.  tests/claims/test_quantile_mechanisms.py::test_stability_distance_is_brute_force_and_moves_by_one
+    Theorem.  Between data sets that differ in one value γ moves by at most 1; if their x_(m) differ
+              by more than η, both have γ = 0.
+    Proof.    Let one value of x rise, which gives x′ (else exchange them). Then
+              x_(l) ≤ x′_(l) ≤ x_(l+1) for all l. A pair (i, j) that is far apart in x is so in x′
+              as (i−1, j), and one of x′ is so in x as (i, j+1) (where an index leaves 0 … n+1 the
+              end itself serves), at a cost of one more. If x′_(m) − x_(m) > η, then
+              x_(m+1) − x_(m) > η and x′_(m) − x′_(m−1) > η: γ = 0 for both.
+    Checked.
+    tests/claims/test_quantile_mechanisms.py::test_stability_distance_is_brute_force_and_moves_by_one
     """
     first = np.searchsorted(around.high, around.low + eta, side="right")
     reached = first < len(around.high)
@@ -106,19 +120,30 @@ class Smooth:
 
 
 def smooth_sensitivity(around: Ends, beta: Fraction) -> Smooth:
-    """S = max{(x_(j) − x_(i))·exp(−β(j − i − 1)) : i ≤ m ≤ j}, or a pair whose value is at least exp(−2**-40)·S (reference.md B8).
+    """S = max{(x_(j) − x_(i))·exp(−β(j − i − 1)) : i ≤ m ≤ j}, or a pair whose value is at least
+    exp(−2**-40)·S (reference.md B8).
 
-    Theorem.  |x_(m) − x′_(m)| ≤ min(S, S′) and S ≤ e^β·S′ between data sets that differ in one value.
-    Proof.    Let one value of x rise: x_(l) ≤ x′_(l) ≤ x_(l+1). x′_(m) − x_(m) is at most x_(m+1) − x_(m) and at most x′_(m) − x′_(m−1), which are pairs of
-              x and x′ with exponent 0. A pair (i, j) of x is no farther apart than (i−1, j) of x′, one of x′ no farther than (i, j+1) of x: one step more.
-    Method.   log(v − u) is supermodular, so the best i rises with j (up to what float64 cannot tell apart: φ(s, t′) − φ(s′, t′) ≥ φ(s, t) − φ(s′, t)
-              for s ≥ s′, t′ ≥ t, so that an error of one row costs no more in others): one pass a level of halving rows. Exponents count from the
-              least one that occurs, so βk < 24 for all pairs that matter, and float64 is off by less than 2**-42.
+    Theorem.  |x_(m) − x′_(m)| ≤ min(S, S′) and S ≤ e^β·S′ between data sets that differ in one
+              value.
+    Proof.    Let one value of x rise: x_(l) ≤ x′_(l) ≤ x_(l+1). x′_(m) − x_(m) is at most
+              x_(m+1) − x_(m) and at most x′_(m) − x′_(m−1), which are pairs of x and x′ with
+              exponent 0. A pair (i, j) of x is no farther apart than (i−1, j) of x′, one of x′ no
+              farther than (i, j+1) of x: one step more.
+    Method.   log(v − u) is supermodular, so the best i rises with j (up to what float64 cannot tell
+              apart: φ(s, t′) − φ(s′, t′) ≥ φ(s, t) − φ(s′, t) for s ≥ s′, t′ ≥ t, so that an error
+              of one row costs no more in others): one pass a level of halving rows. Exponents count
+              from the least one that occurs, so βk < 24 for all pairs that matter, and float64 is
+              off by less than 2**-42.
     Checked.  tests/claims/test_quantile_mechanisms.py::test_smooth_sensitivity_is_brute_force
     """
     rate = float(beta)
-    down, up = around.index - around.low_index, around.high_index - around.index  # how far an end is from m, in rows
-    least = min(int(up[1]) if len(up) > 1 else around.rows + 2, int(down[-2]) if len(down) > 1 else around.rows + 2, int(up[0]) if up[0] > 0 else around.rows + 2)
+    # how far an end is from m, in rows
+    down, up = around.index - around.low_index, around.high_index - around.index
+    least = min(
+        int(up[1]) if len(up) > 1 else around.rows + 2,
+        int(down[-2]) if len(down) > 1 else around.rows + 2,
+        int(up[0]) if up[0] > 0 else around.rows + 2,
+    )
     reach = _reach(around, down, up, least, rate)
     low = slice(int(np.searchsorted(-down, -reach, side="left")), None)
     high = slice(None, int(np.searchsorted(up, reach, side="right")))
@@ -128,11 +153,16 @@ def smooth_sensitivity(around: Ends, beta: Fraction) -> Smooth:
 
 
 def _reach(around: Ends, down: Integers, up: Integers, least: int, rate: float) -> int:
-    """How many rows apart the best pair can be at most: beyond it even the whole grid falls below a pair that exists."""
+    """How many rows apart the best pair can be at most:
+    beyond it even the whole grid falls below a pair that exists.
+    """
     hops = np.append(0, 1 << np.arange(around.rows.bit_length() + 1))
     column = np.minimum(np.searchsorted(-down, -hops, side="left"), len(down) - 1)
     row = np.maximum(np.searchsorted(up, hops, side="right") - 1, 0)
-    row, column = np.append(row, [min(1, len(up) - 1), 0, len(up) - 1]), np.append(column, [len(down) - 1, max(len(down) - 2, 0), 0])
+    row, column = (
+        np.append(row, [min(1, len(up) - 1), 0, len(up) - 1]),
+        np.append(column, [len(down) - 1, max(len(down) - 2, 0), 0]),
+    )
     width = (around.high[row] - around.low[column]).astype(np.float64)
     some = width > 0
     found = (np.log(width[some]) - rate * (up[row[some]] + down[column[some]] - least)).max()
@@ -141,10 +171,15 @@ def _reach(around: Ends, down: Integers, up: Integers, least: int, rate: float) 
     return around.rows + 2 if beyond >= around.rows else least + math.ceil(beyond)
 
 
-def _best_pair(low: Integers, low_steps: Integers, high: Integers, high_steps: Integers, rate: float) -> tuple[int, int]:
-    """(row, column) of the greatest log(high − low) − rate·(steps of both); steps are added as whole numbers, before they are rounded."""
+def _best_pair(
+    low: Integers, low_steps: Integers, high: Integers, high_steps: Integers, rate: float
+) -> tuple[int, int]:
+    """(row, column) of the greatest log(high − low) − rate·(steps of both); steps are added as
+    whole numbers, before they are rounded.
+    """
     rows, columns = len(high), len(low)
-    best = np.zeros(rows + 2, dtype=np.int64)  # best[r+1]: the best column of row r; the ends bound all of them
+    # best[r+1]: the best column of row r; the ends bound all of them
+    best = np.zeros(rows + 2, dtype=np.int64)
     best[-1] = columns - 1
     value = np.full(rows, -np.inf)
     stride = 1 << rows.bit_length()

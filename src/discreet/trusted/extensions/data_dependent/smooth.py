@@ -1,13 +1,18 @@
-"""Noise in proportion to a smooth sensitivity, drawn exactly: sign·⌊s·|Z| + ½⌋ with s = 2**r·multiplier·width·exp(−β·steps).
+"""Noise in proportion to a smooth sensitivity, drawn exactly: sign·⌊s·|Z| + ½⌋ with
+s = 2**r·multiplier·width·exp(−β·steps).
 
-|Z| is a function of one or more uniform numbers of which 64 bits are known at first. Ball arithmetic encloses s·|Z| + ½ over all numbers
-with these bits; while the enclosure holds more than one whole part, every number gets 64 more bits.
+|Z| is a function of one or more uniform numbers of which 64 bits are known at first. Ball
+arithmetic encloses s·|Z| + ½ over all numbers with these bits; while the enclosure holds more than
+one whole part, every number gets 64 more bits.
 
-Theorem.  Given ideal bits `drawn` returns the rounded noise with exactly the law of specs/mechanisms/quantiles.py, and ends with probability 1.
-Proof.    |Z| = −ln U, √2·erfc⁻¹(U), cot(πU/2) for the laws of Laplace, Gauss and Cauchy, as P(|Z| > z) = e^−z, erfc(z/√2), 1 − (2/π)·atan z.
-          Student's t is |N|/√(χ²/d), where χ² of d degrees is a sum of d//2 numbers −2·ln U and, for odd d, a squared normal. 1/(1+z⁴) is cut out
-          of Cauchy's density: a draw stays if V·(1+√2)/2·(1+z⁴) < 1 + z², and (1+z²)/(1+z⁴) ≤ (1+√2)/2. A decision holds for all numbers with the known bits,
-          so that the others stay uniform. The set of numbers for which s·|Z| + ½ is whole has measure 0.
+Theorem.  Given ideal bits `drawn` returns the rounded noise with exactly the law of
+          specs/mechanisms/quantiles.py, and ends with probability 1.
+Proof.    |Z| = −ln U, √2·erfc⁻¹(U), cot(πU/2) for the laws of Laplace, Gauss and Cauchy,
+          as P(|Z| > z) = e^−z, erfc(z/√2), 1 − (2/π)·atan z. Student's t is |N|/√(χ²/d), where χ²
+          of d degrees is a sum of d//2 numbers −2·ln U and, for odd d, a squared normal. 1/(1+z⁴)
+          is cut out of Cauchy's density: a draw stays if V·(1+√2)/2·(1+z⁴) < 1 + z², and
+          (1+z²)/(1+z⁴) ≤ (1+√2)/2. A decision holds for all numbers with the known bits, so that
+          the others stay uniform. The set of numbers for which s·|Z| + ½ is whole has measure 0.
 Checked.  tests/claims/test_quantile_mechanisms.py::test_smooth_noise_follows_its_law
 """
 
@@ -37,7 +42,9 @@ class Uniform:
         self.bits, self.length = (self.bits << 64) | source.bits(64), self.length + 64
 
     def image(self, falling: Callable[[arb], arb]) -> arb:
-        """A ball around the values of a monotone function over all numbers with the known bits; not finite while they may be 0."""
+        """A ball around the values of a monotone function over all numbers with the known bits;
+        not finite while they may be 0.
+        """
         if self.bits == 0:
             return arb("nan")
         unit = arb(2) ** -self.length
@@ -68,7 +75,10 @@ def _rounded_magnitude(noise: SmoothNoise, smooth: Smooth, source: Source) -> in
 def _steps(noise: SmoothNoise, smooth: Smooth) -> arb:
     """s, at the precision in force."""
     scale = noise.multiplier * smooth.width * (1 << noise.refinement)
-    return _rational(scale.numerator, scale.denominator) * _rational(-noise.beta.numerator * smooth.steps, noise.beta.denominator).exp()
+    return (
+        _rational(scale.numerator, scale.denominator)
+        * _rational(-noise.beta.numerator * smooth.steps, noise.beta.denominator).exp()
+    )
 
 
 def _rational(numerator: int, denominator: int) -> arb:
@@ -86,12 +96,22 @@ def _magnitude(noise: SmoothNoise, source: Source) -> tuple[Callable[[], arb], l
     if noise.law == "lln":
         second, sign = Uniform(source), 1 - 2 * source.bits(1)
         slope = noise.shape
-        return lambda: first.image(_exponential) * (_rational(sign * slope.numerator, slope.denominator) * second.image(_normal)).exp(), [first, second]
+        return (
+            lambda: (
+                first.image(_exponential)
+                * (
+                    _rational(sign * slope.numerator, slope.denominator) * second.image(_normal)
+                ).exp()
+            ),
+            [first, second],
+        )
     degrees = int(noise.shape)
     others = [Uniform(source) for _ in range(degrees // 2 + degrees % 2)]
 
     def student() -> arb:
-        squares = [2 * number.image(_exponential) for number in others[: degrees // 2]] + [number.image(_normal) ** 2 for number in others[degrees // 2 :]]
+        squares = [2 * number.image(_exponential) for number in others[: degrees // 2]] + [
+            number.image(_normal) ** 2 for number in others[degrees // 2 :]
+        ]
         return first.image(_normal) / (sum(squares, arb(0)) / degrees).sqrt()
 
     return student, [first, *others]
@@ -109,11 +129,17 @@ def _cauchy(u: arb) -> arb:
     return (u / 2).cot_pi()
 
 
-_INVERSE: dict[str, Callable[[arb], arb]] = {"laplace": _exponential, "gaussian": _normal, "cauchy": _cauchy}
+_INVERSE: dict[str, Callable[[arb], arb]] = {
+    "laplace": _exponential,
+    "gaussian": _normal,
+    "cauchy": _cauchy,
+}
 
 
 def _quartic(source: Source) -> Uniform:
-    """The uniform number behind a Cauchy draw that is kept with probability proportional to (1 + z²)/(1 + z⁴)."""
+    """The uniform number behind a Cauchy draw that is kept with probability proportional to
+    (1 + z²)/(1 + z⁴).
+    """
     while True:
         proposal, coin = Uniform(source), Uniform(source)
         while True:

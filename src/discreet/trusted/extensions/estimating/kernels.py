@@ -1,7 +1,9 @@
-"""Exact sums of estimating equations: weights, gradients and second moments of whole numbers, bit for bit the same in any order.
+"""Exact sums of estimating equations: weights, gradients and second moments of whole numbers, bit
+for bit the same in any order.
 
-Matrix products run in float64 BLAS on blocks whose sums of absolute values stay below 2**52 (kernels.py has the theorem); everything between them
-is one correctly rounded operation a step (add, multiply, divide, floor) or a table look-up, which every machine computes alike.
+Matrix products run in float64 BLAS on blocks whose sums of absolute values stay below 2**52
+(kernels.py has the theorem); everything between them is one correctly rounded operation a step
+(add, multiply, divide, floor) or a table look-up, which every machine computes alike.
 """
 
 from __future__ import annotations
@@ -19,16 +21,30 @@ import numpy.typing as npt
 
 from discreet.seclusion import Secluded, seclude_worker
 from discreet.specs.estimating.components import UNIT_BITS
-from discreet.specs.estimating.families import PSI_BITS, Family, clipped_rest, psi_bound, slope_bound
+from discreet.specs.estimating.families import (
+    PSI_BITS,
+    Family,
+    clipped_rest,
+    psi_bound,
+    slope_bound,
+)
 from discreet.specs.estimating.model import LEAN_BITS, WEIGHT_BITS, EstimatingPlan, Metric, Point
 from discreet.trusted.engines.kernels import Totals
-from discreet.trusted.extensions.estimating.loops import Loop, gradient_loop, norm_loop, place_loop, scale_loop
+from discreet.trusted.extensions.estimating.loops import (
+    Loop,
+    gradient_loop,
+    norm_loop,
+    place_loop,
+    scale_loop,
+)
 
 GRADIENT_ROWS = 1 << 14  # multipliers of at most 19 bits times 14-bit columns: sums below 2**47
 LOOP_ROWS = 1 << 16  # of a block of the compiled loop: sums below 2**49
 COMPILED_ROWS = 1 << 17  # from this many rows on, compiling pays
 GRAM_ROWS = 1 << 12  # 12 + 14 + 14 bits: sums of at most 2**52
-ONE_THREAD = 1 << 18  # multiplications of one product of matrices up to which BLAS starts no threads: they would wait for each other on a busy machine
+# multiplications of one product of matrices up to which BLAS starts no threads:
+# they would wait for each other on a busy machine
+ONE_THREAD = 1 << 18
 ONE_THREAD_VECTOR = 1 << 13  # the same for a matrix times a vector
 CACHED_CELLS = 1 << 18  # of a block as float64: it stays in the processor's cache
 CHUNK_ROWS = 1 << 14  # rows that one of our own threads takes at a time
@@ -43,7 +59,9 @@ Objects = npt.NDArray[np.object_]
 
 @dataclass(frozen=True, eq=False)
 class ModelData:
-    """The rows of a model: int16 columns (rows × columns) and the response, on its grid (int32) or in units of ψ."""
+    """The rows of a model: int16 columns (rows × columns) and the response,
+    on its grid (int32) or in units of ψ.
+    """
 
     matrix: npt.NDArray[np.int16]
     response: npt.NDArray[np.int32]
@@ -52,16 +70,29 @@ class ModelData:
 def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np.int32]:
     """⌊2**WEIGHT_BITS·min(1, R²/‖zq‖²)⌋, never above the real number.
 
-    Theorem.  The result v satisfies v·‖z‖ ≤ 2**WEIGHT_BITS·R·2**shift and v·‖z‖² ≤ 2**WEIGHT_BITS·R²·4**shift.
-    Proof.    ‖z‖ ≤ 2**shift·‖zq‖ since zq rounds up. v ≤ 2**WEIGHT_BITS·min(1, R²/‖zq‖²): the float quotient is off by at most a factor 1+2**-53
-              and is lowered by 2**-50 before the floor. If ‖zq‖ ≤ R the first bound is v‖zq‖ ≤ 2**WEIGHT_BITS·R, else R²/‖zq‖ ≤ R.
+    Theorem.  The result v satisfies v·‖z‖ ≤ 2**WEIGHT_BITS·R·2**shift and
+              v·‖z‖² ≤ 2**WEIGHT_BITS·R²·4**shift.
+    Proof.    ‖z‖ ≤ 2**shift·‖zq‖ since zq rounds up. v ≤ 2**WEIGHT_BITS·min(1, R²/‖zq‖²): the float
+              quotient is off by at most a factor 1+2**-53 and is lowered by 2**-50 before the
+              floor. If ‖zq‖ ≤ R the first bound is v‖zq‖ ≤ 2**WEIGHT_BITS·R, else R²/‖zq‖ ≤ R.
     Checked.  tests/claims/test_estimating_equations.py::test_weights_never_exceed_their_bound
     """
-    scaled = np.ascontiguousarray(np.ldexp(np.array(metric.rows, dtype=np.float64), -metric.shift).T)  # exact: a power of two
-    diagonal = np.diagonal(scaled) if scaled.shape[0] == scaled.shape[1] and np.count_nonzero(scaled) == np.count_nonzero(np.diagonal(scaled)) else None
+    # exact: a power of two
+    scaled = np.ascontiguousarray(
+        np.ldexp(np.array(metric.rows, dtype=np.float64), -metric.shift).T
+    )
+    diagonal = (
+        np.diagonal(scaled)
+        if scaled.shape[0] == scaled.shape[1]
+        and np.count_nonzero(scaled) == np.count_nonzero(np.diagonal(scaled))
+        else None
+    )
     panels = column_panels(scaled.shape[1], 2 * PANEL)
     weights = np.empty(len(matrix), dtype=np.int32)
-    tiles, loop = tiles_of(matrix.shape[1], min(scaled.shape[1], 2 * PANEL), GRADIENT_ROWS), worth(norm_loop, len(matrix))
+    tiles, loop = (
+        tiles_of(matrix.shape[1], min(scaled.shape[1], 2 * PANEL), GRADIENT_ROWS),
+        worth(norm_loop, len(matrix)),
+    )
 
     sure = _sure_length(scaled, metric.radius_squared)
     if sure >= matrix.shape[1] << (2 * UNIT_BITS):  # no row is longer
@@ -71,7 +102,9 @@ def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np
         block, z = np.empty(tiles.shape), np.empty((*tiles.shape[:2], scaled.shape[1]))
         for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(matrix))):
             _fill(block, matrix[rows])
-            open_rows = np.flatnonzero(np.vecdot(block, block).reshape(-1)[: rows.stop - rows.start] > sure)
+            open_rows = np.flatnonzero(
+                np.vecdot(block, block).reshape(-1)[: rows.stop - rows.start] > sure
+            )
             weights[rows] = 1 << WEIGHT_BITS
             if not len(open_rows):
                 continue
@@ -83,7 +116,12 @@ def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np
                     np.matmul(block[stack], scaled[:, panel], out=z[stack, :, panel])
             else:
                 np.multiply(block[stack], diagonal, out=z[stack])
-            weights[rows][open_rows] = weights_of(z[stack].reshape(-1, scaled.shape[1]), len(open_rows), float(metric.radius_squared), loop)
+            weights[rows][open_rows] = weights_of(
+                z[stack].reshape(-1, scaled.shape[1]),
+                len(open_rows),
+                float(metric.radius_squared),
+                loop,
+            )
 
     in_threads(weigh, range(0, len(matrix), CHUNK_ROWS))
     return weights
@@ -91,7 +129,8 @@ def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np
 
 @dataclass(frozen=True)
 class Tiles:
-    """A block of rows as a stack of matrices, each so small that BLAS multiplies it on the thread that asks: shape (stack, rows, columns).
+    """A block of rows as a stack of matrices, each so small that BLAS multiplies it on the thread
+    that asks: shape (stack, rows, columns).
 
     The last rows of a block that is not full are 0, and add nothing.
     """
@@ -109,7 +148,9 @@ class Tiles:
 
 
 def tiles_of(columns: int, products: int, most: int) -> Tiles:
-    """Tiles of rows with `columns` columns of which each is multiplied `products` times; at most `most` rows in all."""
+    """Tiles of rows with `columns` columns of which each is multiplied `products` times;
+    at most `most` rows in all.
+    """
     rows = max(1, min(most, ONE_THREAD // (columns * products), ONE_THREAD_VECTOR // columns))
     rows = rows - rows % 8 if rows > 8 else rows  # whole vectors of the processor
     return Tiles((max(1, min(most, CACHED_CELLS // columns) // rows), rows, columns))
@@ -130,11 +171,14 @@ def _fill(block: Floats, rows: npt.NDArray[np.int16]) -> None:
 
 
 def _sure_length(scaled: Floats, radius_squared: int) -> float:
-    """A length² of x up to which every row has ‖zq‖ ≤ R, so that its weight is 1 without its z; below 0 where there is none.
+    """A length² of x up to which every row has ‖zq‖ ≤ R, so that its weight is 1 without its z;
+    below 0 where there is none.
 
     Theorem.  ‖x‖² ≤ (R − √q)²/τ with τ ≥ ‖A/2**shift‖₂² implies ‖zq‖ ≤ R.
-    Proof.    zq rounds |z|/2**shift up by less than 1 in each of q coordinates, so ‖zq‖ ≤ ‖A/2**shift‖₂‖x‖ + √q. τ is (tr B^k)^(1/k) for
-              B = AᵀA/4**shift and k = 64, never below its largest eigenvalue; the margin of 10⁻⁶ is far above the rounding of six squarings.
+    Proof.    zq rounds |z|/2**shift up by less than 1 in each of q coordinates,
+              so ‖zq‖ ≤ ‖A/2**shift‖₂‖x‖ + √q. τ is (tr B^k)^(1/k) for B = AᵀA/4**shift and k = 64,
+              never below its largest eigenvalue; the margin of 10⁻⁶ is far above the rounding of
+              six squarings.
     Checked.  tests/claims/test_model_blocks.py::test_rows_that_are_surely_inside_need_no_product
     """
     power, size, logarithm = scaled @ scaled.T, 1.0, 0.0
@@ -151,7 +195,8 @@ def _sure_length(scaled: Floats, radius_squared: int) -> float:
 def weights_of(z: Floats, rows: int, radius_squared: float, loop: Loop | None) -> Floats:
     """The weights of the first rows of z; z is written over.
 
-    Checked.  tests/claims/test_model_blocks.py::test_weights_at_the_edge_of_a_step_are_alike_compiled_and_not
+    Checked.
+    tests/claims/test_model_blocks.py::test_weights_at_the_edge_of_a_step_are_alike_compiled_and_not
     """
     if loop is None:
         np.abs(z, out=z)
@@ -183,39 +228,72 @@ def in_threads(work: Callable[[int], Any], starts: range) -> list[Any]:
         return list(pool.map(work, starts))
 
 
-def psi_and_slope(family: Family, point: Point, matrix: Floats, response: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def psi_and_slope(
+    family: Family, point: Point, matrix: Floats, response: npt.NDArray[np.int32]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """ψ and ψ′ of the rows of a block (or of a stack of tiles), in units of 2**-PSI_BITS."""
     place = _places(family, point, matrix, response)
     return _psi(family, place, response), family.tables().slope[place].astype(np.int64)
 
 
-def _places(family: Family, point: Point, matrix: Any, response: npt.NDArray[np.int32], loop: Loop | None = None) -> npt.NDArray[np.int64]:
-    """Where in the family's tables each row is; `matrix` holds rows, or a stack of tiles where there is no compiled pass."""
+def _places(
+    family: Family,
+    point: Point,
+    matrix: Any,
+    response: npt.NDArray[np.int32],
+    loop: Loop | None = None,
+) -> npt.NDArray[np.int64]:
+    """Where in the family's tables each row is;
+    `matrix` holds rows, or a stack of tiles where there is no compiled pass.
+    """
     reach, beta = family.tables().reach, np.array(point.beta, dtype=np.float64)
     if loop is not None:
         places = np.empty(len(response), dtype=np.int64)
-        loop(matrix, response, beta, (2.0**point.eta_bits if family.residual else 0.0, point.per_scale, float(reach)), places)
+        loop(
+            matrix,
+            response,
+            beta,
+            (2.0**point.eta_bits if family.residual else 0.0, point.per_scale, float(reach)),
+            places,
+        )
         return places
     argument = (matrix @ beta).reshape(-1)[: len(response)]
     if family.residual:
         argument = np.ldexp(response.astype(np.float64), point.eta_bits) - argument
-    return np.asarray(np.clip(np.floor(argument * point.per_scale + 0.5), -reach, reach).astype(np.int64) + reach)
+    return np.asarray(
+        np.clip(np.floor(argument * point.per_scale + 0.5), -reach, reach).astype(np.int64) + reach
+    )
 
 
-def _psi(family: Family, place: npt.NDArray[np.int64], response: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def _psi(
+    family: Family, place: npt.NDArray[np.int64], response: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int64]:
     tables = family.tables()
     if family.residual:
         return tables.psi[place].astype(np.int64)
-    return np.asarray(tables.shift[place] - clipped_rest(tables, np.clip(response.astype(np.int64), 0, tables.top), place))
+    return np.asarray(
+        tables.shift[place]
+        - clipped_rest(tables, np.clip(response.astype(np.int64), 0, tables.top), place)
+    )
 
 
-def gradient_sums(data: ModelData, weights: npt.NDArray[np.int32], family: Family, point: Point) -> tuple[Objects, int]:
-    """Σ m·x, m = wψ·2**(WEIGHT_BITS−PSI_BITS)… cut toward zero, and Σ ψ²: by a compiled pass where there are many rows, else by `numpy_gradient`."""
+def gradient_sums(
+    data: ModelData, weights: npt.NDArray[np.int32], family: Family, point: Point
+) -> tuple[Objects, int]:
+    """Σ m·x, m = wψ·2**(WEIGHT_BITS−PSI_BITS)… cut toward zero, and Σ ψ²: by a compiled pass where
+    there are many rows, else by `numpy_gradient`.
+    """
     loop = worth(gradient_loop, len(data.matrix))
-    return numpy_gradient(data, weights, family, point) if loop is None else compiled_gradient(loop, data, weights, family, point)
+    return (
+        numpy_gradient(data, weights, family, point)
+        if loop is None
+        else compiled_gradient(loop, data, weights, family, point)
+    )
 
 
-def numpy_gradient(data: ModelData, weights: npt.NDArray[np.int32], family: Family, point: Point) -> tuple[Objects, int]:
+def numpy_gradient(
+    data: ModelData, weights: npt.NDArray[np.int32], family: Family, point: Point
+) -> tuple[Objects, int]:
     width = data.matrix.shape[1]
     tiles = tiles_of(width, 1, GRADIENT_ROWS)
 
@@ -224,10 +302,19 @@ def numpy_gradient(data: ModelData, weights: npt.NDArray[np.int32], family: Fami
         block, moved = np.empty(tiles.shape), np.zeros(tiles.size)
         for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(data.matrix))):
             _fill(block, data.matrix[rows])
-            psi = _psi(family, _places(family, point, block, data.response[rows]), data.response[rows])
+            psi = _psi(
+                family, _places(family, point, block, data.response[rows]), data.response[rows]
+            )
             product = weights[rows] * psi
-            moved[: len(psi)], moved[len(psi) :] = np.where(product < 0, -((-product) >> PSI_BITS), product >> PSI_BITS), 0
-            sums += np.matmul(moved.reshape(tiles.shape[0], 1, tiles.shape[1]), block).sum(axis=0)[0].astype(np.int64)
+            moved[: len(psi)], moved[len(psi) :] = (
+                np.where(product < 0, -((-product) >> PSI_BITS), product >> PSI_BITS),
+                0,
+            )
+            sums += (
+                np.matmul(moved.reshape(tiles.shape[0], 1, tiles.shape[1]), block)
+                .sum(axis=0)[0]
+                .astype(np.int64)
+            )
             squares += int((psi * psi).sum())
         return sums, squares
 
@@ -238,18 +325,33 @@ def numpy_gradient(data: ModelData, weights: npt.NDArray[np.int32], family: Fami
     return totals.total(), squares
 
 
-def compiled_gradient(loop: Loop, data: ModelData, weights: npt.NDArray[np.int32], family: Family, point: Point) -> tuple[Objects, int]:
-    """The same numbers by one pass over two bytes a cell, in blocks on several threads; sums of whole numbers do not depend on the order.
+def compiled_gradient(
+    loop: Loop, data: ModelData, weights: npt.NDArray[np.int32], family: Family, point: Point
+) -> tuple[Objects, int]:
+    """The same numbers by one pass over two bytes a cell, in blocks on several threads; sums of
+    whole numbers do not depend on the order.
 
     Checked.  tests/claims/test_estimating_equations.py::test_the_compiled_pass_is_bit_identical
     """
     tables, beta = family.tables(), np.array(point.beta, dtype=np.float64)
-    numbers = (2.0**point.eta_bits if family.residual else 0.0, point.per_scale, float(tables.reach), tables.clip, tables.top)
-    arrays = (tables.psi, tables.slope, tables.slope, np.zeros(1, dtype=np.int64)) if family.residual else (tables.slope, tables.mean, tables.shift, tables.gain)
+    numbers = (
+        2.0**point.eta_bits if family.residual else 0.0,
+        point.per_scale,
+        float(tables.reach),
+        tables.clip,
+        tables.top,
+    )
+    arrays = (
+        (tables.psi, tables.slope, tables.slope, np.zeros(1, dtype=np.int64))
+        if family.residual
+        else (tables.slope, tables.mean, tables.shift, tables.gain)
+    )
 
     def block(start: int) -> tuple[Floats, int]:
         rows, sums = slice(start, start + LOOP_ROWS), np.zeros(len(beta))
-        squares = loop(data.matrix[rows], data.response[rows], weights[rows], beta, numbers, arrays, sums)
+        squares = loop(
+            data.matrix[rows], data.response[rows], weights[rows], beta, numbers, arrays, sums
+        )
         return sums, squares
 
     totals, squares = Totals((len(beta),)), 0
@@ -264,29 +366,59 @@ def compiled_gradient(loop: Loop, data: ModelData, weights: npt.NDArray[np.int32
 def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingPlan) -> Objects:
     """Σ m·x xᵀ with the multiplier of the plan's part, a whole number from 0 to 2**LEAN_BITS."""
     width = data.matrix.shape[1]
-    pairs = [(left, slice(left.start, width)) for left in column_panels(width, PANEL)]  # what is left of them follows by symmetry
-    tiles, loop, places = tiles_of(width, min(width, PANEL), GRAM_ROWS), worth(scale_loop, len(data.matrix)), worth(place_loop, len(data.matrix))
+    # what is left of them follows by symmetry
+    pairs = [(left, slice(left.start, width)) for left in column_panels(width, PANEL)]
+    tiles, loop, places = (
+        tiles_of(width, min(width, PANEL), GRAM_ROWS),
+        worth(scale_loop, len(data.matrix)),
+        worth(place_loop, len(data.matrix)),
+    )
 
     def gram(start: int) -> npt.NDArray[np.int64]:
         sums = np.zeros((width, width), dtype=np.int64)
-        block, moved, multiplier = np.empty(tiles.shape), np.empty(tiles.shape), np.zeros(tiles.size)
+        block, moved, multiplier = (
+            np.empty(tiles.shape),
+            np.empty(tiles.shape),
+            np.zeros(tiles.size),
+        )
         for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(data.matrix))):
             count = rows.stop - rows.start
             whole = count == tiles.size and loop is not None and places is not None
             if not whole:
                 _fill(block, data.matrix[rows])
-            multiplier[:count], multiplier[count:] = _multiplier(plan, weights[rows], data.matrix[rows] if whole else block, data.response[rows], places if whole else None), 0
+            multiplier[:count], multiplier[count:] = (
+                _multiplier(
+                    plan,
+                    weights[rows],
+                    data.matrix[rows] if whole else block,
+                    data.response[rows],
+                    places if whole else None,
+                ),
+                0,
+            )
             if loop is not None and whole:
-                loop(data.matrix[rows], multiplier, block.reshape(-1, width), moved.reshape(-1, width))
+                loop(
+                    data.matrix[rows],
+                    multiplier,
+                    block.reshape(-1, width),
+                    moved.reshape(-1, width),
+                )
             else:
                 np.multiply(block, multiplier.reshape(*tiles.shape[:2], 1), out=moved)
             for left, right in pairs:
-                sums[left, right] += np.matmul(moved[:, :, left].transpose(0, 2, 1), block[:, :, right]).sum(axis=0).astype(np.int64)
+                sums[left, right] += (
+                    np.matmul(moved[:, :, left].transpose(0, 2, 1), block[:, :, right])
+                    .sum(axis=0)
+                    .astype(np.int64)
+                )
         return sums
 
     totals = Totals((width, width))
-    for start in range(0, len(data.matrix), CHUNK_ROWS * LOT):  # a lot at a time, so that few sums are kept
-        for sums in in_threads(gram, range(start, min(start + CHUNK_ROWS * LOT, len(data.matrix)), CHUNK_ROWS)):
+    # a lot at a time, so that few sums are kept
+    for start in range(0, len(data.matrix), CHUNK_ROWS * LOT):
+        for sums in in_threads(
+            gram, range(start, min(start + CHUNK_ROWS * LOT, len(data.matrix)), CHUNK_ROWS)
+        ):
             totals.reserve(CHUNK_ROWS << (2 * UNIT_BITS + LEAN_BITS))[...] += sums
     total = totals.total()
     for left, right in pairs:
@@ -294,34 +426,60 @@ def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingP
     return total
 
 
-def _multiplier(plan: EstimatingPlan, weights: npt.NDArray[np.int32], rows: Any, response: npt.NDArray[np.int32], loop: Loop | None) -> Floats:
-    """The multipliers m of a block's rows: w, wψ′/s or (wψ/b)², in units of 2**-LEAN_BITS, cut to whole numbers.
+def _multiplier(
+    plan: EstimatingPlan,
+    weights: npt.NDArray[np.int32],
+    rows: Any,
+    response: npt.NDArray[np.int32],
+    loop: Loop | None,
+) -> Floats:
+    """The multipliers m of a block's rows: w, wψ′/s or (wψ/b)², in units of 2**-LEAN_BITS,
+    cut to whole numbers.
 
-    The float quotient's floor is that of the exact one: of a whole number below 2**45 over one below 2**33 it is at most 2**12, and either a whole
-    number or at least 2**-33 away from one, and rounding moves it by less than 2**-40.
+    The float quotient's floor is that of the exact one: of a whole number below 2**45 over one
+    below 2**33 it is at most 2**12, and either a whole number or at least 2**-33 away from one, and
+    rounding moves it by less than 2**-40.
     """
     if plan.family is None or plan.point is None:
         return np.asarray(weights >> (WEIGHT_BITS - LEAN_BITS), dtype=np.float64)
     place = _places(plan.family, plan.point, rows, response, loop)
     lean = weights * float(1 << LEAN_BITS)
     if plan.part == "curvature":
-        return np.asarray(np.floor(plan.family.tables().slope[place] * lean / float(slope_bound(plan.family) << WEIGHT_BITS)))
-    share = np.floor(np.abs(_psi(plan.family, place, response)) * lean / float(psi_bound(plan.family) << WEIGHT_BITS))
+        return np.asarray(
+            np.floor(
+                plan.family.tables().slope[place]
+                * lean
+                / float(slope_bound(plan.family) << WEIGHT_BITS)
+            )
+        )
+    share = np.floor(
+        np.abs(_psi(plan.family, place, response))
+        * lean
+        / float(psi_bound(plan.family) << WEIGHT_BITS)
+    )
     return np.asarray(np.floor(share * share * 2.0**-LEAN_BITS))
 
 
 def residual_counts(data: ModelData, point: Point, edges: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """How many rows have a standardised residual (whole numbers of 1/GRID) below, between and from the edges on.
+    """How many rows have a standardised residual (whole numbers of 1/GRID) below,
+    between and from the edges on.
 
-    Checked.  tests/claims/test_residual_counts.py::test_counts_are_exact_in_any_order_and_on_every_engine
+    Checked.
+        tests/claims/test_residual_counts.py::test_counts_are_exact_in_any_order_and_on_every_engine
     """
     beta, counts = np.array(point.beta, dtype=np.float64), np.zeros(len(edges) + 1, dtype=np.int64)
     for start in range(0, len(data.matrix), GRADIENT_ROWS):
         rows = slice(start, start + GRADIENT_ROWS)
-        argument = np.ldexp(data.response[rows].astype(np.float64), point.eta_bits) - data.matrix[rows].astype(np.float64) @ beta
+        argument = (
+            np.ldexp(data.response[rows].astype(np.float64), point.eta_bits)
+            - data.matrix[rows].astype(np.float64) @ beta
+        )
         with np.errstate(over="ignore"):
             place = np.floor(argument * point.per_scale + 0.5)
-        counts += np.bincount(np.searchsorted(np.array(edges, dtype=np.float64), place, side="right"), minlength=len(counts))
+        counts += np.bincount(
+            np.searchsorted(np.array(edges, dtype=np.float64), place, side="right"),
+            minlength=len(counts),
+        )
     return counts
 
 

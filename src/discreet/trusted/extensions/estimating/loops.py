@@ -1,7 +1,8 @@
-"""Compiled passes over the rows of a model, two bytes a cell; None where numba cannot be loaded, and numpy then gives the same numbers.
+"""Compiled passes over the rows of a model, two bytes a cell; None where numba cannot be loaded,
+and numpy then gives the same numbers.
 
-Every sum here is a sum of whole numbers below 2**52, exact in any order; what else is computed is one correctly rounded operation a step, with
-nothing to reorder or to contract.
+Every sum here is a sum of whole numbers below 2**52, exact in any order; what else is computed is
+one correctly rounded operation a step, with nothing to reorder or to contract.
 
 Compiled code checks no index, so a size that does not fit would read other rows, or the heap.
 Every loop is handed out with a test of its own, run in Python before each call, on shapes and
@@ -34,34 +35,42 @@ Loop = Callable[..., Any]
 
 @functools.cache
 def gradient_loop() -> Loop | None:
-    """loop(matrix, response, weights, beta, numbers, tables, sums) adds Σ m·x to `sums` and returns Σ ψ², with
-    numbers = (2**eta_bits, or 0 for mean families; per_scale; reach; clip; top) and tables = (psi, mean, shift, gain).
+    """loop(matrix, response, weights, beta, numbers, tables, sums) adds Σ m·x to `sums` and returns
+    Σ ψ², with numbers = (2**eta_bits, or 0 for mean families; per_scale; reach; clip; top) and
+    tables = (psi, mean, shift, gain).
     """
     return checked(_compiled(_gradient_rows), _gradient_fits)
 
 
 @functools.cache
 def norm_loop() -> Loop | None:
-    """loop(z, norms) sets norms[i] = ‖⌈|z_i|⌉‖²; the quotient that weights take is left to numpy, since "reassoc" may move a division past a product."""
+    """loop(z, norms) sets norms[i] = ‖⌈|z_i|⌉‖²; the quotient that weights take is left to numpy,
+    since "reassoc" may move a division past a product.
+    """
     return checked(_compiled(_norm_rows), _norms_fit)
 
 
 @functools.cache
 def place_loop() -> Loop | None:
-    """loop(matrix, response, beta, numbers, places) sets each row's place in its family's tables; numbers = (2**eta_bits or 0, per_scale, reach)."""
+    """loop(matrix, response, beta, numbers, places) sets each row's place in its family's tables;
+    numbers = (2**eta_bits or 0, per_scale, reach).
+    """
     return checked(_compiled(_place_rows), _places_fit)
 
 
 @functools.cache
 def scale_loop() -> Loop | None:
-    """loop(matrix, multiplier, block, moved) sets block = matrix and moved = multiplier·matrix, row by row, as float64."""
+    """loop(matrix, multiplier, block, moved) sets block = matrix and moved = multiplier·matrix,
+    row by row, as float64.
+    """
     return checked(_compiled(_scale_rows), _scales_fit)
 
 
 @functools.cache
 def encode_loop() -> Loop | None:
-    """loop(values, limits, table, matrix, start, place) sets matrix[start + i, place] = table[code of values[i]], with
-    limits = (low, high, missing, center, per_unit, lowest code, highest code): `kernels.clamp_and_encode`, then the table.
+    """loop(values, limits, table, matrix, start, place) sets matrix[start + i, place] = table[code
+    of values[i]], with limits = (low, high, missing, center, per_unit, lowest code, highest code):
+    `kernels.clamp_and_encode`, then the table.
     """
     return checked(_compiled(_encode_rows, reorder=False), _encoding_fits)
 
@@ -69,9 +78,12 @@ def encode_loop() -> Loop | None:
 def _compiled(function: Loop, *, reorder: bool = True) -> Loop | None:
     try:
         numba: Any = importlib.import_module("numba")
-    except Exception:  # not installed, or broken: numpy gives the same numbers, and a release must not fail for it after its debit
+    except Exception:
+        # not installed, or broken: numpy gives the same numbers,
+        # and a release must not fail for it after its debit
         return None
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc"} if reorder else False}  # "reassoc" lets exact sums be reordered, no more
+    # "reassoc" lets exact sums be reordered, no more
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc"} if reorder else False}
     try:
         compiled: Loop = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no writable place for the compiled code
@@ -191,7 +203,9 @@ def _encoding_fits(
     )
 
 
-def _gradient_rows(matrix: Any, response: Any, weights: Any, beta: Any, numbers: Any, tables: Any, sums: Any) -> int:
+def _gradient_rows(
+    matrix: Any, response: Any, weights: Any, beta: Any, numbers: Any, tables: Any, sums: Any
+) -> int:
     response_unit, per_scale, reach, clip, top = numbers
     psi_table, mean, shift, gain = tables
     squares = 0
@@ -223,7 +237,9 @@ def _place_rows(matrix: Any, response: Any, beta: Any, numbers: Any, places: Any
             argument += matrix[row, column] * beta[column]
         if response_unit > 0:
             argument = response[row] * response_unit - argument
-        places[row] = int(min(max(np.floor(argument * per_scale + 0.5), -reach), reach)) + int(reach)
+        places[row] = int(min(max(np.floor(argument * per_scale + 0.5), -reach), reach)) + int(
+            reach
+        )
 
 
 def _norm_rows(z: Any, norms: Any) -> None:

@@ -1,6 +1,8 @@
-"""The rows of a regression model in memory: two bytes a cell, built once for a model, with the weights of the latest metric.
+"""The rows of a regression model in memory: two bytes a cell, built once for a model,
+with the weights of the latest metric.
 
-Number columns are encoded a block of rows at a time, so that beside what was given and the model's own cells there are only blocks.
+Number columns are encoded a block of rows at a time, so that beside what was given and the model's
+own cells there are only blocks.
 """
 
 from __future__ import annotations
@@ -14,23 +16,40 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.schema import Encoding, Integer, Real
-from discreet.specs.estimating.components import Component, LevelComponent, ModelColumn, NumberComponent, model_matrix, number_table
+from discreet.specs.estimating.components import (
+    Component,
+    LevelComponent,
+    ModelColumn,
+    NumberComponent,
+    model_matrix,
+    number_table,
+)
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.model import WEIGHT_BITS, EstimatingPlan, Metric, Model
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.trusted.engines import kernels
 from discreet.trusted.engines.cells import Cells, numbers
-from discreet.trusted.extensions.estimating.kernels import ModelData, estimating_sums, in_threads, residual_counts, row_weights, worth
+from discreet.trusted.extensions.estimating.kernels import (
+    ModelData,
+    estimating_sums,
+    in_threads,
+    residual_counts,
+    row_weights,
+    worth,
+)
 from discreet.trusted.extensions.estimating.loops import encode_loop
 from discreet.trusted.extensions.sgd.batches import RowGradients
 
 RESPONSE_ROWS = 1 << 16  # of a block of responses
-ENCODED_ROWS = 1 << 14  # of a block: what is kept beside the cells is small, and columns are not taken up anew too often
+# of a block: what is kept beside the cells is small, and columns are not taken up anew too often
+ENCODED_ROWS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
 class Unread:
-    """A number column as it was given, of which codes are made a block of rows at a time; `chosen` are the rows that count (None: all)."""
+    """A number column as it was given, of which codes are made a block of rows at a time; `chosen`
+    are the rows that count (None: all).
+    """
 
     cells: Cells
     column: Real | Integer
@@ -51,20 +70,36 @@ class Unread:
     def limits(self) -> tuple[float, ...]:
         """What the compiled pass encodes with."""
         grid = self.encoding
-        return (float(self.column.low), float(self.column.high), float(self.column.missing or 0.0), float(grid.center), float(grid.per_unit), float(grid.low), float(grid.high))
+        return (
+            float(self.column.low),
+            float(self.column.high),
+            float(self.column.missing or 0.0),
+            float(grid.center),
+            float(grid.per_unit),
+            float(grid.low),
+            float(grid.high),
+        )
 
 
 ModelCodes = tuple[Mapping[Component, npt.NDArray[Any] | Unread], npt.NDArray[Any] | None, int]
 
 
-def encoded_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Component, npt.NDArray[Any] | Unread], rows: int) -> npt.NDArray[np.int16]:
+def encoded_matrix(
+    columns: tuple[ModelColumn, ...],
+    codes: Mapping[Component, npt.NDArray[Any] | Unread],
+    rows: int,
+) -> npt.NDArray[np.int16]:
     """`model_matrix` of all rows, in blocks on several threads.
 
-    Checked.  tests/claims/test_model_blocks.py::test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass
+    Checked.
+    tests/claims/test_model_blocks.py::test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass
     """
     matrix = np.empty((rows, len(columns)), dtype=np.int16)
     loop = worth(encode_loop, rows)
-    parts = [(column, [(component, codes[component]) for component in column.components]) for column in columns]
+    parts = [
+        (column, [(component, codes[component]) for component in column.components])
+        for column in columns
+    ]
     plain = [None if loop is None else _plain(given) for _, given in parts]
 
     def encode(start: int) -> None:
@@ -74,29 +109,44 @@ def encoded_matrix(columns: tuple[ModelColumn, ...], codes: Mapping[Component, n
             if loop is not None and ready is not None:
                 loop(ready[0].numbers(block), ready[1], ready[2], matrix, start, place)
             else:
-                matrix[block, place] = model_matrix((column,), {component: code[block] for component, code in given}, block.stop - block.start)[:, 0]
+                matrix[block, place] = model_matrix(
+                    (column,),
+                    {component: code[block] for component, code in given},
+                    block.stop - block.start,
+                )[:, 0]
 
     in_threads(encode, range(0, rows, ENCODED_ROWS))
     return matrix
 
 
-def _plain(given: list[tuple[Component, npt.NDArray[Any] | Unread]]) -> tuple[Unread, tuple[float, ...], npt.NDArray[np.int16]] | None:
-    """What the compiled pass reads of a column that is one number component: the numbers, how they are encoded, the component's table."""
+def _plain(
+    given: list[tuple[Component, npt.NDArray[Any] | Unread]],
+) -> tuple[Unread, tuple[float, ...], npt.NDArray[np.int16]] | None:
+    """What the compiled pass reads of a column that is one number component: the numbers, how they
+    are encoded, the component's table.
+    """
     if len(given) != 1:
         return None
     component, code = given[0]
-    return (code, code.limits, number_table(component)) if isinstance(code, Unread) and isinstance(component, NumberComponent) else None
+    return (
+        (code, code.limits, number_table(component))
+        if isinstance(code, Unread) and isinstance(component, NumberComponent)
+        else None
+    )
 
 
 class ModelRows:
-    """Carries out estimating plans; `read` gives the codes of a model's components, of its response, and the number of rows."""
+    """Carries out estimating plans; `read` gives the codes of a model's components, of its
+    response, and the number of rows.
+    """
 
     def __init__(self, read: Callable[[Model], ModelCodes]) -> None:
         self._read, self._lock = read, threading.Lock()
         self._rows: tuple[Model, npt.NDArray[np.int16], npt.NDArray[Any] | None] | None = None
         self._response: tuple[tuple[Model, Family | None], npt.NDArray[np.int32]] | None = None
         self._weights: tuple[tuple[Model, Metric], npt.NDArray[np.int32]] | None = None
-        self._plain: tuple[Model, npt.NDArray[np.object_]] | None = None  # second moments with all weights 1
+        # second moments with all weights 1
+        self._plain: tuple[Model, npt.NDArray[np.object_]] | None = None
 
     def sums(self, plan: EstimatingPlan | ResidualPlan) -> Any:
         if isinstance(plan, ResidualPlan):
@@ -118,10 +168,13 @@ class ModelRows:
         return estimating_sums(data, weights, plan)
 
     def _data(self, model: Model, family: Family | None, *, response: bool = True) -> ModelData:
-        """The matrix of a model, built once, and (where it is needed) its response as a family reads it."""
+        """The matrix of a model, built once, and (where it is needed) its response as a family
+        reads it.
+        """
         if self._rows is None or self._rows[0] != model:
             codes, given, rows = self._read(model)
-            self._rows = self._response = self._weights = self._plain = None  # the old model's cells go before the new one's come
+            # the old model's cells go before the new one's come
+            self._rows = self._response = self._weights = self._plain = None
             self._rows = (model, encoded_matrix(model.columns, codes, rows), given)
         _, matrix, given = self._rows
         if not response:
@@ -132,7 +185,9 @@ class ModelRows:
         return ModelData(matrix, self._response[1])
 
 
-def _response(model: Model, family: Family | None, codes: npt.NDArray[Any] | None, rows: int) -> npt.NDArray[np.int32]:
+def _response(
+    model: Model, family: Family | None, codes: npt.NDArray[Any] | None, rows: int
+) -> npt.NDArray[np.int32]:
     """A response on its own grid (residual families), or rounded to units of ψ (mean families)."""
     if model.response is None or codes is None:
         return np.zeros(rows, dtype=np.int32)
@@ -146,12 +201,23 @@ def _response(model: Model, family: Family | None, codes: npt.NDArray[Any] | Non
             values = (part == (level or ("", 0))[1]).astype(np.float64)
         else:
             values = factor.encoding.center + part.astype(np.float64) / factor.encoding.per_unit
-        rounded[start : start + RESPONSE_ROWS] = np.floor(np.clip(values * unit, -(2.0**30), 2.0**30) + 0.5)
+        rounded[start : start + RESPONSE_ROWS] = np.floor(
+            np.clip(values * unit, -(2.0**30), 2.0**30) + 0.5
+        )
     return rounded
 
 
 def level_columns(model: Model) -> tuple[str, ...]:
     """The columns of which level codes are read."""
-    components = {component.column for column in model.columns for component in column.components if isinstance(component, LevelComponent)}
-    response = {model.response.column} if model.response is not None and model.response.level is not None else set()
+    components = {
+        component.column
+        for column in model.columns
+        for component in column.components
+        if isinstance(component, LevelComponent)
+    }
+    response = (
+        {model.response.column}
+        if model.response is not None and model.response.level is not None
+        else set()
+    )
     return tuple(sorted(components | response))

@@ -2,19 +2,23 @@
 
     from discreet import client
 
-    spec = client.RandomizedResponse(client.Category(["red", "green", "blue"]), epsilon=2)   # public, the same for everyone
-    text = client.report(spec, "green")                                                      # send this
+    # public, the same for everyone
+    spec = client.RandomizedResponse(client.Category(["red", "green", "blue"]), epsilon=2)
+    text = client.report(spec, "green")  # send this
 
-It needs numpy (arrays), cryptography (AES for random bits) and python-flint (exact probabilities), and of this package what it
-declares (schema), specifies (additive noise and local specs) and draws (noise): no other mechanism, no session, no ledger, no engine, no scipy; a test holds it to
-that list of modules. The server side is `discreet.local`.
+It needs numpy (arrays), cryptography (AES for random bits) and python-flint (exact probabilities),
+and of this package what it declares (schema), specifies (additive noise and local specs) and draws
+(noise): no other mechanism, no session, no ledger, no engine, no scipy; a test holds it to that
+list of modules. The server side is `discreet.local`.
 
-A report is one JSON object of three fields: ``discreet`` (the format and its version), ``spec`` (the id of the spec) and ``answer``. It holds
-nothing else of the device: no value, no time, no name. Whatever the value is, a report is made, of the same form: what does not
-fit is read by the column's rule (`discreet.schema`), so that no error tells anything.
+A report is one JSON object of three fields: ``discreet`` (the format and its version), ``spec``
+(the id of the spec) and ``answer``. It holds nothing else of the device: no value, no time,
+no name. Whatever the value is, a report is made, of the same form: what does not fit is read by the
+column's rule (`discreet.schema`), so that no error tells anything.
 
-Every further report of the same person costs again: the guarantees of several reports add up (`discreet.compose`).
-Devices that answer the rounds of a gradient descent (`LocalGradients`) count their reports themselves.
+Every further report of the same person costs again: the guarantees of several reports add up
+(`discreet.compose`). Devices that answer the rounds of a gradient descent (`LocalGradients`) count
+their reports themselves.
 """
 
 from __future__ import annotations
@@ -52,29 +56,51 @@ _PART = 1 << 18  # values read at a time
 _MEASURED = (OneBitResponse, LaplaceResponse, GaussianResponse)
 
 __all__ = [
-    "Boolean", "Category", "GaussianResponse", "GradientRequest", "HadamardResponse", "Integer", "LaplaceResponse", "LocalGradients", "OneBitResponse",
-    "RandomizedResponse", "Real", "TwoCoinResponse", "UnaryResponse", "read_spec", "report", "reports",
+    "Boolean",
+    "Category",
+    "GaussianResponse",
+    "GradientRequest",
+    "HadamardResponse",
+    "Integer",
+    "LaplaceResponse",
+    "LocalGradients",
+    "OneBitResponse",
+    "RandomizedResponse",
+    "Real",
+    "TwoCoinResponse",
+    "UnaryResponse",
+    "read_spec",
+    "report",
+    "reports",
 ]
 
 
 def report(spec: LocalSpec, value: Any) -> str:
     """The randomised report of one value, as JSON text.
 
-    Theorem.  The text is a function of the spec and of a draw with the spec's exact law: one report has the spec's guarantee.
-    Proof.    The value is read into one code by a total rule; `randomize` draws; nothing else of the value is used.
+    Theorem.  The text is a function of the spec and of a draw with the spec's exact law:
+              one report has the spec's guarantee.
+    Proof.    The value is read into one code by a total rule; `randomize` draws;
+              nothing else of the value is used.
     Checked.  tests/local/test_local_client.py, tests/claims/test_local_reports.py
     """
     spec = checked_spec(spec)
-    code = code_of(spec.column, value) if isinstance(spec, _MEASURED) else place_of(spec.column, value)
+    code = (
+        code_of(spec.column, value) if isinstance(spec, _MEASURED) else place_of(spec.column, value)
+    )
     (answer,) = randomize(spec, np.array([code], dtype=np.int64), secure_source())
     body = answer.tobytes().hex() if isinstance(spec, UnaryResponse) else int(answer)
-    return json.dumps({"discreet": REPORT_FORMAT, "spec": spec.id, "answer": body}, separators=(",", ":"))
+    return json.dumps(
+        {"discreet": REPORT_FORMAT, "spec": spec.id, "answer": body}, separators=(",", ":")
+    )
 
 
 def reports(spec: LocalSpec, values: Iterable[Any]) -> NDArray[Any]:
-    """The answers to many values at once, for simulations and for gateways that hold them: whole numbers, or rows of packed bits for `UnaryResponse`.
+    """The answers to many values at once, for simulations and for gateways that hold them: whole
+    numbers, or rows of packed bits for `UnaryResponse`.
 
-    `discreet.local` reads these arrays like lists of JSON reports. One value gives one answer, drawn as in `report`.
+    `discreet.local` reads these arrays like lists of JSON reports.
+    One value gives one answer, drawn as in `report`.
     """
     return _randomized(spec, values, secure_source())
 
@@ -83,8 +109,21 @@ def read_spec(text: str) -> Any:
     """The spec from the JSON text of its ``to_dict()``, as a server sends it to devices."""
     try:
         return spec_from_dict(json.loads(plain.text(text, "a spec")))
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, AssertionError, RecursionError):
-        raise InvalidParameter("a spec", "this is not the JSON text of a local mechanism", "a device answers only what has a theorem", "send json.dumps(spec.to_dict())") from None
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        AttributeError,
+        AssertionError,
+        RecursionError,
+    ):
+        raise InvalidParameter(
+            "a spec",
+            "this is not the JSON text of a local mechanism",
+            "a device answers only what has a theorem",
+            "send json.dumps(spec.to_dict())",
+        ) from None
 
 
 def _randomized(spec: LocalSpec, values: Iterable[Any], source: Source) -> NDArray[Any]:
@@ -96,5 +135,7 @@ def _randomized(spec: LocalSpec, values: Iterable[Any], source: Source) -> NDArr
     out = np.empty((len(values), *first.shape[1:]), dtype=first.dtype)
     out[:_PART] = first
     for start in range(_PART, len(values), _PART):
-        out[start : start + _PART] = randomize(spec, read(spec.column, values[start : start + _PART]), source)
+        out[start : start + _PART] = randomize(
+            spec, read(spec.column, values[start : start + _PART]), source
+        )
     return out

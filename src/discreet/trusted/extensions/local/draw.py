@@ -1,11 +1,14 @@
-"""Reports of local privacy, drawn with exactly the law of specs/mechanisms/local.py; whole numbers decide, no float does.
+"""Reports of local privacy, drawn with exactly the law of specs/mechanisms/local.py;
+whole numbers decide, no float does.
 
-Random words are cut into halves of 32 bits. One half tosses the coin `kept`, another chooses uniformly among all reports.
+Random words are cut into halves of 32 bits. One half tosses the coin `kept`,
+another chooses uniformly among all reports.
 
     coins      P(True) = a `Chance`: the half h says that U lies in [h, h+1]·2**-32
     uniforms   a uniform whole number below a bound
 
-Time.     The work a report takes does not depend on the value, but for a coin of a half that lies on the edge (2**-32 of them).
+Time.     The work a report takes does not depend on the value,
+          but for a coin of a half that lies on the edge (2**-32 of them).
 """
 
 from __future__ import annotations
@@ -46,13 +49,17 @@ def randomize(spec: Any, codes: Codes, source: Source) -> NDArray[Any]:
     """One report for each code: whole numbers, or rows of packed bits (uint8) for `UnaryResponse`.
 
     Theorem.  Given ideal bits the reports are independent, and each has exactly its spec's law.
-    Proof.    `coins`, `uniforms`; the mixture of kept and uniform reports is the law (specs/mechanisms/local.py); trusted/noise/sampling.py.
+    Proof.    `coins`, `uniforms`; the mixture of kept and uniform reports is the law
+              (specs/mechanisms/local.py); trusted/noise/sampling.py.
     Checked.  tests/claims/test_local_sampling.py
     """
     sampler = _RANDOMIZERS[type(spec)]
     if isinstance(spec, UnaryResponse):
         return sampler(spec, codes, source)
-    out = np.empty(len(codes), dtype=np.int64 if isinstance(spec, (LaplaceResponse, GaussianResponse)) else np.int32)
+    out = np.empty(
+        len(codes),
+        dtype=np.int64 if isinstance(spec, (LaplaceResponse, GaussianResponse)) else np.int32,
+    )
     for start in range(0, len(codes), _CHUNK):
         out[start : start + _CHUNK] = sampler(spec, codes[start : start + _CHUNK], source)
     return out
@@ -62,8 +69,9 @@ def coins(chance: Chance, halves: Halves, source: Source) -> NDArray[np.bool_]:
     """Independent coins with P(True) = `chance`, one for each half.
 
     Theorem.  Given ideal bits, a coin is True exactly if its U < chance.
-    Proof.    With T = ⌊chance·2**32⌋, a half below T puts all of [h, h+1]·2**-32 below the chance, one above T puts it at or above. At T the
-              cell is refined by fresh bits until balls decide.
+    Proof.    With T = ⌊chance·2**32⌋, a half below T puts all of [h, h+1]·2**-32 below the chance,
+              one above T puts it at or above. At T the cell is refined by fresh bits until balls
+              decide.
     Checked.  tests/claims/test_local_sampling.py::test_a_coin_is_decided_by_its_exact_threshold
     """
     level = threshold(chance)
@@ -77,9 +85,10 @@ def uniforms(bound: int, halves: Halves, source: Source) -> Words:
     """Uniform whole numbers in 0 … bound−1, for 1 ≤ bound < 2**32; one for each half.
 
     Theorem.  Given ideal bits they are exactly uniform.
-    Proof.    h·bound = r·2**32 + rest. For every r exactly ⌊2**32/bound⌋ halves have rest ≥ 2**32 mod bound (Lemire 2019); the others are
-              replaced by fresh uniform numbers.
-    Checked.  tests/claims/test_local_sampling.py::test_every_number_below_a_bound_has_equally_many_halves
+    Proof.    h·bound = r·2**32 + rest. For every r exactly ⌊2**32/bound⌋ halves have rest ≥ 2**32
+              mod bound (Lemire 2019); the others are replaced by fresh uniform numbers.
+    Checked.
+        tests/claims/test_local_sampling.py::test_every_number_below_a_bound_has_equally_many_halves
     """
     product = halves.astype(np.uint64)
     product *= np.uint64(bound)
@@ -111,7 +120,9 @@ def threshold(chance: Chance) -> int:
 
 
 def _falls(chance: Chance, word: int, source: Source) -> bool:
-    """Whether U < chance, U in [word, word+1]·2**-32 refined with fresh bits while it is open; ends with probability 1."""
+    """Whether U < chance, U in [word, word+1]·2**-32 refined with fresh bits while it is open;
+    ends with probability 1.
+    """
     length = 32
     while True:
         with precision(length + _GUARD_BITS):
@@ -159,10 +170,12 @@ def _halves(count: int, source: Source) -> tuple[Halves, Halves]:
 
 
 def _cells(spec: HadamardResponse, codes: Codes, source: Source) -> Codes:
-    """A uniform output; where the coin keeps it, moved into the own block, and into a cell where the own row is +1.
+    """A uniform output; where the coin keeps it, moved into the own block,
+    and into a cell where the own row is +1.
 
-    Proof.  Moving a uniform cell of the wrong sign by one binary digit of the row maps it one to one to a cell of the right sign, so that
-            kept outputs are uniform over the width/2 own cells.
+    Proof.  Moving a uniform cell of the wrong sign by one binary digit of the row maps it one to
+            one to a cell of the right sign, so that kept outputs are uniform over the width/2 own
+            cells.
     """
     width, (first, second) = spec.width, _halves(len(codes), source)
     keep = coins(spec.kept, first, source) & (codes >= 0)
@@ -181,7 +194,11 @@ def _bits(spec: UnaryResponse, codes: Codes, source: Source) -> NDArray[np.uint8
     step = max(1, _CHUNK // size)
     for start in range(0, len(codes), step):
         own = codes[start : start + step]
-        halves = source.uint64(-(-len(own) * (size + 1) // 2)).view(np.uint32)[: len(own) * (size + 1)].reshape(len(own), size + 1)
+        halves = (
+            source.uint64(-(-len(own) * (size + 1) // 2))
+            .view(np.uint32)[: len(own) * (size + 1)]
+            .reshape(len(own), size + 1)
+        )
         ones = coins(spec.other, halves[:, :size].ravel(), source).reshape(len(own), size)
         known = np.flatnonzero(own >= 0)
         ones[known, own[known]] = coins(spec.own, halves[known, size], source)
@@ -202,6 +219,11 @@ def _noisy(spec: LaplaceResponse | GaussianResponse, codes: Codes, source: Sourc
 
 
 _RANDOMIZERS: dict[type[Any], Callable[[Any, Codes, Source], NDArray[Any]]] = {
-    RandomizedResponse: _answers, TwoCoinResponse: _answers, UnaryResponse: _bits, HadamardResponse: _cells, OneBitResponse: _one_bit,
-    LaplaceResponse: _noisy, GaussianResponse: _noisy,
+    RandomizedResponse: _answers,
+    TwoCoinResponse: _answers,
+    UnaryResponse: _bits,
+    HadamardResponse: _cells,
+    OneBitResponse: _one_bit,
+    LaplaceResponse: _noisy,
+    GaussianResponse: _noisy,
 }

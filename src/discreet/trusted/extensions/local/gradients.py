@@ -1,7 +1,9 @@
-"""Local privacy: what one person's device computes from that person's record, with noise, before anything leaves it.
+"""Local privacy: what one person's device computes from that person's record, with noise,
+before anything leaves it.
 
-`LocalGradients` answers the rounds of an interactive noisy gradient descent (reference.md L4): a clipped gradient of one record plus noise that this device
-draws for itself. The server (discreet.local.descent) sees the noisy whole numbers alone.
+`LocalGradients` answers the rounds of an interactive noisy gradient descent (reference.md L4):
+a clipped gradient of one record plus noise that this device draws for itself. The server
+(discreet.local.descent) sees the noisy whole numbers alone.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ from discreet.errors import InvalidParameter, LedgerRefused
 from discreet.exact import rational, sqrt_up
 from discreet.sensitivity import L2
 from discreet.specs.mechanisms.additive import GaussianNoise
-from discreet.specs.mechanisms.gradient_requests import CLIP_UNITS, FORMAT, LARGEST_ROUNDS, VERSION, GradientRequest, bad_request
+from discreet.specs.mechanisms.gradient_requests import (
+    CLIP_UNITS,
+    FORMAT,
+    LARGEST_ROUNDS,
+    VERSION,
+    GradientRequest,
+    bad_request,
+)
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import SecureSource, Source, secure_source
 
@@ -26,10 +35,13 @@ from discreet.trusted.noise.source import SecureSource, Source, secure_source
 class LocalGradients:
     """One person's answers to a descent of `rounds` rounds, μ-GDP for that person's record in all.
 
-    Theorem.  All reports together are μ-GDP for any two records, whatever the server asks and however it adapts (reference.md L4).
-    Proof.    A report is q + noise, q of whole numbers with ‖q‖ ≤ CLIP_UNITS for every record (checked in integers), so two records differ by at most
-              2·CLIP_UNITS and noise of σ = 2·CLIP_UNITS·√rounds/μ, rounded up, makes a report μ/√rounds-GDP; at most `rounds` reports are given, each
-              round once, and μ² adds up adaptively (C4). The noise is drawn here: no other device shares it.
+    Theorem.  All reports together are μ-GDP for any two records, whatever the server asks and
+              however it adapts (reference.md L4).
+    Proof.    A report is q + noise, q of whole numbers with ‖q‖ ≤ CLIP_UNITS for every record
+              (checked in integers), so two records differ by at most 2·CLIP_UNITS and noise of
+              σ = 2·CLIP_UNITS·√rounds/μ, rounded up, makes a report μ/√rounds-GDP; at most `rounds`
+              reports are given, each round once, and μ² adds up adaptively (C4). The noise is drawn
+              here: no other device shares it.
     Checked.  tests/claims/test_local_descent.py
     """
 
@@ -38,11 +50,25 @@ class LocalGradients:
     def __init__(self, mu: float, rounds: int, *, source: Source | None = None) -> None:
         budget, rounds = rational(mu, "mu"), plain.value(rounds, "rounds")
         if type(rounds) is not int or not 1 <= rounds <= LARGEST_ROUNDS:
-            raise InvalidParameter("rounds", f"it is not a whole number from 1 to {LARGEST_ROUNDS}", "the noise of a report is set by how many there will be", "pass for example rounds=20")
+            raise InvalidParameter(
+                "rounds",
+                f"it is not a whole number from 1 to {LARGEST_ROUNDS}",
+                "the noise of a report is set by how many there will be",
+                "pass for example rounds=20",
+            )
         if not Fraction(1, 10**5) <= budget <= 1000:
-            raise InvalidParameter("mu", "it is outside 1e-5 … 1000", "it is the guarantee of all reports together", "pass for example mu=1")
+            raise InvalidParameter(
+                "mu",
+                "it is outside 1e-5 … 1000",
+                "it is the guarantee of all reports together",
+                "pass for example mu=1",
+            )
         self._noise, self._rounds, self._answered = local_noise(budget, rounds), rounds, set[int]()
-        self._source, self._lock, self._process = secure_source() if source is None else source, threading.Lock(), os.getpid()
+        self._source, self._lock, self._process = (
+            secure_source() if source is None else source,
+            threading.Lock(),
+            os.getpid(),
+        )
 
     @property
     def mechanism(self) -> GaussianNoise:
@@ -54,20 +80,46 @@ class LocalGradients:
         request = plain.exactly(request, GradientRequest, "a gradient request")
         columns, outcome = _record(x, y)
         if len(columns) != len(request.theta):
-            raise bad_request(f"it has {len(request.theta)} coefficients, and the record {len(columns)} columns")
+            raise bad_request(
+                f"it has {len(request.theta)} coefficients, and the record {len(columns)} columns"
+            )
         if self._process != os.getpid():
-            raise LedgerRefused("a gradient report", "this process is a fork of the one that made the account", "both would answer every round, and each was paid for once", "make one account for each person and descent, in the process that answers")
+            raise LedgerRefused(
+                "a gradient report",
+                "this process is a fork of the one that made the account",
+                "both would answer every round, and each was paid for once",
+                "make one account for each person and descent, in the process that answers",
+            )
         with self._lock:
             if request.round > self._rounds or request.round in self._answered:
-                raise LedgerRefused("a gradient report", f"round {request.round} was answered before or is beyond the {self._rounds} agreed ones", "every report is paid for, and a second one would cost again", "ask each round once")
+                raise LedgerRefused(
+                    "a gradient report",
+                    f"round {request.round} was answered before or is beyond the {self._rounds} "
+                    "agreed ones",
+                    "every report is paid for, and a second one would cost again",
+                    "ask each round once",
+                )
             self._answered.add(request.round)
         exact = clipped_gradient(columns, outcome, request)
         noise = draw(self._noise, len(exact), self._source)
         integers = [value + int(step) for value, step in zip(exact, noise, strict=True)]
-        return {"format": FORMAT, "version": VERSION, "round": request.round, "clip": request.clip, "integers": [str(value) for value in integers], "spread": str(self._noise.spread), "secure": type(self._source) is SecureSource}
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "round": request.round,
+            "clip": request.clip,
+            "integers": [str(value) for value in integers],
+            "spread": str(self._noise.spread),
+            "secure": type(self._source) is SecureSource,
+        }
 
     def __reduce__(self) -> NoReturn:
-        raise LedgerRefused("copying a local account", "it cannot be pickled or copied", "a copy could answer every round twice", "make one for each person and descent")
+        raise LedgerRefused(
+            "copying a local account",
+            "it cannot be pickled or copied",
+            "a copy could answer every round twice",
+            "make one for each person and descent",
+        )
 
 
 def _record(x: object, y: object) -> tuple[list[float], float]:
@@ -80,7 +132,9 @@ def _record(x: object, y: object) -> tuple[list[float], float]:
 
 
 def _number(cell: object) -> float:
-    """A cell as a float; nan where it is no number, so that a record of any kind is answered alike."""
+    """A cell as a float; nan where it is no number,
+    so that a record of any kind is answered alike.
+    """
     try:
         return float(plain.value(cell, "a record"))
     except Exception:
@@ -94,7 +148,9 @@ def local_noise(mu: Fraction, rounds: int) -> GaussianNoise:
 
 
 def clipped_gradient(x: Sequence[float], y: float, request: GradientRequest) -> list[int]:
-    """The gradient in whole numbers of clip/CLIP_UNITS, of norm at most CLIP_UNITS; 0 for a record that is not of finite numbers."""
+    """The gradient in whole numbers of clip/CLIP_UNITS, of norm at most CLIP_UNITS; 0 for a record
+    that is not of finite numbers.
+    """
     try:
         values, outcome = [float(value) for value in x], float(y)
         eta = math.fsum(a * b for a, b in zip(values, request.theta, strict=True))
@@ -108,7 +164,8 @@ def clipped_gradient(x: Sequence[float], y: float, request: GradientRequest) -> 
         whole = [int(value * scale) for value in gradient]  # toward zero
     except (TypeError, ValueError, OverflowError):
         return [0] * len(request.theta)
-    while sum(value * value for value in whole) > CLIP_UNITS**2:  # floats may be off in the last place
+    # floats may be off in the last place
+    while sum(value * value for value in whole) > CLIP_UNITS**2:
         whole = [int(value * (1 - 2.0**-40)) if abs(value) < 1 << 40 else 0 for value in whole]
         whole = [value - (value > 0) + (value < 0) for value in whole]
     return whole

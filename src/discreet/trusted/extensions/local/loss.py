@@ -6,13 +6,19 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.enclosure import enclose, upper_float
-from discreet.specs.mechanisms.local import GaussianResponse, LaplaceResponse, LocalSpec, TwoCoinResponse
+from discreet.specs.mechanisms.local import (
+    GaussianResponse,
+    LaplaceResponse,
+    LocalSpec,
+    TwoCoinResponse,
+)
 
 
 def local_parts(spec: LocalSpec) -> dict[str, Any]:
     """The fields of a report's Loss.
 
-    Theorem.  Each spec is ε-DP for its ε (two coins: ln 3, rounded up), or μ-GDP, for one record replaced by any other (reference.md L1, L2, B2, B5).
+    Theorem.  Each spec is ε-DP for its ε (two coins: ln 3, rounded up), or μ-GDP, for one record
+              replaced by any other (reference.md L1, L2, B2, B5).
     Proof.    In the docstring of each spec of specs/mechanisms/local.py.
     Checked.  tests/claims/test_local_reports.py
     """

@@ -12,16 +12,26 @@ from discreet.trusted.noise.source import Source
 _WIDE_REFINEMENT = 20  # up to it, counts below 2**42 are cut into steps within 64 bits
 
 
-def shown_keys(mechanism: ThresholdedCounts, counts: KeyCounts, source: Source) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The noisy counts (in grid steps) that reach the threshold, and their keys, in the order of the keys.
+def shown_keys(
+    mechanism: ThresholdedCounts, counts: KeyCounts, source: Source
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The noisy counts (in grid steps) that reach the threshold, and their keys,
+    in the order of the keys.
 
-    Theorem.  Every key that is present gets its own noise of the mechanism's law; which ones are shown, and what is shown of them, depends on
-              nothing else.
-    Proof.    `draw` gives independent noise; the order of `counts` is that of the names, so the order of what is shown says nothing more.
+    Theorem.  Every key that is present gets its own noise of the mechanism's law; which ones are
+              shown, and what is shown of them, depends on nothing else.
+    Proof.    `draw` gives independent noise; the order of `counts` is that of the names, so the
+              order of what is shown says nothing more.
     Checked.  tests/claims/test_open_keys.py::test_the_sampler_follows_the_law
     """
     noise, cut = draw(mechanism.noise, len(counts.counts), source), 1 << mechanism.noise.refinement
-    exact = counts.counts if mechanism.noise.refinement <= _WIDE_REFINEMENT else counts.counts.astype(object)
+    exact = (
+        counts.counts
+        if mechanism.noise.refinement <= _WIDE_REFINEMENT
+        else counts.counts.astype(object)
+    )
     noisy = exact * cut + noise
     shown = np.flatnonzero(noisy >= mechanism.threshold).tolist()
-    return tuple(int(noisy[place]) for place in shown), tuple(counts.names[place] for place in shown)
+    return tuple(int(noisy[place]) for place in shown), tuple(
+        counts.names[place] for place in shown
+    )

@@ -1,4 +1,6 @@
-"""Sums of a gradient over chosen rows of a model in memory: what a stochastic gradient method reads (specs/estimating/batches.py)."""
+"""Sums of a gradient over chosen rows of a model in memory: what a stochastic gradient method reads
+(specs/estimating/batches.py).
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,33 @@ LOOP_FROM = 1 << 14  # rows of the data set from which on compiling pays
 
 
 class RowGradients:
-    """Σ m·x over chosen rows; the numbers are those of model_kernels.gradient_sums on these rows alone."""
+    """Σ m·x over chosen rows; the numbers are those of model_kernels.gradient_sums on these rows
+    alone.
+    """
 
-    def __init__(self, data: ModelData, weights: npt.NDArray[np.int32], family: Family, point: Point) -> None:
+    def __init__(
+        self, data: ModelData, weights: npt.NDArray[np.int32], family: Family, point: Point
+    ) -> None:
         self.count = len(data.matrix)
         self._data, self._weights, self._family, self._point = data, weights, family, point
         self._loop: Loop | None = gradient_loop() if self.count >= LOOP_FROM else None
         tables = family.tables()
-        self._numbers = (2.0**point.eta_bits if family.residual else 0.0, point.per_scale, float(tables.reach), tables.clip, tables.top)
-        self._tables: Any = (tables.psi, tables.slope, tables.slope, np.zeros(1, dtype=np.int64)) if family.residual else (tables.slope, tables.mean, tables.shift, tables.gain)
+        self._numbers = (
+            2.0**point.eta_bits if family.residual else 0.0,
+            point.per_scale,
+            float(tables.reach),
+            tables.clip,
+            tables.top,
+        )
+        self._tables: Any = (
+            (tables.psi, tables.slope, tables.slope, np.zeros(1, dtype=np.int64))
+            if family.residual
+            else (tables.slope, tables.mean, tables.shift, tables.gain)
+        )
 
-    def gradient(self, chosen: npt.NDArray[np.int64], beta: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    def gradient(
+        self, chosen: npt.NDArray[np.int64], beta: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.int64]:
         """Exact whole numbers in any order of `chosen`; `beta` holds whole numbers, one a column.
 
         Rows beyond the last one are refused where they are taken, by numpy.
@@ -38,13 +56,25 @@ class RowGradients:
         total = np.zeros(len(beta), dtype=np.int64)
         for start in range(0, len(chosen), LOOP_ROWS):
             rows, sums = chosen[start : start + LOOP_ROWS], np.zeros(len(beta))
-            self._loop(self._data.matrix.take(rows, axis=0), self._data.response.take(rows), self._weights.take(rows), beta, self._numbers, self._tables, sums)
+            self._loop(
+                self._data.matrix.take(rows, axis=0),
+                self._data.response.take(rows),
+                self._weights.take(rows),
+                beta,
+                self._numbers,
+                self._tables,
+                sums,
+            )
             total += sums.astype(np.int64)
         return total
 
-    def _in_numpy(self, chosen: npt.NDArray[np.int64], beta: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    def _in_numpy(
+        self, chosen: npt.NDArray[np.int64], beta: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.int64]:
         part = ModelData(self._data.matrix[chosen], self._data.response[chosen])
-        point = Point(tuple(int(value) for value in beta), self._point.eta_bits, self._point.per_scale)
+        point = Point(
+            tuple(int(value) for value in beta), self._point.eta_bits, self._point.per_scale
+        )
         return numpy_gradient(part, self._weights[chosen], self._family, point)[0].astype(np.int64)
 
     def __reduce__(self) -> Any:

@@ -1,12 +1,16 @@
-"""Noisy stochastic gradient descent, as specs/mechanisms/sgd.py describes it: exact batches, exact sums, exact noise.
+"""Noisy stochastic gradient descent, as specs/mechanisms/sgd.py describes it:
+exact batches, exact sums, exact noise.
 
-Theorem.  Given ideal bits, batches are independent over the steps and have exactly the law of the spec, noise is `sampling.draw`'s, and the answer is a
-          function of the noisy sums and of public numbers alone.
-Proof.    Poisson: for N two-sided geometric, P(N = k) ∝ b^|k| with b = exp(−1/gap), G = N (N ≥ 0) or −N−1 (N < 0) has
-          P(G = k) = (1−b)/(1+b)·(b^k + b^(k+1)) = (1−b)b^k: the number of rows left out before the next one that is in, where each is in with
-          probability 1−b. One such sequence runs through the rows again and again, a pass a step. Fixed size: the first m different numbers of
-          independent uniform ones on 0 … n−1 are, by symmetry, any m-subset with the same probability; so is the complement of n−m such.
-          θ is updated from the noisy sums alone, whose exact sums see no earlier secret but through θ.
+Theorem.  Given ideal bits, batches are independent over the steps and have exactly the law of the
+          spec, noise is `sampling.draw`'s, and the answer is a function of the noisy sums and of
+          public numbers alone.
+Proof.    Poisson: for N two-sided geometric, P(N = k) ∝ b^|k| with b = exp(−1/gap), G = N (N ≥ 0)
+          or −N−1 (N < 0) has P(G = k) = (1−b)/(1+b)·(b^k + b^(k+1)) = (1−b)b^k: the number of rows
+          left out before the next one that is in, where each is in with probability 1−b. One such
+          sequence runs through the rows again and again, a pass a step. Fixed size: the first
+          m different numbers of independent uniform ones on 0 … n−1 are, by symmetry, any m-subset
+          with the same probability; so is the complement of n−m such. θ is updated from the noisy
+          sums alone, whose exact sums see no earlier secret but through θ.
 Checked.  tests/claims/test_sgd.py
 """
 
@@ -47,7 +51,9 @@ def descend(mechanism: NoisySGD, rows: RowReader, source: Source) -> tuple[int, 
         theta = np.rint(theta - mechanism.rate * noisy)
         length = float(np.abs(theta).sum())
         if not length <= limit:
-            theta = np.trunc(theta * (limit / length)) if np.isfinite(length) else np.zeros(len(theta))
+            theta = (
+                np.trunc(theta * (limit / length)) if np.isfinite(length) else np.zeros(len(theta))
+            )
         if step > mechanism.steps - mechanism.averaged:
             total += theta
         if step % mechanism.every == 0 or step == mechanism.steps:
@@ -64,14 +70,20 @@ def batches(mechanism: NoisySGD, count: int, source: Source) -> Callable[[], Pla
     assert size is not None
     if 2 * size <= count:
         return lambda: subset(count, size, source)
-    return lambda: np.setdiff1d(np.arange(count, dtype=np.int64), subset(count, count - size, source), assume_unique=True)
+    return lambda: np.setdiff1d(
+        np.arange(count, dtype=np.int64), subset(count, count - size, source), assume_unique=True
+    )
 
 
 class PoissonBatches:
     """Batches that hold every row with probability 1 − exp(−1/gap), independently."""
 
     def __init__(self, gap: Fraction, count: int, source: Source) -> None:
-        self._law, self._count, self._source = GeometricNoise(L1(Fraction(1)), gap, 0), count, source
+        self._law, self._count, self._source = (
+            GeometricNoise(L1(Fraction(1)), gap, 0),
+            count,
+            source,
+        )
         self._chunk = int(min(_CHUNK, max(64.0, 4 * count / max(float(gap), 1.0))))
         self._start, self._first = 0, 0  # of this pass over the rows; of the places not yet used
         self._places: Places = np.empty(0, dtype=np.int64)
@@ -91,7 +103,9 @@ class PoissonBatches:
 
 
 def subset(count: int, size: int, source: Source) -> Places:
-    """A uniformly random subset of `size` of the numbers 0 … count−1, by rejection: the first different ones of a uniform sequence."""
+    """A uniformly random subset of `size` of the numbers 0 … count−1, by rejection: the first
+    different ones of a uniform sequence.
+    """
     if size == 0:
         return np.empty(0, dtype=np.int64)
     bits = max(1, (count - 1).bit_length())
