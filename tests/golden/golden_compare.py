@@ -42,7 +42,10 @@ def differences(
     recorded: Any, found: Any, *, iterative: bool = False, exact: bool = EXACT
 ) -> list[str]:
     """Where two records differ, as lines to print; none if they agree."""
-    recorded, found = json.loads(json.dumps(recorded)), json.loads(json.dumps(found))
+    texts = [json.dumps(one, sort_keys=True) for one in (recorded, found)]
+    if texts[0] == texts[1]:
+        return []
+    recorded, found = (json.loads(text) for text in texts)
     tolerance = 0.0 if exact else LOOSE if iterative else RELATIVE
     return list(_compare("", recorded, found, tolerance, _size(recorded)))
 
