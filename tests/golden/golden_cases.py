@@ -24,7 +24,12 @@ HERE = Path(__file__).parent
 RECORDED = HERE / "recorded"
 Case = Callable[[Sources], Any]
 ITERATIVE = ("fits", "searches/", "residuals/", "sklearn/")
-OF_ALL_SPENDS = ("replace", "addremove-unit")
+SPENDS_OF: dict[str, tuple[str, ...]] = {
+    "replace": ("gdp", "pure", "approx", "zcdp"),
+    "addremove": ("gdp",),
+    "replace-unit": ("gdp",),
+    "addremove-unit": ("gdp", "pure", "zcdp"),
+}
 ENGINES = ("frame", "parquet", "csv")
 ASSUMED = dp.Assumptions(rows=300, mean=50, standard_deviation=12, share=0.3)
 
@@ -64,10 +69,10 @@ def ask_cases(group: str, questions: dict[str, asks.Ask]) -> Iterator[tuple[str,
     for name in questions:
         for relation in RELATIONS:
             start = f"{group}/{name}/{relation}"
-            for spend in asks.SPENDS if relation in OF_ALL_SPENDS else ("gdp",):
-                full = spend == "gdp" or relation == "replace"
+            for spend in SPENDS_OF[relation]:
+                full = spend == "gdp" or (spend == "pure" and relation == "replace")
                 yield f"{start}/arrays-{spend}", case(name, relation, "arrays", spend, full)
-            whole = group != "fits" or relation in OF_ALL_SPENDS
+            whole = group != "fits" or len(SPENDS_OF[relation]) > 1
             for engine in ENGINES if whole else ("parquet",):
                 yield f"{start}/{engine}-gdp", case(name, relation, engine, "gdp", False)
 
@@ -94,7 +99,7 @@ def preview_cases() -> Iterator[tuple[str, Case]]:
 
     for name in asks.PREVIEWS:
         for relation in RELATIONS:
-            for spend in asks.SPENDS if relation in OF_ALL_SPENDS else ("gdp",):
+            for spend in SPENDS_OF[relation]:
                 yield f"previews/{name}/{relation}/{spend}", case(name, relation, spend, spend)
         for box in ("pure", "approx", "zcdp"):
             for spend in ("gdp", "pure") if box != "pure" else ("gdp",):
