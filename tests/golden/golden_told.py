@@ -92,6 +92,8 @@ PROPERTIES = (
     "delta",
 )
 
+IN_RECORDS = ("params", "std_errors", "noise_share", "estimate")
+
 
 def plain(value: Any) -> Any:
     """A value as what JSON can hold; floats keep all their bits, fractions are text."""
@@ -169,8 +171,6 @@ def told(result: Any, *, full: bool = True) -> dict[str, Any]:
         return record
     result = settled(result)
     record["text"] = str(result)
-    if isinstance(result, dp.Result):
-        record["text of the data"] = attempt(lambda: str(result.summary(0.8, target="data")))
     record["figures"] = figures(result)
     return record
 
@@ -179,6 +179,8 @@ def figures(result: Any) -> dict[str, Any]:
     """Everything that a result says by properties and tables."""
     found: dict[str, Any] = {}
     for name in PROPERTIES:
+        if isinstance(result, dp.Result) and name in IN_RECORDS:
+            continue
         try:
             value = getattr(result, name, None)
         except dp.DiscreetError as error:
