@@ -12,6 +12,7 @@ record, before and after a change of the code. By default the record is read on 
     BLAS sum in another order and have other last bits in exp, log and erf; these may be magnified
     by the root finders and quantiles behind an interval, and still leave nine digits unless a
     formula changed;
+*   in both modes a text that names a function names the function, whatever module holds it now;
 *   numbers printed in a text may differ by one unit of their last printed digit.
 
 Iterative procedures (fits, and means that search for their range) ask their next question at a
@@ -39,6 +40,7 @@ RELATIVE, LOOSE = 1e-9, 1e-4
 NUMBER = re.compile(r"[-−+]?\d+(?: \d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 WHOLE = re.compile(r"[-+]?\d+(?:/\d+)?")
 SPACES = re.compile(r"[\s─]+")
+MODULE = re.compile(r"\bdiscreet\.(?:[a-z_]+\.)+(?=[a-z_]+\b)")  # where a function stands
 LEFT_OUT = "digests"
 ALWAYS_EXACT = ("ledger", "guarantee", "guarantees", "mechanism", "spend", "neighbors", "refused")
 
@@ -47,7 +49,7 @@ def differences(
     recorded: Any, found: Any, *, iterative: bool = False, exact: bool = EXACT
 ) -> list[str]:
     """Where two records differ, as lines to print; none if they agree."""
-    texts = [json.dumps(one, sort_keys=True) for one in (recorded, found)]
+    texts = [MODULE.sub("", json.dumps(one, sort_keys=True)) for one in (recorded, found)]
     if texts[0] == texts[1]:
         return []
     recorded, found = (json.loads(text) for text in texts)
