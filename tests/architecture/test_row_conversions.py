@@ -188,7 +188,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/engines/arrow_cells.py", "ArrowTexts.numbers"): {
         "array": "numbers of distinct texts, one float each",
         "cast": "each text by itself; both ways of reading give the same number "
-        "(tests/engines/test_arrow_cells.py)",
+        "(tests/trusted/engines/test_arrow_cells.py)",
         "to_numpy": "floats, NaN where missing",
     },
     ("trusted/engines/arrow_cells.py", "_in_one_piece"): {

@@ -104,7 +104,7 @@ class MeanTestResult(MeanResult):
         Method.   Inverts `confidence_interval`: Fieller's statistic with noise and a sampling
                   variance that is known with noise.
         Validity. As the interval's coverage, 0.943 to 0.975 at nominal 0.95:
-                  tests/inference/test_laws.py, benchmarks/coverage_basic.py.
+                  tests/inference/results/test_laws.py, benchmarks/coverage_basic.py.
         """
         sign, value = sign_of(alternative), float(self.null if null is None else null)
         statistics = _mean_statistics(self)

@@ -16,7 +16,7 @@ from discreet.inference.means.means import MeanStatistics
 from discreet.inference.tables.tables import NoisyTables, table_p_value
 
 SPEC = importlib.util.spec_from_file_location(
-    "tests_size", Path(__file__).parents[2] / "benchmarks" / "tests_size.py"
+    "tests_size", Path(__file__).parents[3] / "benchmarks" / "tests_size.py"
 )
 SIZE = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(SIZE)

@@ -96,7 +96,7 @@ assert "matplotlib.pyplot" not in sys.modules
 """
     assert (
         subprocess.run(
-            [sys.executable, "-c", code], check=False, cwd=Path(__file__).parent.parent
+            [sys.executable, "-c", code], check=False, cwd=Path(__file__).parents[2]
         ).returncode
         == 0
     )

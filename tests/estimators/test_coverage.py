@@ -33,7 +33,7 @@ CASES = [
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The benchmark, with noise that repeats."""
-    path = Path(__file__).parent.parent / "benchmarks" / "coverage_basic.py"
+    path = Path(__file__).parents[2] / "benchmarks" / "coverage_basic.py"
     spec = importlib.util.spec_from_file_location("coverage_basic", path)
     assert spec is not None
     assert spec.loader is not None

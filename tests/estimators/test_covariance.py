@@ -207,7 +207,7 @@ def test_coverage_would_show_noise_taken_for_smaller() -> None:
 
 @pytest.fixture
 def bench() -> Any:
-    path = Path(__file__).parent.parent / "benchmarks" / "coverage_pairs.py"
+    path = Path(__file__).parents[2] / "benchmarks" / "coverage_pairs.py"
     spec = importlib.util.spec_from_file_location("coverage_pairs", path)
     assert spec is not None
     assert spec.loader is not None
