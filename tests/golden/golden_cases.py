@@ -1,6 +1,7 @@
 """Every golden case: a name and a function that computes its record.
 
-A name is group/question/relation/variant. Groups become files: tests/golden/recorded/<group>.json.gz.
+A name is group/question/relation/variant. Groups become files:
+tests/golden/recorded/<group>.json.gz.
 """
 
 from __future__ import annotations

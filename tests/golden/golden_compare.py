@@ -1,25 +1,28 @@
 """How a recomputed case is compared with the recorded one.
 
-Two modes. With DISCREET_GOLDEN=exact in the environment everything is compared exactly, floats by all their
-bits: this is for the machine and the versions of numpy, scipy and BLAS that wrote the record, before and after
-a change of the code. By default the record is read on any machine:
+Two modes. With DISCREET_GOLDEN=exact in the environment everything is compared exactly, floats by
+all their bits: this is for the machine and the versions of numpy, scipy and BLAS that wrote the
+record, before and after a change of the code. By default the record is read on any machine:
 
-*   whole numbers, texts of specifications, refusals, guarantees, prices and debits are compared exactly. They
-    are computed in exact arithmetic, or with outward rounding by arbitrary-precision ball arithmetic;
-*   floats that post-processing computes from them agree to a relative 1e-9 (absolute: 1e-9 of the largest
-    number beside them, in the same list or record). Other vector instructions and another BLAS sum in another
-    order and have other last bits in exp, log and erf; these may be magnified by the root finders and quantiles
-    behind an interval, and still leave nine digits unless a formula changed;
+*   whole numbers, texts of specifications, refusals, guarantees, prices and debits are compared
+    exactly. They are computed in exact arithmetic, or with outward rounding by arbitrary-precision
+    ball arithmetic;
+*   floats that post-processing computes from them agree to a relative 1e-9 (absolute: 1e-9 of the
+    largest number beside them, in the same list or record). Other vector instructions and another
+    BLAS sum in another order and have other last bits in exp, log and erf; these may be magnified
+    by the root finders and quantiles behind an interval, and still leave nine digits unless a
+    formula changed;
 *   numbers printed in a text may differ by one unit of their last printed digit.
 
-Iterative procedures (fits, and means that search for their range) ask their next question at a place that
-floats of the last answer led to. On another machine the specifications of later questions differ in last
-bits of the numbers they hold, and the digests of their debits with them. Places are rounded to a grid, so
-that almost always the whole numbers released are the same; but rarely a last bit moves a place to the next
-grid point, and then all later statistics move by a tiny amount, with the same noise. Equality of their whole
-numbers is therefore promised in exact mode alone. By default they must agree to 1e-4 of the largest number
-beside them, which is far below the noise, so that other noise or another step is seen; derived floats
-likewise. The digests of their debits are left out; mechanisms, prices and guarantees stay exact.
+Iterative procedures (fits, and means that search for their range) ask their next question at a
+place that floats of the last answer led to. On another machine the specifications of later
+questions differ in last bits of the numbers they hold, and the digests of their debits with them.
+Places are rounded to a grid, so that almost always the whole numbers released are the same; but
+rarely a last bit moves a place to the next grid point, and then all later statistics move by a tiny
+amount, with the same noise. Equality of their whole numbers is therefore promised in exact mode
+alone. By default they must agree to 1e-4 of the largest number beside them, which is far below the
+noise on data this small, so that other noise or another step is seen; derived floats likewise. The digests of their
+debits are left out; mechanisms, prices and guarantees stay exact.
 """
 
 from __future__ import annotations

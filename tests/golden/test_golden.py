@@ -1,7 +1,7 @@
 """Every release, price, interval and text is what it was when tests/golden/record.py wrote it down.
 
-`golden_compare` says how records are compared: exactly where DISCREET_GOLDEN=exact is set, on the machine that
-wrote them; elsewhere floats of post-processing by a tolerance, and why.
+`golden_compare` says how records are compared: exactly where DISCREET_GOLDEN=exact is set, on the
+machine that wrote them; elsewhere floats of post-processing by a tolerance, and why.
 """
 
 from __future__ import annotations
