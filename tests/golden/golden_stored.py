@@ -3,7 +3,7 @@
 A folder tests/golden/stored/<version> holds
 
     survey.csv.gz          the data that the ledgers' debits name, by the fixed path `place_of_data`
-    <name>.ledger.gz       SQLite files, with stored answers, reservations and a debit without answer
+    <name>.ledger.gz       SQLite files, with stored answers, reservations, a debit without answer
     ledgers.json           what each of them said: balance, head, replays by every accountant
     results.json.gz        for every key of every ledger the result's JSON text; its summary and
                            figures too, for the ledgers in `TOLD` and for all fits
