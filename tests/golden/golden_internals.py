@@ -1,8 +1,7 @@
-"""The only imports of the golden tests beside `discreet`, `.client`, `.local`,
-`.testing` and `.sklearn`.
+"""All imports of the golden tests beside `discreet`, `.client`, `.local`, `.testing`, `.sklearn`.
 
-Documented functions that have no name in `discreet` itself;
-where their modules move, this file follows.
+Documented functions that have no name in `discreet` itself; where their modules move, this file
+follows.
 """
 
 from __future__ import annotations
