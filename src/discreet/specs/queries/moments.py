@@ -29,7 +29,7 @@ from discreet.specs.queries.plans import Factor, SumsPlan, Term, factor_from_dic
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class Design:
+class MomentDesign:
     """Weights of ψ and its proven reach: `add` ≥ sup ‖ψ(c)‖ᵖ and `same` ≥ sup ‖ψ(c) − ψ(c′)‖ᵖ,
     p = 1 or 2.
 
@@ -77,11 +77,11 @@ def _design(
     weights: tuple[int, ...],
     add: Fraction | int,
     same: Fraction | int,
-) -> tuple[str, Design]:
-    return name, Design(name, norm, count, weights, Fraction(add), Fraction(same))
+) -> tuple[str, MomentDesign]:
+    return name, MomentDesign(name, norm, count, weights, Fraction(add), Fraction(same))
 
 
-DESIGNS: dict[str, Design] = dict(
+DESIGNS: dict[str, MomentDesign] = dict(
     [
         # mean, the number of rows public: (B, C) = (5, 8) and (2, 1)
         _design("mean-public-l2", 2, 0, (5, 8), 64, 100),
@@ -104,7 +104,7 @@ DESIGNS: dict[str, Design] = dict(
 )
 
 
-def mean_design(neighbors: Neighbors, *, cells: int, optional: bool, norm: int) -> Design:
+def mean_design(neighbors: Neighbors, *, cells: int, optional: bool, norm: int) -> MomentDesign:
     """The design for means under a relation:
     the least noise on c that still gives count and spread.
     """
@@ -117,14 +117,14 @@ def mean_design(neighbors: Neighbors, *, cells: int, optional: bool, norm: int) 
     return DESIGNS["mean-replace-l2" if isinstance(neighbors, Replace) else "mean-add-l2"]
 
 
-def total_design(neighbors: Neighbors, *, optional: bool, norm: int) -> Design:
+def total_design(neighbors: Neighbors, *, optional: bool, norm: int) -> MomentDesign:
     """The design for totals (Σ x = center·count + Σ c): count and mean coordinates weigh alike."""
     if neighbors.row_count_is_public and not optional:
         return DESIGNS[f"mean-public-l{norm}"]
     return DESIGNS[f"total-l{norm}"]
 
 
-def variance_design(neighbors: Neighbors, *, optional: bool, norm: int) -> Design:
+def variance_design(neighbors: Neighbors, *, optional: bool, norm: int) -> MomentDesign:
     public = neighbors.row_count_is_public and not optional
     return DESIGNS[f"variance{'-public' if public else ''}-l{norm}"]
 
@@ -138,7 +138,7 @@ class Moments:
 
     keys: tuple[Key, ...]
     factor: Factor
-    design: Design
+    design: MomentDesign
     optional: bool
     kind: ClassVar[str] = "moments"
     gives: ClassVar[str] = "vector"
@@ -166,7 +166,7 @@ class Moments:
         return self.cells * (len(self.design.weights) + (1 if self.design.count else 0))
 
     def sensitivity(self, neighbors: Neighbors) -> Sensitivity:
-        """In the design's own norm: `Design.reach` times h^degree, for all rows of one unit."""
+        """In the design's own norm: `MomentDesign.reach` times h^degree, for all rows of one unit."""
         reach = self.design.reach(neighbors, cells=self.cells, optional=self.optional)
         scale = neighbors.rows * self.height**self.design.degree
         return L1(reach * scale) if self.design.norm == 1 else L2(reach * scale**2)
