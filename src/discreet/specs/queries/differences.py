@@ -90,9 +90,9 @@ class DifferenceMoments:
         powers[0, :] = [n, x - y, xx - 2 * xy + yy]
         return self.moments.assemble(powers)
 
-    def worths(self) -> tuple[float, ...]:
+    def unit_values(self) -> tuple[float, ...]:
         """What one integer unit of each coordinate is worth, as a sum of c-features."""
-        return self.moments.worths()
+        return self.moments.unit_values()
 
     def to_dict(self) -> dict[str, Any]:
         return {

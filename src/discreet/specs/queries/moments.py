@@ -200,7 +200,7 @@ class Moments:
             rows.append([f * (h**2 * q - u) for q, u in zip(columns[2], columns[4], strict=True)])
         return [value for row in rows for value in row]
 
-    def worths(self) -> tuple[float, ...]:
+    def unit_values(self) -> tuple[float, ...]:
         """What one integer unit of each coordinate is worth, as a sum of c-features:
         1/(weight·h^degree).
         """

@@ -182,7 +182,7 @@ class PairMoments:
             )
         return values
 
-    def worths(self) -> tuple[float, ...]:
+    def unit_values(self) -> tuple[float, ...]:
         """What one integer unit of each number is worth, as a sum of c-features;
         0 for a count that is not asked.
         """
