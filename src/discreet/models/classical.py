@@ -273,7 +273,8 @@ class ClassicalSteps:
         )
         reading = decode.read_gram(self.steps.ask(name, query, share), self.radius, self.rows)
         floor = max(
-            0.5 * reading.noise * math.sqrt(2 * len(reading.value)), 1e-3 * float(query.worth)
+            0.5 * reading.noise * math.sqrt(2 * len(reading.value)),
+            1e-3 * float(query.largest_multiplier),
         )
         return np.asarray(np.linalg.inv(floored(reading.value, floor)))
 

@@ -228,7 +228,7 @@ class _Fit:
             self.steps.ask(step, query, self.tuning.share(step)), self.tuning.radius, self.rows
         )
         return shrunk(
-            reading.value, reading.noise, largest=float(query.worth), curvature=True
+            reading.value, reading.noise, largest=float(query.largest_multiplier), curvature=True
         ).inverse
 
     def at(self, release: Release) -> Descent:

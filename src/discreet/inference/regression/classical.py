@@ -189,7 +189,10 @@ class ClassicalResult(RegressionResult):
     def _released(self) -> Released:
         radius, rows = self.facts.radius, self.rows
         curvature, scores = self._curvatures[-1], self._one("scores 1")
-        largest = (float(curvature.query.worth), float(scores.query.worth))  # type: ignore[attr-defined]
+        largest = (
+            float(curvature.query.largest_multiplier),
+            float(scores.query.largest_multiplier),
+        )  # type: ignore[attr-defined]
         return Released(
             decode.read_gram(curvature, radius, rows),
             decode.read_gram(scores, radius, rows),

@@ -454,7 +454,7 @@ class WeightedGram:
         return 1 << LEAN_BITS
 
     @property
-    def worth(self) -> Fraction:
+    def largest_multiplier(self) -> Fraction:
         """What a multiplier of 2**LEAN_BITS stands for:
         1, the largest ψ′, or the square of the largest |ψ|.
         """
@@ -472,10 +472,10 @@ class WeightedGram:
 
     @property
     def unit(self) -> Fraction:
-        """What one unit of the statistic is worth, in units of the multiplier's worth times z zᵀ,
+        """What one unit of the statistic is worth, in units of the largest multiplier times z zᵀ,
         z as whole numbers over 2**UNIT_BITS.
         """
-        return self.worth * Fraction(1 << self.cut, 1 << (LEAN_BITS + 2 * UNIT_BITS))
+        return self.largest_multiplier * Fraction(1 << self.cut, 1 << (LEAN_BITS + 2 * UNIT_BITS))
 
     @property
     def _reach(self) -> Fraction:
