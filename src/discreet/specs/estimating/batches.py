@@ -145,9 +145,9 @@ class SampledGradients:
                 "that number is private",
                 "build them with discreet.models",
             )
-        reach = Fraction(psi_bound(self.family) << (WEIGHT_BITS - PSI_BITS)) * self.metric.bound
+        largest = Fraction(psi_bound(self.family) << (WEIGHT_BITS - PSI_BITS)) * self.metric.bound
         return OneRow(
-            reach**2,
+            largest**2,
             "replaced" if isinstance(neighbors, Replace) else "added or removed",
             self.rows,
         )

@@ -86,10 +86,10 @@ class Metric:
             or self.shift < 0
         ):
             raise _bad_metric("it is no matrix with a radius")
-        reach = [sum(map(abs, row)) << UNIT_BITS for row in self.rows]
+        row_sums = [sum(map(abs, row)) << UNIT_BITS for row in self.rows]
         if (
-            max(reach).bit_length() > FLOAT_BITS
-            or sum(((one >> self.shift) + 1) ** 2 for one in reach).bit_length() > FLOAT_BITS
+            max(row_sums).bit_length() > FLOAT_BITS
+            or sum(((one >> self.shift) + 1) ** 2 for one in row_sums).bit_length() > FLOAT_BITS
         ):
             raise _bad_metric("its entries have too many bits")
 
@@ -122,10 +122,10 @@ def metric_of(matrix: npt.NDArray[np.float64], radius: float) -> Metric:
     """The metric nearest to a real matrix (rows of z by columns of x in units of 1) with radius R,
     on the finest grid that stays exact.
     """
-    reach = float(np.abs(matrix).sum(axis=1).max())
-    if not (math.isfinite(reach) and reach > 0 and math.isfinite(radius) and radius > 0):
+    longest = float(np.abs(matrix).sum(axis=1).max())
+    if not (math.isfinite(longest) and longest > 0 and math.isfinite(radius) and radius > 0):
         raise _bad_metric("its numbers are not finite")
-    bits = FLOAT_BITS - 2 - UNIT_BITS - max(0, math.ceil(math.log2(reach)))
+    bits = FLOAT_BITS - 2 - UNIT_BITS - max(0, math.ceil(math.log2(longest)))
     rows = tuple(tuple(map(int, row)) for row in np.floor(np.ldexp(matrix, bits) + 0.5).tolist())
     largest = max(sum(map(abs, row)) for row in rows) << UNIT_BITS
     shift = max(0, largest.bit_length() - (FLOAT_BITS - 2 - math.ceil(math.log2(len(rows)))) // 2)
@@ -308,7 +308,7 @@ class WeightedGradient:
     @property
     def cut(self) -> int:
         """How many low bits are rounded away before noise is added."""
-        return max(0, math.ceil(self._reach).bit_length() - TARGET_BITS)
+        return max(0, math.ceil(self._row_bound).bit_length() - TARGET_BITS)
 
     @property
     def unit(self) -> Fraction:
@@ -327,10 +327,14 @@ class WeightedGradient:
         """Whole-number γ: the last coordinate is γ·Σψ² with γ·b² ≤ ride·(the largest norm of one
         row's part), b the bound of ψ.
         """
-        return math.floor(self.ride * self._reach / psi_bound(self.family) ** 2) if self.ride else 0
+        return (
+            math.floor(self.ride * self._row_bound / psi_bound(self.family) ** 2)
+            if self.ride
+            else 0
+        )
 
     @property
-    def _reach(self) -> Fraction:
+    def _row_bound(self) -> Fraction:
         """b·R: the largest norm of one row's w ψ z, in units of the statistic before the cut."""
         return Fraction(psi_bound(self.family) << (WEIGHT_BITS - PSI_BITS)) * self.metric.bound
 
@@ -348,9 +352,9 @@ class WeightedGradient:
             tests/claims/test_estimating_equations.py::test_gradient_sensitivity_is_never_exceeded
         """
         one = (
-            2 * self._reach
+            2 * self._row_bound
             if isinstance(neighbors, Replace)
-            else self._reach * sqrt_up(1 + self.ride**2)
+            else self._row_bound * sqrt_up(1 + self.ride**2)
         )
         return L2((neighbors.rows * one / (1 << self.cut) + sqrt_up(Fraction(self.size))) ** 2)
 
@@ -468,7 +472,7 @@ class WeightedGram:
 
     @property
     def cut(self) -> int:
-        return max(0, math.ceil(self._reach).bit_length() - TARGET_BITS)
+        return max(0, math.ceil(self._row_bound).bit_length() - TARGET_BITS)
 
     @property
     def unit(self) -> Fraction:
@@ -478,7 +482,7 @@ class WeightedGram:
         return self.largest_multiplier * Fraction(1 << self.cut, 1 << (LEAN_BITS + 2 * UNIT_BITS))
 
     @property
-    def _reach(self) -> Fraction:
+    def _row_bound(self) -> Fraction:
         return self.largest * self.metric.bound**2
 
     def sensitivity(self, neighbors: Neighbors) -> Frobenius:
@@ -495,7 +499,8 @@ class WeightedGram:
         root = sqrt_up(Fraction(2)) if isinstance(neighbors, Replace) else Fraction(1)
         return Frobenius(
             len(self.metric.rows),
-            (neighbors.rows * root * self._reach / (1 << self.cut) + len(self.metric.rows)) ** 2,
+            (neighbors.rows * root * self._row_bound / (1 << self.cut) + len(self.metric.rows))
+            ** 2,
         )
 
     def plan(self) -> EstimatingPlan:
