@@ -20,8 +20,9 @@ from discreet.accounting.calibration.additive import gaussian_noise
 from discreet.sensitivity import L2, Frobenius
 from discreet.specs.estimating.batches import ETA_BITS, SampledGradients, plain_metric
 from discreet.specs.estimating.components import ModelColumn, Response
-from discreet.specs.estimating.families import GRID, Huber, Logistic
+from discreet.specs.estimating.families import Huber, Logistic
 from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.testing.sessions import seeded_session
 from discreet.trusted.engines import kernels

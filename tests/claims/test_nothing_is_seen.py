@@ -35,8 +35,10 @@ from discreet.estimators.open_keys import open_table_question
 from discreet.estimators.part_tests import subsample_question
 from discreet.estimators.quantiles import median_question
 from discreet.seclusion import FAILED, Sealed, Secluded, aside
-from discreet.specs.estimating.families import GRID
-from discreet.specs.estimating.model import Point, WeightedGram, metric_of
+from discreet.specs.estimating.equations import WeightedGram
+from discreet.specs.estimating.metric import metric_of
+from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import GramMatrix
 from discreet.testing.sessions import seeded_session

@@ -21,8 +21,9 @@ from discreet.schema import Encoding
 from discreet.sensitivity import OneRow, sensitivity_from_dict
 from discreet.specs.estimating.batches import ETA_BITS, LARGEST_BETA, SampledGradients, plain_metric
 from discreet.specs.estimating.components import RESPONSE_BITS, UNIT, ModelColumn, Response
-from discreet.specs.estimating.families import GRID, PSI, Huber, Logistic, Poisson
+from discreet.specs.estimating.families import Huber, Logistic, Poisson
 from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.tables import GRID, PSI
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.queries.plans import Factor
 from discreet.specs.registry import mechanism_from_dict, query_from_dict

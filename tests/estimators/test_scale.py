@@ -173,7 +173,7 @@ def test_the_parts_cost_what_was_agreed_and_nearly_all_of_it(
         }[type(spend)]
         assert not within_spend(question.mechanism, half)
     mechanism = mad_question(public, "x", spend=dp.PureDP(1)).mechanism
-    parts = [loss_of(mechanism.centre), *map(loss_of, mechanism.distances.parts)]
+    parts = [loss_of(mechanism.centre), *map(loss_of, mechanism.distances.stages)]
     assert loss_of(mechanism).epsilon == sum(loss.epsilon for loss in parts)
 
 

@@ -283,7 +283,7 @@ def test_a_watch_takes_nothing_but_counts():
     for query in (
         sums,
         build.mode_question(session.public, "region", spend=dp.GDP(1)).query,
-        dataclasses.replace(sums, parts=sums.parts[:1]),
+        dataclasses.replace(sums, groups=sums.groups[:1]),
         None,
     ):
         with pytest.raises(dp.InvalidParameter, match="not one count"):
@@ -470,7 +470,7 @@ def test_many_levels_take_one_pass():
         neighbors=dp.AddRemove(),
     )
     result = dp.mode(seeded_session(data, dp.GDP(100), "levels"), "code", spend=dp.GDP(2))
-    assert len(result.release.query.plan().parts) == 1
+    assert len(result.release.query.plan().plans) == 1
     assert int(result.chosen.split()[1]) < 60
 
 

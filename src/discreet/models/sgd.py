@@ -29,8 +29,8 @@ from discreet.specs.estimating.batches import (
     SampledGradients,
 )
 from discreet.specs.estimating.components import RESPONSE_BITS
-from discreet.specs.estimating.families import GRID
 from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.extensions.sgd.loss import poisson_rate, sgd_multiplier
 from discreet.trusted.release import Description, Question

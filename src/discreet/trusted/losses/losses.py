@@ -126,7 +126,7 @@ _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     **dict.fromkeys(LOCAL, lambda mechanism: Loss(**local_parts(mechanism))),
     SymmetricGaussianNoise: lambda mechanism: Loss(mu_squared=symmetric_mu_squared(mechanism)),
     CountSearch: lambda mechanism: Loss(**search_parts(mechanism)),
-    InTurn: lambda mechanism: Loss(**joined_parts(map(loss_of, mechanism.parts))),
+    InTurn: lambda mechanism: Loss(**joined_parts(map(loss_of, mechanism.stages))),
     # folding: trusted/noise/folded.py
     AboutCentre: lambda mechanism: Loss(
         **joined_parts(map(loss_of, (mechanism.centre, mechanism.distances)))
