@@ -22,6 +22,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.accounting.calibration.sgd import LARGEST_MULTIPLIER, too_many_steps
 from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.inference.regression import decode as decode
@@ -50,7 +51,6 @@ from discreet.neighbors import Replace
 from discreet.specs.estimating.batches import plain_metric
 from discreet.specs.estimating.families import PSI_BITS, Family, psi_bound, slope_bound
 from discreet.specs.estimating.model import Metric, Model, WeightedGradient, WeightedGram
-from discreet.trusted.extensions.sgd.loss import LARGEST_MULTIPLIER, too_many_steps
 from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Release
 from discreet.trusted.session import Session

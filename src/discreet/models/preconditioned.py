@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
 from discreet.accounting.guarantees import GDP
 from discreet.exact import float_up, sqrt_up
 from discreet.inference.regression import decode as decode
@@ -48,7 +48,6 @@ from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.families import PSI, Family, psi_bound
 from discreet.specs.estimating.model import Metric, Model, Point, WeightedGradient, WeightedGram
 from discreet.specs.queries.sums import Sum
-from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import Session
 
