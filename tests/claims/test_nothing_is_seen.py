@@ -28,7 +28,7 @@ import pytest
 
 import discreet as dp
 from discreet import seclusion
-from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
 from discreet.asking.formula import design_of
 from discreet.estimators import questions
 from discreet.estimators.open_keys import open_table_question
@@ -45,7 +45,6 @@ from discreet.testing.sessions import seeded_session
 from discreet.trusted import session
 from discreet.trusted.extensions.estimating import kernels as model_kernels
 from discreet.trusted.extensions.estimating.kernels import in_threads
-from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.noise.selection import ThresholdRun
 from discreet.trusted.release import Description, Question
 

@@ -6,6 +6,14 @@ follows.
 
 from __future__ import annotations
 
+from discreet.accounting.steps import (
+    gaussian_sigma_for_approx,
+    gaussian_sigma_for_zcdp,
+    laplace_scale_for_steps,
+    largest_rate_for_pure,
+    sampled_gaussian_rdp,
+)
+
 from discreet.accounting.composition import (
     adaptive_filter_epsilon,
     advanced,
@@ -27,13 +35,6 @@ from discreet.accounting.pld import (
     randomized_response_pld,
 )
 from discreet.accounting.renyi.rdp import rdp_of, zcdp_of
-from discreet.accounting.steps import (
-    gaussian_sigma_for_approx,
-    gaussian_sigma_for_zcdp,
-    laplace_scale_for_steps,
-    largest_rate_for_pure,
-    sampled_gaussian_rdp,
-)
 from discreet.accounting.subsampling import (
     FixedSizeSampling,
     PoissonSampling,

@@ -22,6 +22,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.accounting.calibration.sgd import LARGEST_MULTIPLIER, too_many_steps
 from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.inference.regression import decode as decode
@@ -53,7 +54,6 @@ from discreet.specs.estimating.families import Family, psi_bound, slope_bound
 from discreet.specs.estimating.metric import Metric
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.tables import PSI_BITS
-from discreet.trusted.extensions.sgd.loss import LARGEST_MULTIPLIER, too_many_steps
 from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Release
 from discreet.trusted.session import Session

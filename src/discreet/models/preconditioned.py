@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
 from discreet.accounting.guarantees import GDP
 from discreet.exact import float_up, sqrt_up
 from discreet.inference.regression import decode as decode
@@ -52,7 +52,6 @@ from discreet.specs.estimating.metric import Metric
 from discreet.specs.estimating.model import Model, Point
 from discreet.specs.estimating.tables import PSI
 from discreet.specs.queries.sums import Sum
-from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import Session
 

@@ -1,24 +1,15 @@
-"""Noise for T steps of an iterative procedure: the three scenarios of the lectures, with the
-corrections of reference.md E5–E7.
+"""Noise for T steps of an iterative procedure: the scenarios of the lectures, with the
+corrections of reference.md E5–E6 (E7: `renyi.mechanisms.sampled_gaussian_rdp`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 from discreet.accounting.gaussian import mu_for_approx
 from discreet.accounting.parameters import Number, failure_probability, positive, whole_number
-from discreet.accounting.renyi.rdp import RDP, rdp_from
-from discreet.accounting.renyi.sampled import sampled_gaussian_renyi
-from discreet.accounting.subsampling import (
-    SAMPLED_ORDERS,
-    FixedSizeSampling,
-    PoissonSampling,
-    base_epsilon,
-    checked_orders,
-    matched_rate,
-)
+from discreet.accounting.sampling import FixedSizeSampling, matched_rate
+from discreet.accounting.subsampling import base_epsilon
 from discreet.enclosure import enclose, lower_float
 from discreet.exact import float_up, sqrt_up
 from discreet.neighbors import Neighbors
@@ -72,33 +63,6 @@ def gaussian_sigma_for_approx(
     mu = Fraction(mu_for_approx(positive(epsilon, "epsilon"), failure_probability(delta)))
     return float(
         sqrt_up(positive(sensitivity, "sensitivity") ** 2 * whole_number(steps, "steps") / mu**2)
-    )
-
-
-def sampled_gaussian_rdp(
-    *,
-    noise_multiplier: Number,
-    sampling: PoissonSampling,
-    neighbors: Neighbors,
-    steps: int = 1,
-    orders: Sequence[Fraction | float] = SAMPLED_ORDERS,
-) -> RDP:
-    """DP-SGD: T sums over Poisson samples with noise N(0, (zB)²), rows clipped to ℓ₂ norm B,
-    under AddRemove (reference.md E7).
-
-    A mean must divide by a fixed m; dividing by the realised size of the sample is not covered
-    (reference.md E3).
-    """
-    rate, mu_squared, count = (
-        matched_rate(sampling, neighbors),
-        1 / positive(noise_multiplier, "noise multiplier") ** 2,
-        whole_number(steps, "steps"),
-    )
-    return rdp_from(
-        [
-            (order, count * Fraction(sampled_gaussian_renyi(order, rate, mu_squared)))
-            for order in checked_orders(orders)
-        ]
     )
 
 

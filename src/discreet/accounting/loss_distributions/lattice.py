@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.pld.laws import UNIT, Cells, Floats, Law
+from discreet.accounting.loss_distributions.laws import UNIT, Cells, Floats, Law
 
 Side = Literal["above", "below"]
 

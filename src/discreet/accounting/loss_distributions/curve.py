@@ -11,18 +11,19 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.accounting.gaussian import delta_bounds as gaussian_delta_bounds
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, tradeoff_gdp
-from discreet.accounting.pld.lattice import Side, place
-from discreet.accounting.pld.laws import UNIT, Law, kind_of, law_of
-from discreet.accounting.pld.pairs import Direction, Factor, Gaussian
-from discreet.accounting.pld.planning import plan
-from discreet.accounting.pld.spectrum import Composed, compose
-from discreet.accounting.words import Explained
+from discreet.accounting.loss_distributions.lattice import Side, place
+from discreet.accounting.loss_distributions.laws import UNIT, Law, kind_of, law_of
+from discreet.accounting.loss_distributions.pairs import Direction, Factor, Gaussian
+from discreet.accounting.loss_distributions.planning import plan
+from discreet.accounting.loss_distributions.spectrum import Composed, compose
+from discreet.accounting.profile import PrivacyProfile
+from discreet.accounting.tradeoff.curve import TradeOff, tradeoff_of
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, float_up, rational, sqrt_up
 
@@ -41,7 +42,7 @@ _DELTA_WHY = (
 
 
 @dataclass(frozen=True, slots=True)
-class PLD(Explained):
+class PLD(PrivacyProfile):
     """A privacy loss distribution: `factors` are (dominating pair, how many times).
 
     Theorem.  `delta_at(ε)` is never below the δ(ε) of the composition,
@@ -178,18 +179,14 @@ class PLD(Explained):
             least = min(least, _tradeoff(composed, float(rate)))
         return least
 
-    def covers(self, other: Any) -> bool:
+    def covers(self, other: PrivacyProfile) -> bool:
         """Whether everything that satisfies `other` satisfies what is certified here (the certified
         trade-off curve).
         """
-        from discreet.accounting.tradeoff.curve import tradeoff_of
-
         return tradeoff_of(self, points=97).covers(other)
 
-    def group(self, size: int) -> Any:
+    def group(self, size: int) -> TradeOff:
         """The guarantee for groups of `size`, as a trade-off function (reference.md A3)."""
-        from discreet.accounting.tradeoff.curve import tradeoff_of
-
         return tradeoff_of(self, points=97).group(size)
 
     def _gaussian_mu(self, *, up: bool) -> Fraction | None:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from discreet.accounting.pld.curve import PLD
-from discreet.accounting.pld.pairs import (
+from discreet.accounting.loss_distributions.curve import PLD
+from discreet.accounting.loss_distributions.pairs import (
     Atoms,
     BoundedRange,
     Gaussian,

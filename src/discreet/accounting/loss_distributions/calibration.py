@@ -7,10 +7,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from discreet.accounting.pld.build import fixed_size_subsampled, gaussian_pld, poisson_subsampled
-from discreet.accounting.pld.curve import PLD, checked_times
-from discreet.accounting.pld.pairs import Scheme
-from discreet.accounting.pld.planning import plan
+from discreet.accounting.loss_distributions.build import (
+    fixed_size_subsampled,
+    gaussian_pld,
+    poisson_subsampled,
+)
+from discreet.accounting.loss_distributions.curve import PLD, checked_times
+from discreet.accounting.loss_distributions.pairs import Scheme
+from discreet.accounting.loss_distributions.planning import plan
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, rational
 

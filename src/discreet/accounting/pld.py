@@ -2,7 +2,7 @@
 from above and from below.
 """
 
-from discreet.accounting.pld.build import (
+from discreet.accounting.loss_distributions.build import (
     approx_pld,
     discrete_pld,
     exponential_pld,
@@ -14,8 +14,8 @@ from discreet.accounting.pld.build import (
     poisson_subsampled,
     randomized_response_pld,
 )
-from discreet.accounting.pld.calibration import calibrate_sigma
-from discreet.accounting.pld.curve import PLD, compose_all
+from discreet.accounting.loss_distributions.calibration import calibrate_sigma
+from discreet.accounting.loss_distributions.curve import PLD, compose_all
 
 __all__ = [
     "PLD",

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.pld.lattice import Lattice, Side
-from discreet.accounting.pld.laws import UNIT, Floats
+from discreet.accounting.loss_distributions.lattice import Lattice, Side
+from discreet.accounting.loss_distributions.laws import UNIT, Floats
 
 WINDOW_TAIL = 18.0  # −ln of the probability that may leave the window at each end
 LARGEST_WINDOW = 1 << 24

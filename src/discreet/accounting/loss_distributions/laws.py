@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.pld.pairs import Atoms, Base, Direction, Factor, Gaussian, Laplace, Sampled
+from discreet.accounting.loss_distributions.pairs import (
+    Atoms,
+    Base,
+    Direction,
+    Factor,
+    Gaussian,
+    Laplace,
+    Sampled,
+)
 
 Floats = NDArray[np.float64]
 UNIT = 2.0**-53  # unit roundoff

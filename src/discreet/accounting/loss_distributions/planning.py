@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.accounting.pld.lattice import Grading
-from discreet.accounting.pld.laws import Floats, Law
-from discreet.accounting.pld.pairs import Atoms
+from discreet.accounting.loss_distributions.lattice import Grading
+from discreet.accounting.loss_distributions.laws import Floats, Law
+from discreet.accounting.loss_distributions.pairs import Atoms
 
 _NODES, _ROWS = 49, 48
 _LARGEST_SUM = 1 << 22  # lattice points that the window of the sum may have
