@@ -415,10 +415,10 @@ PLANTED = {
         "if cells[row] >= 0:\n            running[cells[row]] += part[row]",
     ),
     "a row beyond the noise table": (
-        "trusted/noise/compiled.py",
+        "trusted/noise/kernels.py",
         "extreme_words",
-        "radius = steps * table[row, 7] + slack",
-        "radius = steps * table[row + 1, 7] + slack",
+        "radius = steps * table[row, MARGIN] + slack",
+        "radius = steps * table[row + 1, MARGIN] + slack",
     ),
 }
 

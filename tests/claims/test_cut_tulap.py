@@ -21,7 +21,7 @@ from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.losses.cut_tulap import cut_bounds, cut_delta, cut_tulap_noise
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import guarantee_of
-from discreet.trusted.noise.cut_tulap import _flat, _uncut, draw_cut
+from discreet.trusted.noise.additive import _flat, _uncut, draw_cut
 
 ONE = L1(Fraction(1))
 

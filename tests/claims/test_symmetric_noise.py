@@ -20,8 +20,8 @@ from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.losses.pricing import guarantee_of, within_spend
 from discreet.trusted.losses.symmetric import symmetric_noise
-from discreet.trusted.noise.apply import apply
-from discreet.trusted.noise.symmetric import draw_symmetric
+from discreet.trusted.noise.additive import draw_symmetric
+from discreet.trusted.noise.samplers import apply
 
 ALPHA = 1e-9
 MU = Fraction(1)

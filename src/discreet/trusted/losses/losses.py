@@ -127,7 +127,7 @@ _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     SymmetricGaussianNoise: lambda mechanism: Loss(mu_squared=symmetric_mu_squared(mechanism)),
     CountSearch: lambda mechanism: Loss(**search_parts(mechanism)),
     InTurn: lambda mechanism: Loss(**joined_parts(map(loss_of, mechanism.parts))),
-    # folding: trusted/noise/folded.py
+    # folding: trusted/noise/search.py
     AboutCentre: lambda mechanism: Loss(
         **joined_parts(map(loss_of, (mechanism.centre, mechanism.distances)))
     ),

@@ -24,7 +24,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from discreet.errors import InsecureNoise
+from discreet.errors.noise import copied_source
 
 Words = NDArray[np.uint64]
 
@@ -115,12 +115,7 @@ class SecureSource:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise InsecureNoise(
-            "a copy of a random source",
-            "sources cannot be pickled or copied",
-            "two copies would give the same noise twice, and their difference would show the data",
-            "call discreet.trusted.noise.secure_source() where the noise is drawn",
-        )
+        raise copied_source()
 
 
 def take_bits(source: Source, count: int) -> int:
