@@ -23,7 +23,7 @@ from discreet.specs.estimating.components import ModelColumn, Response
 from discreet.specs.estimating.families import GRID, Huber, Logistic
 from discreet.specs.estimating.model import Model, Point
 from discreet.specs.mechanisms.mechanism import fits_in_size
-from discreet.testing.sessions import seeded_session
+from discreet.testing.seeded import seeded_session
 from discreet.trusted.engines import kernels
 from discreet.trusted.extensions.estimating import loops as model_loops
 from discreet.trusted.extensions.estimating.kernels import ModelData, row_weights

@@ -56,7 +56,7 @@ LOCAL_MASK = 2**LOCAL_BITS - 1
 ONE = 1023 << 52  # the bits of 1.0
 CENTRE = 1.0 + 2.0 ** -(FRACTION_BITS + 1)
 ROW_SHIFT = ((1023 + FIRST_EXPONENT) << FRACTION_BITS) - 1
-_WORTH_COMPILING = 1 << 14  # below this, importing numba costs more than it saves
+_COMPILED_FROM = 1 << 14  # words; below, importing numba costs more than it saves
 
 
 class Kernel(Protocol):
@@ -139,6 +139,6 @@ def kernel_for(size: int) -> Kernel:
     """The faster kernel for so many words (the compiled one for any number once it is loaded);
     the choice cannot change a result.
     """
-    if size >= _WORTH_COMPILING or compiled_kernel.cache_info().currsize:
+    if size >= _COMPILED_FROM or compiled_kernel.cache_info().currsize:
         return compiled_kernel() or in_numpy
     return in_numpy

@@ -103,16 +103,16 @@ class SecureSource:
         return take_bits(self, count)
 
     def _stream(self, count: int) -> Words:
-        parts = []
+        pieces = []
         while count > 0:
             if self._left <= 0:
                 self._encryptor = counter_mode(os.urandom(32), os.urandom(16))
                 self._left = BYTES_PER_KEY // 8
             length = min(count, self._left)
-            parts.append(keystream(self._encryptor, length))
+            pieces.append(keystream(self._encryptor, length))
             self._left -= length
             count -= length
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise copied_source()
