@@ -59,14 +59,14 @@ def mean_p_value(statistics: MeanStatistics, null: float) -> float:
     """
     if statistics.count[0] <= 0:
         return 1.0
-    candidate = np.array([null])
+    candidate = np.array([[null]])
 
     def inside(tail: float) -> bool:
         level = 1 - tail
         return bool(
             statistics.covers(
                 candidate, level, "population", student_factor(level, statistics.rows - 1)
-            )[0]
+            )[0, 0]
         )
 
     low, high = np.log(SMALLEST_TAIL), 0.0  # logarithms of the p-value

@@ -10,7 +10,6 @@ T(m) predicts is taken out first, which leaves the two independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +20,7 @@ from discreet.inference.results.laws import (
     Noise,
     allow_for_noisy_variance,
     half_width,
+    score_half_widths,
     student_factor,
 )
 
@@ -108,51 +108,43 @@ class MeanStatistics:
         )
 
     def covers(self, m: Array, level: float, target: str, student: Array) -> npt.NDArray[np.bool_]:
-        """Whether the interval contains the candidate mean m;
+        """Whether the interval contains the candidate means m, of shape (candidates, …);
         `student` widens it for the estimated variance.
         """
         deviation = self.first - m * self.count
-        noise = self.first_noise + self.count_noise.scaled(m)
+        noises = (self.first_noise, self.count_noise)
         if target == "data":
-            return np.asarray(np.abs(deviation) <= half_width(level, 0.0 * deviation, noise))
+            return np.asarray(
+                np.abs(deviation) <= score_half_widths(level, noises, m, sampling=None)
+            )
         squares, error, predicted = self.squares_about(m, self.count)
-        sampling, factor = allow_for_noisy_variance(
-            level,
+        seen = (
             self.cluster * squares,
             self.cluster * np.sqrt(np.maximum(error - predicted, 0.0)),
-            noise.variance,
         )
         return np.asarray(
-            np.abs(deviation) <= half_width(level, sampling, noise) * factor * student
+            np.abs(deviation) <= score_half_widths(level, noises, m, sampling=seen) * student
         )
 
 
 def mean_interval(
     statistics: MeanStatistics, level: float, *, target: str = "population"
 ) -> tuple[Array, Array]:
-    """The interval for the mean of c, within [−1, 1]; `target="data"` leaves sampling error out."""
-    student = student_factor(level, statistics.rows - 1)
-    low, high = (
-        _end(statistics, outermost, lambda m: statistics.covers(m, level, target, student))
-        for outermost in (-1.0, 1.0)
-    )
-    return low, high
+    """The interval for the mean of c, within [−1, 1]; `target="data"` leaves sampling error out.
 
-
-def _end(
-    statistics: MeanStatistics, outermost: float, covers: Callable[[Array], npt.NDArray[np.bool_]]
-) -> Array:
-    """One end of the set of covered means, by bisection between the estimate and the end of the
-    range.
+    Method. Both ends by bisection between the estimate and the end of the range.
     """
-    inner = np.array(statistics.bounded_mean)
-    outer = np.full_like(inner, outermost)
-    whole = covers(outer) | (statistics.count <= 0)
+    student = student_factor(level, statistics.rows - 1)
+    start = statistics.bounded_mean
+    limits = np.stack([np.full_like(start, -1.0), np.full_like(start, 1.0)])
+    inner, outer = np.stack([start, start]), limits
+    whole = statistics.covers(outer, level, target, student) | (statistics.count <= 0)
     for _ in range(45):
         middle = (inner + outer) / 2
-        inside = covers(middle)
+        inside = statistics.covers(middle, level, target, student)
         inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
-    return np.asarray(np.where(whole, outermost, (inner + outer) / 2))
+    low, high = np.where(whole, limits, (inner + outer) / 2)
+    return low, high
 
 
 def total_interval(
