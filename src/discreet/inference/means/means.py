@@ -11,10 +11,12 @@ T(m) predicts is taken out first, which leaves the two independent.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.inference.results.decode import noise_of, to_float
 from discreet.inference.results.laws import (
     Array,
     Noise,
@@ -23,6 +25,11 @@ from discreet.inference.results.laws import (
     score_half_widths,
     student_factor,
 )
+from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.queries.differences import DifferenceMoments
+from discreet.specs.queries.moments import Moments
+
+MomentsQuery = Moments | DifferenceMoments
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,35 @@ class MeanStatistics:
         return np.asarray(
             np.abs(deviation) <= score_half_widths(level, noises, m, sampling=seen) * student
         )
+
+
+def decode_sums(
+    query: MomentsQuery,
+    mechanism: Mechanism,
+    integers: npt.NDArray[Any],
+    public_rows: int | None,
+) -> tuple[list[Array], list[Noise]]:
+    """The sums of the features of c, count first, and their noise; a public count has none."""
+    units = query.worths()
+    values = [to_float(mechanism, row, unit) for row, unit in zip(integers, units, strict=True)]
+    noises = [noise_of(mechanism, unit) for unit in units]
+    if public_rows is not None:
+        values.insert(0, np.full(values[0].shape, float(public_rows)))
+        noises.insert(0, Noise(0.0))
+    return values, noises
+
+
+def decode_means(
+    query: MomentsQuery,
+    mechanism: Mechanism,
+    integers: npt.NDArray[Any],
+    *,
+    public_rows: int | None,
+    cluster: int,
+) -> MeanStatistics:
+    """Order-2 moments; `integers` has shape (coordinates, cells)."""
+    values, noises = decode_sums(query, mechanism, integers, public_rows)
+    return MeanStatistics(values[0], values[1], values[2], noises[0], noises[1], noises[2], cluster)
 
 
 def mean_interval(
