@@ -6,17 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.inference.counts.open_keys import OpenTableResult
 from discreet.inference.counts.proportion_tests import ProportionInference
 from discreet.inference.counts.shares import ShareStatistics, poisson_interval, share_interval
-from discreet.inference.means.matrices import CorrelationResult, CovarianceResult
 from discreet.inference.means.means import MeanStatistics, mean_interval, total_interval
-from discreet.inference.means.unbounded import TruncatedMeanResult
 from discreet.inference.means.variances import variance_interval
-from discreet.inference.quantiles.cdf import EcdfResult
-from discreet.inference.quantiles.densities import DensityResult
-from discreet.inference.quantiles.quantiles import MedianResult, QuantileResult, QuantilesResult
-from discreet.inference.quantiles.scale import IQRResult, MADResult, NormalMADResult
 from discreet.inference.results.decode import (
     decode_means,
     decode_shares,
@@ -378,26 +371,3 @@ class TableResult(Result):
             *_share_quantities(shares, level, target),
             _mean_quantity(self, statistics, level, target),
         )
-
-
-RESULTS: dict[str, type[Result]] = {
-    "count": CountResult,
-    "sum": SumResult,
-    "mean": MeanResult,
-    "variance": VarianceResult,
-    "proportion": ProportionResult,
-    "histogram": HistogramResult,
-    "table": TableResult,
-    "ecdf": EcdfResult,
-    "density": DensityResult,
-    "open table": OpenTableResult,
-    "covariance": CovarianceResult,
-    "correlation": CorrelationResult,
-    "iqr": IQRResult,
-    "mad": MADResult,
-    "normal mad": NormalMADResult,
-    "truncated mean": TruncatedMeanResult,
-    "median": MedianResult,
-    "quantile": QuantileResult,
-    "quantiles": QuantilesResult,
-}

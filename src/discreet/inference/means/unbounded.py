@@ -31,7 +31,7 @@ from discreet.inference.results.results import Quantity, Result
 from discreet.inference.results.summary import Summary
 from discreet.search.ranges import Bulk, Ends, Purse, all_of_it, nothing_found, replayed
 from discreet.search.tails import Tail, posterior
-from discreet.trusted.release import Release, release_from_json
+from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-procedure", 1
 # standard deviations of what is left out that a population's interval allows for beside the
@@ -166,22 +166,6 @@ class Procedure(Result):
 
     def _further(self) -> tuple[str, ...]:
         return ()
-
-
-def procedure_from_json(text: str) -> Procedure | None:
-    """The procedure that `to_json` wrote, or None if the text is none."""
-    try:
-        record = json.loads(text)
-        if (
-            not isinstance(record, dict)
-            or record.get("format") != FORMAT
-            or record.get("version") != VERSION
-        ):
-            return None
-        releases = [release_from_json(json.dumps(release)) for release in record["releases"]]
-        return PROCEDURES[releases[-1].description.estimator](releases[-1], tuple(releases[:-1]))
-    except (LookupError, TypeError, ValueError):
-        return None
 
 
 @dataclass(frozen=True)
@@ -491,9 +475,3 @@ class TruncatedMeanResult(Result):
                 plain.privacy_variance,
             ),
         )
-
-
-PROCEDURES: dict[str, type[Procedure]] = {
-    "unbounded mean": UnboundedMeanResult,
-    "location": LocationResult,
-}
