@@ -32,6 +32,7 @@ from discreet.estimators.proportions import proportion_test
 from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
+from discreet.estimators.standard_deviation import std
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
 from discreet.inference.results.results import Result
@@ -130,6 +131,7 @@ __all__ = [
     "rows_needed",
     "sample_size",
     "select",
+    "std",
     "subsample_test",
     "sum",
     "table",

@@ -67,6 +67,11 @@ RECORDS = (
         {"variance": "inference.means.basic:VarianceResult"},
     ),
     Record(
+        "estimators.standard_deviation:std",
+        "estimators.standard_deviation:std_question",
+        {"standard deviation": "inference.means.standard_deviations:StdResult"},
+    ),
+    Record(
         "estimators.basic:proportion",
         "estimators.questions:proportion_question",
         {"proportion": "inference.means.basic:ProportionResult"},

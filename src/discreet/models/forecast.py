@@ -8,7 +8,7 @@ of the classical solvers, for second moments, and for estimating functions of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -31,7 +31,7 @@ from discreet.models.fit import ask_fit
 from discreet.models.m_estimate import user_model
 from discreet.models.moments import ask_moments
 from discreet.models.procedure import (
-    Procedure,
+    Regression,
     budget_of,
     estimator_of,
     family_of,
@@ -105,7 +105,7 @@ def _preview(
     solver: Solver | None = None,
     by_moments: bool = False,
 ) -> FitPreview:
-    asked = Procedure(session, model, estimator_of(family), spend)
+    asked = Regression(session, model, estimator_of(family), spend, "preview")
     require_response(session, model, family)
     kind = family_of(family, 0.0, model)  # of the same kind, for imagining its response
     imagined = ExpectedReleases(
@@ -116,17 +116,24 @@ def _preview(
         if solver is None
         else classical_budget(asked, family, solver)
     )
-    steps = asked.steps(cast(Session, imagined), mu_squared, None, "preview")
+    imagining = replace(asked, session=cast(Session, imagined))
     expected: RegressionResult
     if by_moments:
-        moments = ask_moments(steps, spend)
-        expected = MomentsResult(tuple(steps.releases), moments)
+        expected = MomentsResult(
+            *imagining.asked(lambda fitting: ask_moments(fitting, spend), mu_squared)
+        )
     elif solver is not None:
-        path = ask_classical(steps, family, solver, spend, delta)
-        expected = ClassicalResult(tuple(steps.releases), path)
+        expected = ClassicalResult(
+            *imagining.asked(
+                lambda fitting: ask_classical(fitting, family, solver, spend, delta),
+                mu_squared,
+                delta,
+            )
+        )
     else:
-        facts = ask_fit(steps, family, spend)
-        expected = RegressionResult(tuple(steps.releases), facts)
+        expected = RegressionResult(
+            *imagining.asked(lambda fitting: ask_fit(fitting, family, spend), mu_squared)
+        )
     ends = expected.confidence_interval(level)
     columns = (
         expected.names,

@@ -24,11 +24,12 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.moments_fit import MomentsResult
 from discreet.models.points import metric_on_grid
-from discreet.models.preconditioned import Steps, augmented
-from discreet.models.procedure import Procedure, budget_of, require_response, rows_of
+from discreet.models.preconditioned import augmented
+from discreet.models.procedure import Fitting, Regression, budget_of, require_response, rows_of
 from discreet.models.tuning import COUNT_SHARE, noise_index
 from discreet.specs.estimating.components import LevelComponent, ModelColumn, NumberComponent
 from discreet.specs.estimating.model import Model, WeightedGram
+from discreet.trusted.release import Step
 from discreet.trusted.session import Session
 
 MARGIN = 1 + 2.0**-10  # rounding of columns to their grid, and of norms, must not cost weight
@@ -43,25 +44,25 @@ def fit_moments(
     mu_squared = budget_of(spend, session.public.neighbors.rows)
     require_response(session, model, "ols")
     return MomentsResult(
-        *Procedure(session, model, "ols", spend, key, where).asked(
-            lambda steps: ask_moments(steps, spend), mu_squared
+        *Regression(session, model, "ols", spend, key, where).asked(
+            lambda fitting: ask_moments(fitting, spend), mu_squared
         )
     )
 
 
-def ask_moments(steps: Steps, spend: Guarantee) -> FitFacts:
-    rows = rows_of(steps)
-    query, radius = moments_query(steps.model, optional=steps.optional)
-    steps.ask("moments 1", query, 1 - COUNT_SHARE if steps.releases else Fraction(1))
+def ask_moments(fitting: Fitting, spend: Guarantee) -> FitFacts:
+    rows = rows_of(fitting)
+    query, radius = moments_query(fitting.model, optional=fitting.optional)
+    fitting.ask(Step("moments"), query, 1 - COUNT_SHARE if fitting.releases else Fraction(1))
     return moments_facts(
-        steps.model,
+        fitting.model,
         radius,
         spend,
         noise_index(
-            len(steps.model.columns),
+            len(fitting.model.columns),
             rows,
-            math.sqrt(steps.mu_squared),
-            steps.session.public.neighbors,
+            math.sqrt(fitting.mu_squared),
+            fitting.public.neighbors,
         ),
     )
 

@@ -141,7 +141,7 @@ class VarianceResult(Result):
         statistics = decode_variance(
             release.query,
             release.mechanism,
-            _integers(self, 1),
+            _integers(self, release.query.cells),  # type: ignore[attr-defined]
             public_rows=public,
             cluster=release.neighbors.rows,
         )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from discreet.inference.results.laws import Array
-from discreet.trusted.release import Release
+from discreet.trusted.release import Release, Step
 
 UNIT = 1 << 14  # whole numbers that stand for 1 in a model column
 RESPONSE_REACH = 2.0**23
@@ -35,9 +35,11 @@ class Reading:
     ride_noise: float = 0.0
 
 
-def step_of(release: Release) -> str:
-    """The name of a release's step in the procedure, such as "gradient 2"."""
-    return release.description.by[0]
+def step_of(release: Release) -> Step:
+    """A release's step in the procedure, such as the second gradient."""
+    step = release.description.step
+    assert step is not None
+    return step
 
 
 def metric_matrix(release: Release, radius: float) -> Array:
