@@ -174,7 +174,7 @@ TABLE = (
     ),
     _row(
         "asking",
-        f"{READERS} trusted.session trusted.losses estimators local",
+        f"{READERS} trusted.session trusted.losses",
         "numpy formulaic",
         "what procedures share",
     ),

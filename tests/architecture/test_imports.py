@@ -18,6 +18,9 @@ STANDARD = set(sys.stdlib_module_names)
 NEVER = ("numpy.random", "random")  # noise comes from discreet.trusted.noise, everywhere
 COMPUTED = "an import by a computed name"
 
+# who may import by a computed name: places of records, which test_records.py walks
+MAY_COMPUTE = ("asking.records",)
+
 # who may ask the system for random bits: keys of the generator, and names that identify
 BITS = ("secrets", "os.urandom", "os.getrandom", "uuid.uuid1", "uuid.uuid4", "ssl")
 MAY_ASK_FOR_BITS = {
@@ -104,8 +107,10 @@ def _allowed(name: str, room: str) -> bool:
     )
 
 
-def violations(room: str, text: str) -> list[str]:
-    """Every import of a module's text that the table does not allow to its room."""
+def violations(room: str, text: str, *, computes: bool = False) -> list[str]:
+    """Every import of a module's text that the table does not allow to its room; `computes`: it
+    may import by a computed name.
+    """
     found = []
     for line, name in imported(ast.parse(text)):
         outer = name.split(".")[0]
@@ -117,7 +122,8 @@ def violations(room: str, text: str) -> list[str]:
             if not _allowed(name.removeprefix("discreet").removeprefix("."), room):
                 found.append(f"line {line}: {room} must not import {name}")
         elif name == COMPUTED:
-            found.append(f"line {line}: {name}")
+            if not computes:
+                found.append(f"line {line}: {name}")
         elif outer not in STANDARD and outer not in ROWS[room].outside:
             found.append(f"line {line}: {room} must not import {name}")
     return found
@@ -127,7 +133,7 @@ def test_every_import_is_in_the_table() -> None:
     found = [
         f"{path.relative_to(SOURCE)} {problem}"
         for name, path in MODULES.items()
-        for problem in violations(room_of(name), path.read_text())
+        for problem in violations(room_of(name), path.read_text(), computes=name in MAY_COMPUTE)
     ]
     assert not found, "\n".join(found)
 
@@ -162,6 +168,7 @@ BAD = [
     ("accounting", "import pandas"),
     ("specs", "from discreet import GDP"),
     ("errors", "import random"),
+    ("asking", "import importlib\nimportlib.import_module(name)"),
 ]
 
 

@@ -32,12 +32,7 @@ from discreet.testing.seeded import SeededSource, seeded_session
 from discreet.trusted.extensions.estimating.kernels import ModelData, gradient_sums, row_weights
 from discreet.trusted.extensions.sgd.batches import RowGradients
 from discreet.trusted.extensions.sgd.draw import PoissonBatches, descend, subset
-from discreet.trusted.extensions.sgd.loss import (
-    descent_loss,
-    descent_mu,
-    descent_pld,
-    poisson_rate,
-)
+from discreet.trusted.extensions.sgd.loss import descent_loss, descent_mu, descent_pld, poisson_rate
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.release import Description, Question
 

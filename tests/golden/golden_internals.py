@@ -13,6 +13,7 @@ from discreet.accounting.steps import (
     largest_rate_for_pure,
     sampled_gaussian_rdp,
 )
+from discreet.inference.results.released import released_moments
 
 from discreet.accounting.composition import (
     adaptive_filter_epsilon,
@@ -42,7 +43,6 @@ from discreet.accounting.subsampling import (
     amplify_renyi,
 )
 from discreet.cli.commands import app as command_line
-from discreet.inference.results.released import released_moments
 from discreet.inference.simulation.bootstrap import parametric_bootstrap, reproduced_set
 from discreet.inference.simulation.fiducial import matched_draws
 from discreet.models.uncertified import output_perturbation

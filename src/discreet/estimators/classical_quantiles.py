@@ -44,10 +44,7 @@ from discreet.specs.mechanisms.quantiles import (
 )
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.extensions.data_dependent.loss import (
-    cauchy_slopes,
-    student_slopes,
-)
+from discreet.trusted.extensions.data_dependent.loss import cauchy_slopes, student_slopes
 from discreet.trusted.losses.pricing import spend_box, within_spend
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts

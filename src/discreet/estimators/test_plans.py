@@ -14,10 +14,6 @@ from discreet.accounting.calibration.additive import gaussian_noise, geometric_n
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.noise_choice import norm_of, require_spend
 from discreet.errors import InvalidParameter
-from discreet.estimators import proportions
-from discreet.estimators.comparisons import compare, goodness_of_fit, independence_test, rank_test
-from discreet.estimators.mean_comparisons import compare_means, mean_test, paired_test
-from discreet.estimators.part_tests import subsample_test
 from discreet.exact import rational
 from discreet.inference.counts.binomial import checked_alternative
 from discreet.inference.counts.part_tests import best_split, planned_power
@@ -29,6 +25,8 @@ from discreet.inference.tables.tables import NoisyTables, chi_square, kruskal_wa
 from discreet.neighbors import Replace
 from discreet.sensitivity import L1, L2
 from discreet.specs.queries.moments import mean_design
+
+_MEAN_ASSUMED = ("difference", "standard_deviation", "low", "high")
 
 
 def count_law(spend: Guarantee, moved: int = 2) -> ReleasedNoise:
@@ -101,7 +99,7 @@ def _table_plan(
     return _plan(name, assumed, distance, freedom, alternative, alpha, noise, effect)
 
 
-def _compare_plan(
+def compare_plan(
     *, spend: Guarantee, alternative: str, alpha: float, baseline: float, share: float
 ) -> TestPlan:
     low, high = checked_share(baseline, "baseline"), checked_share(share, "share")
@@ -141,7 +139,7 @@ def _shares_table(table: Any) -> Any:
     return shares / shares.sum()
 
 
-def _independence_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
+def independence_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
     shares = _shares_table(table)
     freedom = (shares.shape[0] - 1) * (shares.shape[1] - 1)
     return _table_plan(
@@ -156,7 +154,7 @@ def _independence_plan(*, spend: Guarantee, alternative: str, alpha: float, tabl
     )
 
 
-def _rank_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
+def rank_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
     shares = _shares_table(table)
     columns = shares.sum(axis=0)
     ranks = (shares * (columns.cumsum() - columns / 2)).sum(axis=1) / np.maximum(
@@ -175,7 +173,7 @@ def _rank_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) 
     )
 
 
-def _fit_plan(
+def fit_plan(
     *, spend: Guarantee, alternative: str, alpha: float, expected: Any, shares: Any
 ) -> TestPlan:
     null, true = _shares_table([expected, expected])[0] * 2, _shares_table([shares, shares])[0] * 2
@@ -261,7 +259,7 @@ def _effect(
     return numbers[0] / half, numbers[1] / half
 
 
-def _means_plan(
+def means_plan(
     *,
     spend: Guarantee,
     alternative: str,
@@ -327,15 +325,37 @@ def _one_mean(
     )
 
 
-def _mean_plan(*, spend: Guarantee, alternative: str, alpha: float, **assumed: float) -> TestPlan:
+def mean_plan(
+    *,
+    spend: Guarantee,
+    alternative: str,
+    alpha: float,
+    difference: float,
+    standard_deviation: float,
+    low: float,
+    high: float,
+) -> TestPlan:
+    values = (difference, standard_deviation, low, high)
+    assumed = dict(zip(_MEAN_ASSUMED, values, strict=True))
     return _one_mean("the test of a mean", 1.0, spend, alternative, alpha, assumed)
 
 
-def _paired_plan(*, spend: Guarantee, alternative: str, alpha: float, **assumed: float) -> TestPlan:
+def paired_plan(
+    *,
+    spend: Guarantee,
+    alternative: str,
+    alpha: float,
+    difference: float,
+    standard_deviation: float,
+    low: float,
+    high: float,
+) -> TestPlan:
+    values = (difference, standard_deviation, low, high)
+    assumed = dict(zip(_MEAN_ASSUMED, values, strict=True))
     return _one_mean("the paired test", 2.0, spend, alternative, alpha, assumed)
 
 
-def _parts_plan(*, spend: Guarantee, alternative: str, alpha: float, effect: float) -> TestPlan:
+def parts_plan(*, spend: Guarantee, alternative: str, alpha: float, effect: float) -> TestPlan:
     """`effect`: the mean of the test's normal statistic on n rows is effect·√n."""
     size, level = abs(float(rational(effect, "effect"))), checked_alpha(alpha)
     law = count_law(spend, 1)
@@ -357,18 +377,3 @@ def _parts_plan(*, spend: Guarantee, alternative: str, alpha: float, effect: flo
         law,
     )
     return replace(plan, chance=chance)
-
-
-_MEANS = ("difference", "standard_deviation", "low", "high")
-proportions._PLANS.update(
-    {
-        compare: (_compare_plan, ("baseline", "share"), ()),
-        independence_test: (_independence_plan, ("table",), ()),
-        rank_test: (_rank_plan, ("table",), ()),
-        goodness_of_fit: (_fit_plan, ("expected", "shares"), ()),
-        compare_means: (_means_plan, _MEANS, ("mean",)),
-        mean_test: (_mean_plan, _MEANS, ()),
-        paired_test: (_paired_plan, _MEANS, ()),
-        subsample_test: (_parts_plan, ("effect",), ()),
-    }
-)

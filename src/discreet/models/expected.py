@@ -71,6 +71,13 @@ class ExpectedReleases:
                 "assume another mean (or share), or use another mean function",
             )
 
+    def reserve(self, spend: object, *, delta: object, key: object) -> ExpectedReleases:
+        """Nothing is set aside: what is imagined costs nothing."""
+        return self
+
+    def close(self) -> None:
+        """As a reservation's."""
+
     def release(self, question: Question, *, key: str, reservation: object) -> Release:
         mechanism: Any = question.mechanism
         if isinstance(mechanism, NoisySGD):

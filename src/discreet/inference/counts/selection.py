@@ -369,11 +369,3 @@ def _least(fails: Callable[[float], float], missed: float) -> float:
         middle = math.floor((low + high) / 2)
         low, high = (middle, high) if fails(middle) > missed else (low, middle)
     return high
-
-
-SELECTION_RESULTS: dict[str, type[SelectionResult]] = {
-    "select": ChoiceResult,
-    "mode": ChoiceResult,
-    "top": TopResult,
-    "above_threshold": ThresholdResult,
-}

@@ -33,7 +33,7 @@ from discreet.search.range_policy import BulkSearch, EndsSearch
 from discreet.search.ranges import Bulk, Ends, Purse, all_of_it, nothing_found, replayed
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
-from discreet.trusted.release import Release, release_from_json
+from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-procedure", 1
 # a location step divides by the share of rows inside, if that is clearly above this
@@ -124,22 +124,6 @@ class Procedure(Result):
 
     def _further(self) -> tuple[str, ...]:
         return ()
-
-
-def procedure_from_json(text: str) -> Procedure | None:
-    """The procedure that `to_json` wrote, or None if the text is none."""
-    try:
-        record = json.loads(text)
-        if (
-            not isinstance(record, dict)
-            or record.get("format") != FORMAT
-            or record.get("version") != VERSION
-        ):
-            return None
-        releases = [release_from_json(json.dumps(release)) for release in record["releases"]]
-        return PROCEDURES[releases[-1].description.estimator](releases[-1], tuple(releases[:-1]))
-    except (LookupError, TypeError, ValueError):
-        return None
 
 
 class UnboundedMeanResult(Procedure):
@@ -345,9 +329,3 @@ class TruncatedMeanResult(Result):
                 plain.privacy_variance,
             ),
         )
-
-
-PROCEDURES: dict[str, type[Procedure]] = {
-    "unbounded mean": UnboundedMeanResult,
-    "location": LocationResult,
-}

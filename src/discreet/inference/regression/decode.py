@@ -22,7 +22,7 @@ from discreet.specs.estimating.metric import Metric
 from discreet.specs.estimating.model import Point
 from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
-from discreet.trusted.release import Release
+from discreet.trusted.release import Release, Step
 
 ModelQuery = WeightedGradient | WeightedGram | SampledGradients
 
@@ -41,9 +41,11 @@ class Reading:
     ride_noise: float = 0.0
 
 
-def step_of(release: Release) -> str:
-    """The name of a release's step in the procedure, such as "gradient 2"."""
-    return release.description.by[0]
+def step_of(release: Release) -> Step:
+    """A release's step in the procedure, such as the second gradient."""
+    step = release.description.step
+    assert step is not None
+    return step
 
 
 def model_query(release: Release) -> ModelQuery:

@@ -461,14 +461,10 @@ class RegressionResult:
         return state
 
     def _steps(self, *kinds: str) -> list[Release]:
-        return [
-            release
-            for release in self.releases
-            if decode.step_of(release).rsplit(" ", 1)[0] in kinds
-        ]
+        return [release for release in self.releases if decode.step_of(release).name in kinds]
 
     def _one(self, step: str) -> Release:
-        return next(release for release in self.releases if decode.step_of(release) == step)
+        return next(release for release in self.releases if str(decode.step_of(release)) == step)
 
     def _multipliers(self, along: Array, level: float) -> Array:
         """m with mean(2Φ(m·r) − 1) = level over the ratios r, at least the normal quantile."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discreet.exact import decimal_text
+from discreet.inference.regression.decode import step_of
 from discreet.inference.results.summary import Summary, number_text
 from discreet.specs.estimating.families import Logistic, Poisson
 from discreet.specs.estimating.tabulated import TabulatedMean
@@ -78,7 +79,7 @@ def overdispersed(result: RegressionResult) -> bool:
 def _notes(result: RegressionResult) -> list[str]:
     first, facts = result.releases[0], result.facts
     known = first.public_rows is not None and not any(
-        release.description.by[0].startswith("count") for release in result.releases
+        step_of(release).name == "count" for release in result.releases
     )
     notes = [
         (
