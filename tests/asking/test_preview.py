@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.survey import RELATIONS, SPENDS, data_set, open_session
 
 import discreet as dp
 from discreet.testing import seeded_session
 from discreet.trusted.engines.memory import MemoryEngine
-from tests.survey import RELATIONS, SPENDS, data_set, open_session
 
 QUESTIONS = [
     (dp.count, (), {"where": {"region": "N"}}, dp.Assumptions(rows=1000, share=0.3)),

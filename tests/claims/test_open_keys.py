@@ -20,7 +20,7 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.accounting.calibration.open_keys import thresholded_counts
+from discreet.accounting.calibration.thresholds import thresholded_counts
 from discreet.accounting.gaussian import gdp_delta
 from discreet.enclosure import enclose
 from discreet.errors import InvalidParameter
@@ -39,7 +39,7 @@ from discreet.trusted.extensions.open_keys.loss import (
     tail,
 )
 from discreet.trusted.losses.losses import loss_of
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
 
 ALPHA = 1e-9
 ROWS = [

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.survey import open_session, survey
 from typer.testing import CliRunner
 
 import discreet as dp
 from discreet.cli.commands import app
-from tests.survey import open_session, survey
 
 RUNNER = CliRunner()
 

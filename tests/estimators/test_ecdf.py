@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from tests.survey import RELATIONS, SPENDS, data_set, open_session, survey
 
 import discreet as dp
 from discreet.estimators.distributions import (
@@ -26,7 +27,6 @@ from discreet.inference.results.laws import half_width
 from discreet.testing import seeded_session
 from discreet.trusted.engines.memory import MemoryEngine
 from discreet.trusted.release import Description
-from tests.survey import RELATIONS, SPENDS, data_set, open_session, survey
 
 PLENTY = dp.GDP(200)
 SCHEMA = {

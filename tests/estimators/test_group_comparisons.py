@@ -9,10 +9,10 @@ import pickle
 import numpy as np
 import pytest
 from scipy import stats
+from tests.survey import RELATIONS
 
 import discreet as dp
 from discreet.testing import seeded_session
-from tests.survey import RELATIONS
 
 LEVELS = ["a", "b", "c"]
 SCHEMA = {

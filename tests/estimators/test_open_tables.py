@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import discreet as dp
-from discreet.accounting.calibration.open_keys import thresholded_counts
+from discreet.accounting.calibration.thresholds import thresholded_counts
 from discreet.estimators import questions
 from discreet.inference.counts.open_keys import OpenTableResult, printable
 from discreet.schema import column_from_dict

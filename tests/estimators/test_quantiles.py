@@ -19,7 +19,7 @@ from discreet.neighbors import Replace
 from discreet.schema import Real, Schema
 from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource, seeded_session
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
 from discreet.trusted.release import Release
 from discreet.trusted.session import PublicFacts
 
@@ -217,7 +217,7 @@ def test_extreme_quantiles_have_the_declared_range() -> None:
 
 def test_the_interval_share_is_the_callers(normal: dp.Session) -> None:
     result = dp.median(normal, "income", spend=dp.GDP(1), interval_share=0.5)
-    _choice, search = result.release.mechanism.parts  # type: ignore[attr-defined]
+    _choice, search = result.release.mechanism.stages  # type: ignore[attr-defined]
     assert float(search.budget) == pytest.approx(0.5, rel=1e-12)
     assert dp.GDP(1).covers(result.release.guarantee)
     assert float(part_of(dp.PureDP(1), Fraction(1, 8)).epsilon) == 0.125  # type: ignore[union-attr]

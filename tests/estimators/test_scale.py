@@ -27,8 +27,8 @@ from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import within_spend
-from discreet.trusted.noise.apply import apply
-from discreet.trusted.noise.folded import folded
+from discreet.trusted.noise.samplers import apply
+from discreet.trusted.noise.search import folded
 from discreet.trusted.release import Release
 
 RELATIONS = [
@@ -173,7 +173,7 @@ def test_the_parts_cost_what_was_agreed_and_nearly_all_of_it(
         }[type(spend)]
         assert not within_spend(question.mechanism, half)
     mechanism = mad_question(public, "x", spend=dp.PureDP(1)).mechanism
-    parts = [loss_of(mechanism.centre), *map(loss_of, mechanism.distances.parts)]
+    parts = [loss_of(mechanism.centre), *map(loss_of, mechanism.distances.stages)]
     assert loss_of(mechanism).epsilon == sum(loss.epsilon for loss in parts)
 
 

@@ -15,6 +15,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from scipy import stats
+from tests.survey import RELATIONS, SCHEMA, SPENDS, data_set, open_session, survey
 
 import discreet as dp
 from discreet.estimators import selection_questions as build
@@ -30,7 +31,7 @@ from discreet.specs.mechanisms.selection import (
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.engines.engine import execute
 from discreet.trusted.losses.pricing import within_spend
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
 from tests.survey import RELATIONS, SCHEMA, SPENDS, data_set, open_session, survey
 
 SCORES = LInf(Fraction(1), True)
@@ -283,7 +284,7 @@ def test_a_watch_takes_nothing_but_counts():
     for query in (
         sums,
         build.mode_question(session.public, "region", spend=dp.GDP(1)).query,
-        dataclasses.replace(sums, parts=sums.parts[:1]),
+        dataclasses.replace(sums, groups=sums.groups[:1]),
         None,
     ):
         with pytest.raises(dp.InvalidParameter, match="not one count"):
@@ -470,7 +471,7 @@ def test_many_levels_take_one_pass():
         neighbors=dp.AddRemove(),
     )
     result = dp.mode(seeded_session(data, dp.GDP(100), "levels"), "code", spend=dp.GDP(2))
-    assert len(result.release.query.plan().parts) == 1
+    assert len(result.release.query.plan().plans) == 1
     assert int(result.chosen.split()[1]) < 60
 
 

@@ -22,8 +22,8 @@ Places are rounded to a grid, so that almost always the whole numbers released a
 rarely a last bit moves a place to the next grid point, and then all later statistics move by a tiny
 amount, with the same noise. Equality of their whole numbers is therefore promised in exact mode
 alone. By default they must agree to 1e-4 of the largest number beside them, which is far below the
-noise, so that other noise or another step is seen; derived floats likewise. The digests of their
-debits are left out; mechanisms, prices and guarantees stay exact.
+noise on data this small, so that other noise or another step is seen; derived floats likewise. The
+digests of their debits are left out; mechanisms, prices and guarantees stay exact.
 """
 
 from __future__ import annotations

@@ -1,11 +1,18 @@
-"""The only imports of the golden tests beside `discreet`, `.client`, `.local`,
-`.testing` and `.sklearn`.
+"""All imports of the golden tests beside `discreet`, `.client`, `.local`, `.testing`, `.sklearn`.
 
-Documented functions that have no name in `discreet` itself;
-where their modules move, this file follows.
+Documented functions that have no name in `discreet` itself; where their modules move, this file
+follows.
 """
 
 from __future__ import annotations
+
+from discreet.accounting.steps import (
+    gaussian_sigma_for_approx,
+    gaussian_sigma_for_zcdp,
+    laplace_scale_for_steps,
+    largest_rate_for_pure,
+    sampled_gaussian_rdp,
+)
 
 from discreet.accounting.composition import (
     adaptive_filter_epsilon,
@@ -28,13 +35,6 @@ from discreet.accounting.pld import (
     randomized_response_pld,
 )
 from discreet.accounting.renyi.rdp import rdp_of, zcdp_of
-from discreet.accounting.steps import (
-    gaussian_sigma_for_approx,
-    gaussian_sigma_for_zcdp,
-    laplace_scale_for_steps,
-    largest_rate_for_pure,
-    sampled_gaussian_rdp,
-)
 from discreet.accounting.subsampling import (
     FixedSizeSampling,
     PoissonSampling,

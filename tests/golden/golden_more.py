@@ -1,6 +1,4 @@
-"""Golden cases beside single questions: what results answer, accounting, plans, local privacy,
-ledgers.
-"""
+"""Golden cases beside single questions: answers of results, accounting, local privacy, ledgers."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from typing import Any
 import golden_asks as asks
 import golden_internals as inside
 import numpy as np
-from golden_data import RELATIONS, Sources
+from golden_data import RELATIONS, SCHEMA, Sources, write_csv, write_parquet
 from golden_told import attempt, ledger_told, plain, refusal, settled, told
 
 import discreet as dp
@@ -37,6 +35,7 @@ def cases() -> Iterator[tuple[str, Case]]:
     yield from ledger_cases()
     yield from refusal_cases()
     yield from cell_cases()
+    yield from file_cases()
     yield from sklearn_cases()
     yield "simulation/clamped mean/replace/arrays", simulation
     yield "commands/account/-/-", commands
@@ -788,6 +787,34 @@ def cell_cases() -> Iterator[tuple[str, Case]]:
 
     for name, neighbors in RELATIONS.items():
         yield f"cells/odd/{name}/arrays", case(neighbors)
+
+
+def file_cases() -> Iterator[tuple[str, Case]]:
+    """The survey in several files, read as one table."""
+
+    def case(format: str, relation: str) -> Case:
+        write = write_csv if format == "csv" else write_parquet
+
+        def run(sources: Sources) -> Any:
+            paths = [sources.folder / f"part-{place}.{format}" for place in range(3)]
+            for place, path in enumerate(paths):
+                if not path.exists():
+                    part = slice(100 * place, 100 * place + 100)
+                    write({name: cells[part] for name, cells in sources.table.items()}, path)
+            read = dp.read_csv if format == "csv" else dp.read_parquet
+            data = read(paths, schema=SCHEMA, neighbors=RELATIONS[relation])
+            session = seeded_session(data, dp.Ledger.open(BUDGET, pure=100), "files")
+            names = ("mean", "table of counts", "median", "covariance", "open table", "select")
+            return {
+                name: attempt(lambda n=name: told(asks.ASKS[n](session, GDP, key=n), full=False))
+                for name in names
+            }
+
+        return run
+
+    for format in ("csv", "parquet"):
+        for relation in RELATIONS:
+            yield f"files/three/{relation}/{format}", case(format, relation)
 
 
 def sklearn_cases() -> Iterator[tuple[str, Case]]:

@@ -2,17 +2,16 @@
 
 A folder tests/golden/stored/<version> holds
 
-    survey.csv.gz      the data that the ledgers' debits name, by the fixed path `place_of_data`
-    <name>.ledger.gz   SQLite files, with stored answers,
-                       reservations and one debit that was never answered
-    ledgers.json       what each of them said: balance, head, replays by every accountant
-    results.json.gz    for every key of every ledger the result's JSON text; its summary and figures
-                       too, for the ledgers in `TOLD` (and for all fits)
-    local.json         local questions, reports of devices, what was collected and inferred
+    survey.csv.gz          the data that the ledgers' debits name, by the fixed path `place_of_data`
+    <name>.ledger.gz       SQLite files, with stored answers, reservations, a debit without answer
+    ledgers.json           what each of them said: balance, head, replays by every accountant
+    results.json.gz        for every key of every ledger the result's JSON text; its summary and
+                           figures too, for the ledgers in `TOLD` and for all fits
+    local.json             local questions, reports of devices, what was collected and inferred
 
-Noise in them is secret and cannot be drawn again, so a folder is written once,
-by ``tests/golden/store.py``, and then never changed. The questions of `golden_asks` are bound to
-them by their keys: add questions there, change none.
+Noise in them is secret and cannot be drawn again, so a folder is written once, by
+``tests/golden/store.py``, and then never changed. The questions of `golden_asks` are bound to them
+by their keys: add questions there, change none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Writes tests/golden/stored/<version> for the version that is installed: ``python
-tests/golden/store.py``, once.
-"""
+"""Writes tests/golden/stored/<version> for this version, once: ``python tests/golden/store.py``."""
 
 from __future__ import annotations
 

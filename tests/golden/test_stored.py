@@ -4,10 +4,10 @@ Kept ledgers (tests/golden/stored/<version>) are intact, hold what they held, an
 answers for free; kept results, releases and reports come back with the same figures.
 `golden_compare` says how floats are compared.
 
-A fit asks its later questions where floats led it, and their specifications hold such floats:
-on another machine than the one that wrote the ledger, a last bit makes another question, which the
-key then refuses. Such a refusal of a fit is a failure in exact mode alone; every single request of
-its history is asked again, word by word, in both.
+A fit asks its later questions where floats led it, and their specifications hold such floats: on
+another machine than the one that wrote the ledger, a last bit makes another question, which the key
+then refuses. Such a refusal of a fit is a failure in exact mode alone; every single request of its
+history is asked again, word by word, in both.
 """
 
 from __future__ import annotations

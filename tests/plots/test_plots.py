@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.survey import ASKS, RELATIONS, SPENDS, open_session
 
 import discreet as dp
-from tests.survey import ASKS, RELATIONS, SPENDS, open_session
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

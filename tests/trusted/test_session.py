@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.survey import ASKS, RELATIONS, SCHEMA, data_set, open_session, survey
 
 import discreet as dp
 from discreet.testing import seeded_session
 from discreet.trusted.engines.memory import MemoryEngine
-from tests.survey import ASKS, RELATIONS, SCHEMA, data_set, open_session, survey
 
 SPEND = dp.GDP(0.5)
 

@@ -293,7 +293,7 @@ def noise_of_width(search: Search, share: Fraction) -> float:
     question = search.moments("unbounded mean", 0.0, 1.0, share)
     query, mechanism = question.query, question.mechanism
     assert isinstance(query, Moments)
-    first = query.worths()[1 if query.design.count else 0]
+    first = query.unit_values()[1 if query.design.count else 0]
     return math.sqrt(mechanism.variance) * first / 2  # type: ignore[attr-defined]
 
 

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.accounting.calibration.open_keys import thresholded_counts
+from discreet.accounting.calibration.thresholds import thresholded_counts
 from discreet.inference.counts.open_keys import (
     count_interval,
     log_tail,

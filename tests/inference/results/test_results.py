@@ -13,10 +13,10 @@ import struct
 import numpy as np
 import pytest
 from scipy import stats
+from tests.survey import ASKS, RELATIONS, ROWS, SPENDS, data_set, open_session, survey
 
 import discreet as dp
 from discreet.testing import seeded_session
-from tests.survey import ASKS, RELATIONS, ROWS, SPENDS, data_set, open_session, survey
 
 ALPHA = 1e-9  # of every statistical test in this file
 EVERY_ASK = pytest.mark.parametrize("name", ASKS)

@@ -517,7 +517,7 @@ def sizes(choose):
 def naive(plan, listed, neighbors):
     """A plan's integers by the plain reading, cell by cell; None where there is none."""
     if isinstance(plan, ScoresPlan):
-        return [reference_sums(listed, part, SCHEMA, neighbors) for part in plan.parts]
+        return [reference_sums(listed, part, SCHEMA, neighbors) for part in plan.plans]
     if isinstance(plan, SumsPlan):
         return reference_sums(listed, plan, SCHEMA, neighbors)
     if isinstance(plan, GramPlan):

@@ -28,8 +28,8 @@ from discreet.sensitivity import L1, L2
 from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import seeded_session
 from discreet.trusted.ledger.core import Ledger
-from discreet.trusted.losses.losses import gaussian_mu_squared, pure_epsilon
 from discreet.trusted.losses.pricing import Price, open_box, price_of
+from discreet.trusted.losses.theorems import gaussian_mu_squared, pure_epsilon
 
 Array = NDArray[np.float64]
 BOXES: dict[str, tuple[Any, dict[str, float]]] = {

@@ -524,7 +524,7 @@ class MeansResult(BaselineResult):
 
 def mean_noise(release: Any) -> MeanNoise:
     """The noise of a release of counts, sums and spreads."""
-    worths = release.query.worths()
+    worths = release.query.unit_values()
     return MeanNoise(
         released_noise(release.mechanism), (0.0, *worths) if len(worths) == 2 else worths
     )
