@@ -21,9 +21,9 @@ from discreet.estimators.part_tests import subsample_test
 from discreet.exact import rational
 from discreet.inference.counts.binomial import checked_alternative
 from discreet.inference.counts.part_tests import best_split, planned_power
-from discreet.inference.counts.test_power import Distance, TestPlan
 from discreet.inference.counts.tulap import ReleasedNoise, checked_share, released_noise
 from discreet.inference.results.hypothesis import checked_alpha
+from discreet.inference.tables.power import Distance, TestPlan
 from discreet.inference.tables.table_tests import fit_statistic
 from discreet.inference.tables.tables import NoisyTables, chi_square, kruskal_wallis
 from discreet.neighbors import Replace

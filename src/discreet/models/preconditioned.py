@@ -45,7 +45,7 @@ from discreet.models.scales import scale_elasticity, second_moment, shifted_star
 from discreet.models.starts import LARGEST_SPREAD, NOISY_SPREAD, flat_start, slopes_from
 from discreet.models.tuning import Tuning
 from discreet.sensitivity import L2
-from discreet.specs.estimating.components import LevelComponent
+from discreet.specs.estimating.components import UNIT, LevelComponent
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
 from discreet.specs.estimating.families import Family, psi_bound
 from discreet.specs.estimating.metric import Metric
@@ -205,7 +205,7 @@ class _Fit:
         matrix = np.array(
             [[float(entry) for entry in row[: self.columns]] for row in self.metric.rows]
         )
-        return np.asarray(matrix * (decode.UNIT * self.tuning.radius / float(self.metric.bound)))
+        return np.asarray(matrix * (UNIT * self.tuning.radius / float(self.metric.bound)))
 
     def point(self, here: Descent) -> Point:
         beta = np.append(here.beta, 0.0) if self.family.residual else here.beta

@@ -123,3 +123,39 @@ def allow_for_noisy_variance(
     total = np.maximum(sampling + known, 1e-300)
     relative = (deviation / total) ** 2 * np.sqrt(sampling / total)
     return np.asarray(sampling), np.asarray(np.minimum(1 + (z**2 + 1) / 8 * relative, 2.5))
+
+
+def score_half_widths(
+    level: float,
+    noises: tuple[Noise, Noise],
+    candidates: Array,
+    *,
+    sampling: tuple[Array, Array] | None,
+) -> Array:
+    """How far a score T(m) = first − m·count may lie from 0, for every candidate m of shape
+    (ends, …); `noises` are those of first and count.
+
+    `sampling` holds T's sampling variance as it was seen and the standard deviation of its noise;
+    None leaves sampling error out.
+    """
+    noise = noises[0] + noises[1].scaled(candidates)
+    if sampling is None:
+        return _half_widths(level, 0.0 * candidates, noise)
+    variance, factor = allow_for_noisy_variance(level, *sampling, noise.variance)
+    return np.asarray(_half_widths(level, variance, noise) * factor)
+
+
+def _half_widths(level: float, normal_variance: Array, noise: Noise) -> Array:
+    """`half_width` for each entry of the first axis, each solved on its own: how many turns one
+    takes does not change another.
+    """
+    total, fourth = (
+        np.broadcast_to(np.asarray(part, dtype=float), normal_variance.shape)
+        for part in (noise.variance, noise.fourth)
+    )
+    return np.stack(
+        [
+            half_width(level, one, Noise(variance, heavy))
+            for one, variance, heavy in zip(normal_variance, total, fourth, strict=True)
+        ]
+    )
