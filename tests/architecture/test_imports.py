@@ -228,7 +228,9 @@ def test_a_module_that_asks_for_bits_is_noticed(text: str) -> None:
 
 
 def import_graph(sources: dict[str, str]) -> dict[str, set[str]]:
-    """Which module imports which, by their names; lazy imports count."""
+    """Which module imports which, by their names; lazy imports count, and so does what a package
+    imports when a module of it is imported from outside.
+    """
     graph: dict[str, set[str]] = {}
     for name, text in sources.items():
         graph[name] = set()
@@ -240,7 +242,15 @@ def import_graph(sources: dict[str, str]) -> dict[str, set[str]]:
                 whole = whole.rsplit(".", 1)[0]
             if whole in sources and whole not in ("", name):
                 graph[name].add(whole)
+            graph[name] |= {one for one in packages_of(whole, name) if one in sources}
     return graph
+
+
+def packages_of(target: str, importer: str) -> list[str]:
+    """The packages that an import of a module loads first; not those that the importer is in."""
+    parts = target.split(".")
+    outer = [".".join(parts[:length]) for length in range(1, len(parts))]
+    return [one for one in outer if not f"{importer}.".startswith(f"{one}.")]
 
 
 def knots(graph: dict[str, set[str]]) -> list[list[str]]:
@@ -272,4 +282,15 @@ def test_no_module_imports_itself_by_a_detour() -> None:
 def test_a_knot_is_noticed() -> None:
     tied = {"a": "from discreet.b import x", "b": "def f():\n    from discreet.a import y"}
     assert knots(import_graph(tied)) == [("a", "b")]
+    assert knots(import_graph({**tied, "b": ""})) == []
+
+
+def test_a_knot_through_a_package_is_noticed() -> None:
+    tied = {
+        "a": "from discreet.b.c import x",
+        "b": "from discreet.b.d import y",
+        "b.c": "",
+        "b.d": "from discreet.a import z",
+    }
+    assert knots(import_graph(tied)) == [("a", "b", "b.d")]
     assert knots(import_graph({**tied, "b": ""})) == []
