@@ -173,7 +173,7 @@ class VarianceResult(Result):
         statistics = decode_variance(
             moments_of(release),
             release.mechanism,
-            cell_integers(self, 1),
+            cell_integers(self, moments_of(release).cells),
             public_rows=counted_rows(release),
             cluster=release.neighbors.rows,
         )
