@@ -27,14 +27,9 @@ from discreet.estimators.unbounded import (
     noise_of_width,
     zoomed,
 )
+from discreet.inference.means.clipping import LeftOut, left_out, widened
 from discreet.inference.means.means import MeanStatistics, mean_interval
-from discreet.inference.means.unbounded import (
-    LeftOut,
-    LocationResult,
-    UnboundedMeanResult,
-    left_out,
-    widened,
-)
+from discreet.inference.means.unbounded import LocationResult, UnboundedMeanResult
 from discreet.inference.results.decode import noise_of
 from discreet.inference.results.laws import Noise
 from discreet.neighbors import Neighbors, Replace
@@ -282,7 +277,7 @@ class MeanDraws:
             )
             / query.height
         )
-        worths = query.worths()
+        worths = query.unit_values()
         deviation = np.sqrt(mechanism.variance)
         noise = [deviation * one * rng.standard_normal(len(samples)) for one in worths]
         statistics = MeanStatistics(

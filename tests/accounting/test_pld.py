@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.pld.build import (
+from discreet.accounting.loss_distributions.build import (
     approx_pld,
     exponential_pld,
     fixed_size_subsampled,
@@ -24,12 +24,12 @@ from discreet.accounting.pld.build import (
     poisson_subsampled,
     randomized_response_pld,
 )
-from discreet.accounting.pld.calibration import calibrate_sigma
-from discreet.accounting.pld.curve import PLD, compose_all
-from discreet.accounting.pld.lattice import place
-from discreet.accounting.pld.laws import UNIT, law_of
-from discreet.accounting.pld.pairs import Gaussian, Sampled
-from discreet.accounting.pld.spectrum import compose
+from discreet.accounting.loss_distributions.calibration import calibrate_sigma
+from discreet.accounting.loss_distributions.curve import PLD, compose_all
+from discreet.accounting.loss_distributions.lattice import place
+from discreet.accounting.loss_distributions.laws import UNIT, law_of
+from discreet.accounting.loss_distributions.pairs import Gaussian, Sampled
+from discreet.accounting.loss_distributions.spectrum import compose
 from discreet.errors import InvalidParameter
 
 
@@ -232,7 +232,7 @@ def test_many_rows_take_the_short_way_and_agree() -> None:
 def test_importing_discreet_stays_light() -> None:
     code = (
         "import sys, discreet; import discreet.accounting; print(any(name.split('.')[0] == 'scipy' "
-        "for name in sys.modules), 'discreet.accounting.pld' in sys.modules)"
+        "for name in sys.modules), 'discreet.accounting.loss_distributions' in sys.modules)"
     )
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

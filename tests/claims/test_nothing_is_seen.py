@@ -28,22 +28,23 @@ import pytest
 
 import discreet as dp
 from discreet import seclusion
-from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
 from discreet.asking.formula import design_of
 from discreet.estimators import questions
 from discreet.estimators.open_keys import open_table_question
 from discreet.estimators.part_tests import subsample_question
 from discreet.estimators.quantiles import median_question
 from discreet.seclusion import FAILED, Sealed, Secluded, aside
-from discreet.specs.estimating.families import GRID
-from discreet.specs.estimating.model import Point, WeightedGram, metric_of
+from discreet.specs.estimating.equations import WeightedGram
+from discreet.specs.estimating.metric import metric_of
+from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import GramMatrix
 from discreet.testing.seeded import seeded_session
 from discreet.trusted import session
 from discreet.trusted.extensions.estimating import kernels as model_kernels
 from discreet.trusted.extensions.estimating.kernels import in_threads
-from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.noise.selection import ThresholdRun
 from discreet.trusted.release import Description, Question
 

@@ -16,10 +16,10 @@ from discreet.estimators.basic import _open
 from discreet.estimators.questions import proportion_question
 from discreet.exact import rational
 from discreet.inference.counts.binomial import checked_alternative
+from discreet.inference.counts.power import PowerResult, ProportionPlan, checked_rows
+from discreet.inference.counts.results import ProportionResult
 from discreet.inference.counts.tulap import ReleasedNoise, checked_share, released_noise
-from discreet.inference.means.basic import ProportionResult
 from discreet.inference.results.hypothesis import HypothesisTest, checked_alpha
-from discreet.inference.results.power import PowerResult, ProportionPlan, checked_rows
 from discreet.sensitivity import L1, L2
 from discreet.trusted.release import Question
 from discreet.trusted.session import PublicFacts, Session
@@ -177,7 +177,7 @@ def sample_size(
 
 
 def _planned(plan: Any, rows: int, spend: Guarantee) -> PowerResult:
-    from discreet.inference.counts.test_power import PlannedPower
+    from discreet.inference.tables.power import PlannedPower
 
     return (
         PowerResult(plan, rows, str(spend))

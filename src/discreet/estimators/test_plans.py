@@ -21,9 +21,9 @@ from discreet.estimators.part_tests import subsample_test
 from discreet.exact import rational
 from discreet.inference.counts.binomial import checked_alternative
 from discreet.inference.counts.part_tests import best_split, planned_power
-from discreet.inference.counts.test_power import Distance, TestPlan
 from discreet.inference.counts.tulap import ReleasedNoise, checked_share, released_noise
 from discreet.inference.results.hypothesis import checked_alpha
+from discreet.inference.tables.power import Distance, TestPlan
 from discreet.inference.tables.table_tests import fit_statistic
 from discreet.inference.tables.tables import NoisyTables, chi_square, kruskal_wallis
 from discreet.neighbors import Replace
@@ -202,7 +202,7 @@ def _mean_laws(spend: Guarantee, groups: int) -> tuple[ReleasedNoise, tuple[floa
     """
     norm = norm_of(require_spend(spend))
     design = mean_design(Replace(), cells=groups, optional=groups > 1, norm=norm)
-    reach = design.reach(Replace(), cells=groups, optional=groups > 1)
+    reach = design.bound(Replace(), cells=groups, optional=groups > 1)
     if norm == 1:
         spread = float(reach) / float(rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
         return ReleasedNoise("laplace", spread), (

@@ -29,13 +29,15 @@ from discreet.inference.means.unbounded import (
     LocationResult,
     TruncatedMeanResult,
     UnboundedMeanResult,
-    found_by,
+    bulk_of,
+    ends_of,
+    grid_counts,
     mean_of_clipped,
 )
 from discreet.schema import Encoding, Integer, Real
 from discreet.search.policies import Policy
 from discreet.search.range_policy import BulkSearch, EndsSearch
-from discreet.search.ranges import Bulk, Ends, Start
+from discreet.search.ranges import Bulk, Start
 from discreet.search.tails import Seen
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
@@ -253,19 +255,18 @@ def mean_shares(search: Search) -> tuple[Fraction, Fraction, Fraction]:
 
 def ends_question(search: Search, release: Release, share: Fraction, last: Fraction) -> Question:
     """The second search, on a finer grid about the bulk that the first one found."""
-    bulk: Bulk = found_by(release)
-    wide: Any = release.query
-    grid, left, right = zoomed(bulk, wide)
+    bulk = bulk_of(release)
+    grid, left, right = zoomed(bulk, grid_counts(release))
     return search.question(
         "ends", grid, EndsSearch(bulk.rows, noise_of_width(search, last), left, right), share
     )
 
 
-def zoomed(bulk: Bulk, wide: Any) -> tuple[Encoding, Start, Start]:
+def zoomed(bulk: Bulk, wide: GridCounts) -> tuple[Encoding, Start, Start]:
     """The finer grid, and both sides of the bulk in its places."""
     edges = [wide.value(side.place) - wide.step / 2 for side in (bulk.left, bulk.right)]
     width = (
-        max(bulk.left.reach + bulk.right.reach + bulk.right.place - bulk.left.place, 1.0)
+        max(bulk.left.extent + bulk.right.extent + bulk.right.place - bulk.left.place, 1.0)
         * wide.step
     )
     middle = edges[0] / 2 + edges[1] / 2
@@ -278,7 +279,7 @@ def zoomed(bulk: Bulk, wide: Any) -> tuple[Encoding, Start, Start]:
                 grid.high - grid.low + 1,
             ),
             side.beyond,
-            side.reach * factor,
+            side.extent * factor,
             tuple(Seen(seen.distance * factor, seen.rows, seen.deviation) for seen in side.seen),
         )
         for edge, side in zip(edges, (bulk.left, bulk.right), strict=True)
@@ -293,14 +294,13 @@ def noise_of_width(search: Search, share: Fraction) -> float:
     question = search.moments("unbounded mean", 0.0, 1.0, share)
     query, mechanism = question.query, question.mechanism
     assert isinstance(query, Moments)
-    first = query.worths()[1 if query.design.count else 0]
+    first = query.unit_values()[1 if query.design.count else 0]
     return math.sqrt(mechanism.variance) * first / 2  # type: ignore[attr-defined]
 
 
 def range_found(search: Search, release: Release) -> tuple[float, float]:
     """The released range in the units of the column, within the declared one and never empty."""
-    ends: Ends = found_by(release)
-    query: Any = release.query
+    ends, query = ends_of(release), grid_counts(release)
     low, high = (query.value(place) - query.step / 2 for place in (ends.low, ends.high))
     declared = search.declared
     low, high = (
@@ -352,11 +352,10 @@ def centre_and_half_width(release: Release) -> tuple[float, float]:
     """Where the first search puts the middle,
     and Huber's constant times the scale that it found.
     """
-    bulk: Bulk = found_by(release)
-    query: Any = release.query
+    bulk, query = bulk_of(release), grid_counts(release)
     edges = [query.value(side.place) - query.step / 2 for side in (bulk.left, bulk.right)]
     width = (
-        max(bulk.left.reach + bulk.right.reach + bulk.right.place - bulk.left.place, 1.0)
+        max(bulk.left.extent + bulk.right.extent + bulk.right.place - bulk.left.place, 1.0)
         * query.step
     )
     return edges[0] / 2 + edges[1] / 2, TUNING * width / (2 * TAIL_SCORE)
@@ -437,7 +436,7 @@ class Steps:
               and each is debited before its data is read.
     Proof.    A debit out of a reservation is refused where it exceeds what is left of it
               (discreet.trusted.ledger).
-    Checked.  tests/test_unbounded.py::test_the_steps_of_a_procedure_stay_within_its_spend
+    Checked.  tests/estimators/test_unbounded_means.py::test_the_steps_of_a_procedure_stay_within_its_spend
 
     With a key a procedure that stopped half-way goes on where it stopped: finished steps are known
     by their keys, and the reservation is closed only when all are done. Without one nobody could go

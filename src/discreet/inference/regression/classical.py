@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
 from discreet.errors import NoTheorem
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
@@ -25,14 +26,15 @@ from discreet.inference.regression.classical_covariance import (
 from discreet.inference.regression.covariance import Estimate
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import clip_notes, closing_notes, filter_notes
+from discreet.inference.results.decode import as_kind
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.summary import Summary
-from discreet.trusted.release import Guarantee, Release, guarantee_from_dict, release_from_json
+from discreet.specs.estimating.batches import BETA_BITS, SUM_BITS
+from discreet.specs.mechanisms.sgd import NoisySGD
+from discreet.trusted.release import Release, release_from_json
 
 FORMAT, VERSION = "discreet-lecture-fit", 1
-BETA_UNIT = 2.0**24  # whole numbers that stand for 1 in the iterates of sgd
-SUM_UNIT = 2.0**29  # and in its sums
 SOLVERS = {
     "gradient": "noisy gradient descent",
     "newton": "noisy Newton steps",
@@ -177,7 +179,9 @@ class ClassicalResult(RegressionResult):
     @functools.cached_property
     def _sgd_numbers(self) -> Array:
         """Shown iterates and, last, the mean of the last ones (sgd)."""
-        numbers = np.array([float(value) for value in self._last_gradient.integers]) / BETA_UNIT
+        numbers = (
+            np.array([float(value) for value in self._last_gradient.integers]) / 2.0**BETA_BITS
+        )
         return numbers.reshape(-1, len(self._columns))
 
     @property
@@ -189,7 +193,7 @@ class ClassicalResult(RegressionResult):
     def _released(self) -> Released:
         radius, rows = self.facts.radius, self.rows
         curvature, scores = self._curvatures[-1], self._one("scores 1")
-        largest = (float(curvature.query.worth), float(scores.query.worth))  # type: ignore[attr-defined]
+        largest = (decode.curvature_bound(curvature), decode.curvature_bound(scores))
         return Released(
             decode.read_gram(curvature, radius, rows),
             decode.read_gram(scores, radius, rows),
@@ -203,8 +207,8 @@ class ClassicalResult(RegressionResult):
     def _path(self) -> Path:
         facts = self.facts
         if facts.solver == "sgd":
-            mechanism: Any = self._last_gradient.mechanism
-            noise = np.sqrt(mechanism.variance) / SUM_UNIT / facts.batch
+            mechanism = as_kind(self._last_gradient.mechanism, NoisySGD)
+            noise = np.sqrt(mechanism.variance) / 2.0**SUM_BITS / facts.batch
             return Path(
                 "sgd",
                 facts.step,

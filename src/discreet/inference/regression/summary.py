@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from discreet.exact import decimal_text
 from discreet.inference.results.summary import Summary, number_text
+from discreet.specs.estimating.families import Logistic, Poisson
+from discreet.specs.estimating.tabulated import TabulatedMean
 
 if TYPE_CHECKING:
     from discreet.inference.regression.fit import RegressionResult
@@ -131,11 +133,12 @@ def filter_notes(result: RegressionResult) -> list[str]:
 
 def clip_notes(result: RegressionResult) -> list[str]:
     """What bounds a row of a residual family."""
-    if not result.family.residual:
+    family = result.family
+    if isinstance(family, (Logistic, Poisson, TabulatedMean)):
         return []
     return [
         (
-            f"Residuals are clipped at {result.family.c:g} times the scale "
+            f"Residuals are clipped at {family.c:g} times the scale "
             f"{number_text(result.scale, result.scale / 100)}, and rows far out may count less."
         )
     ]

@@ -99,7 +99,7 @@ def execute(engine: Engine, plan: Any) -> Any:
     if isinstance(plan, OpenPlan):
         return engine.keys(plan)
     if isinstance(plan, ScoresPlan):
-        return [engine.sums(part) for part in plan.parts]
+        return [engine.sums(part) for part in plan.plans]
     return engine.gram(plan) if isinstance(plan, GramPlan) else engine.sums(plan)
 
 

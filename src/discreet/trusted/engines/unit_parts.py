@@ -5,7 +5,7 @@ Theorem.  Bounding the rows of each part by itself keeps the same rows as boundi
 Proof.    Which rows of a unit are kept is a function of that unit's rows and id (`bounding`), and
           all rows of a unit are in one part: the part is a function of the id's seed text, which
           equal ids share.
-Checked.  tests/engines/test_unit_parts.py
+Checked.  tests/trusted/engines/test_unit_parts.py
 """
 
 from __future__ import annotations

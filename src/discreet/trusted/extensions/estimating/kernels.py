@@ -21,14 +21,11 @@ import numpy.typing as npt
 
 from discreet.seclusion import Secluded, seclude_worker
 from discreet.specs.estimating.components import UNIT_BITS
-from discreet.specs.estimating.families import (
-    PSI_BITS,
-    Family,
-    clipped_rest,
-    psi_bound,
-    slope_bound,
-)
-from discreet.specs.estimating.model import LEAN_BITS, WEIGHT_BITS, EstimatingPlan, Metric, Point
+from discreet.specs.estimating.equations import LEAN_BITS
+from discreet.specs.estimating.families import Family, psi_bound, slope_bound
+from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
+from discreet.specs.estimating.model import EstimatingPlan, Point
+from discreet.specs.estimating.tables import PSI_BITS, clipped_rest
 from discreet.trusted.engines.kernels import Totals
 from discreet.trusted.extensions.estimating.loops import (
     Loop,
