@@ -52,6 +52,7 @@ _HOMES = {
         "MissingExtra",
         "NeighborsMissing",
         "NoTheorem",
+        "ReleaseFailed",
         "SourceChanged",
         "UndeclaredColumn",
         "WrongColumnKind",
@@ -140,6 +141,7 @@ _HOMES = {
         "Schema",
     ),
     "discreet.trusted.datasets": (
+        "Dataset",
         "from_arrays",
         "from_frame",
         "read_csv",
@@ -147,11 +149,7 @@ _HOMES = {
     ),
     "discreet.trusted.ledger.core": ("Ledger",),
     "discreet.trusted.release": ("Release",),
-    "discreet.trusted.session": (
-        "Dataset",
-        "ReleaseFailed",
-        "Session",
-    ),
+    "discreet.trusted.session": ("Session",),
 }
 _WHERE = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
@@ -266,6 +264,7 @@ if TYPE_CHECKING:
         MissingExtra,
         NeighborsMissing,
         NoTheorem,
+        ReleaseFailed,
         SourceChanged,
         UndeclaredColumn,
         WrongColumnKind,
@@ -294,10 +293,10 @@ if TYPE_CHECKING:
     from discreet.models.solvers import SGD, GradientDescent, Newton
     from discreet.neighbors import AddRemove, Replace
     from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
-    from discreet.trusted.datasets import from_arrays, from_frame, read_csv, read_parquet
+    from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
     from discreet.trusted.ledger.core import Ledger
     from discreet.trusted.release import Release
-    from discreet.trusted.session import Dataset, ReleaseFailed, Session
+    from discreet.trusted.session import Session
 
 
 def __getattr__(name: str) -> Any:

@@ -112,16 +112,16 @@ TABLE = (
         "numpy flint",
         "what a device does: no session, no ledger, no engine",
     ),
-    _row("trusted.extensions", "", "", "an empty room with rooms"),
-    _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
-    _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
-    _row("trusted.datasets", "neighbors plain schema trusted", "", "data are declared"),
     _row(
-        "trusted.noisy_threshold",
-        f"{VOCABULARY} seclusion specs trusted",
+        "trusted.extensions.noisy_threshold",
+        f"{VOCABULARY} seclusion specs trusted.noise trusted.release",
         "",
         "a threshold that stays open",
     ),
+    _row("trusted.extensions", "", "", "an empty room with rooms"),
+    _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
+    _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
+    _row("trusted.datasets", f"{VOCABULARY} accounting trusted", "", "data are declared"),
     _row("trusted", "", "", "an empty room with rooms"),
     _row(
         "inference",
@@ -143,8 +143,7 @@ TABLE = (
     ),
     _row(
         "estimators",
-        f"{READERS} asking trusted.session trusted.losses trusted.noisy_threshold"
-        " trusted.extensions.data_dependent",
+        f"{READERS} asking trusted.session trusted.losses trusted.extensions.data_dependent",
         "numpy",
         "public questions; no engine, noise, ledger",
     ),

@@ -16,7 +16,6 @@ import pyarrow
 import pytest
 
 import discreet as dp
-import discreet.trusted.session
 from discreet import sklearn as estimators
 from discreet.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 from discreet.testing import SeededSource
@@ -27,7 +26,9 @@ ROWS = 60
 
 @pytest.fixture(autouse=True)
 def _the_same_noise(monkeypatch):
-    monkeypatch.setattr(discreet.trusted.session, "secure_source", lambda: SeededSource("the same"))
+    monkeypatch.setattr(
+        discreet.trusted.datasets, "secure_source", lambda: SeededSource("the same")
+    )
 
 
 def rows_and_targets():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.testing.seeded import SeededSource
+from discreet.trusted.datasets import Dataset
 from discreet.trusted.ledger.core import Ledger
-from discreet.trusted.session import Dataset, Session
+from discreet.trusted.session import Session
 
 
 def seeded_session(dataset: Dataset, budget: Guarantee | Ledger, seed: int | str) -> Session:

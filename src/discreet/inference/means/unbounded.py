@@ -28,10 +28,11 @@ from discreet.inference.means.means import MeanStatistics
 from discreet.inference.results.decode import noise_of, to_float
 from discreet.inference.results.laws import Noise, half_width
 from discreet.inference.results.results import Quantity, Result
+from discreet.inference.results.stored import release_from_json
 from discreet.inference.results.summary import Summary
 from discreet.search.ranges import Bulk, Ends, Purse, all_of_it, nothing_found, replayed
 from discreet.search.tails import Tail, posterior
-from discreet.trusted.release import Release, release_from_json
+from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-procedure", 1
 # standard deviations of what is left out that a population's interval allows for beside the

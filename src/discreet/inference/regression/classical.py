@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
 from discreet.errors import NoTheorem
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
@@ -27,8 +28,9 @@ from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import clip_notes, closing_notes, filter_notes
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level
+from discreet.inference.results.stored import release_from_json
 from discreet.inference.results.summary import Summary
-from discreet.trusted.release import Guarantee, Release, guarantee_from_dict, release_from_json
+from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-lecture-fit", 1
 BETA_UNIT = 2.0**24  # whole numbers that stand for 1 in the iterates of sgd

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.trusted.release import Guarantee, guarantee_from_dict
+from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ import numpy.typing as npt
 from discreet.errors import InvalidParameter, MissingExtra
 from discreet.exact import rational
 from discreet.inference.results.laws import Array
+from discreet.inference.results.stored import release_from_json
 from discreet.inference.results.summary import Summary, summarise
-from discreet.trusted.release import Release, release_from_json
+from discreet.trusted.release import Release
 
 TARGETS = ("population", "data")
 LOWEST_LEVEL, HIGHEST_LEVEL = Fraction(1, 10**4), 1 - Fraction(1, 10**9)
