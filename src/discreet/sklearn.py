@@ -41,7 +41,8 @@ import numpy as np
 import discreet as dp
 from discreet.errors import InvalidParameter, MissingExtra
 from discreet.seclusion import Secluded
-from discreet.trusted.engines.cells import cells_of, numbers, python_objects
+from discreet.trusted.engines.cells import numbers
+from discreet.trusted.engines.columns import cells_of, python_objects
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin

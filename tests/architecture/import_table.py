@@ -93,9 +93,9 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.open_keys",
-        f"{VOCABULARY} specs trusted.noise",
+        f"{VOCABULARY} specs trusted.engines trusted.values trusted.noise",
         "numpy",
-        "undeclared keys: draw, price",
+        "undeclared keys: rows, draw, price",
     ),
     _row(
         "trusted.extensions.data_dependent",
@@ -104,7 +104,17 @@ TABLE = (
         "noise by the data: draw, price",
     ),
     _row(
-        "trusted.extensions.parts", f"{VOCABULARY} seclusion specs", "numpy", "a test on each part"
+        "trusted.extensions.part_tests",
+        f"{VOCABULARY} seclusion specs trusted.engines trusted.noise",
+        "numpy",
+        "a caller's test on random parts",
+    ),
+    _row("trusted.extensions.csv_files", "", "numpy pyarrow", "any bytes are a table"),
+    _row(
+        "trusted.extensions.unit_buckets",
+        "trusted.engines",
+        "numpy pyarrow",
+        "whole units, dealt out on disk",
     ),
     _row(
         "trusted.extensions.local",
@@ -162,7 +172,7 @@ TABLE = (
     _row("client", "trusted.extensions.local", "", "the door of what ships in an app"),
     _row(
         "sklearn",
-        " errors seclusion trusted.engines.cells public",
+        " errors seclusion trusted.engines.cells trusted.engines.columns public",
         "numpy narwhals sklearn",
         "an edge",
     ),

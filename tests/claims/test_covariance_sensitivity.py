@@ -21,7 +21,7 @@ from discreet.specs.queries.pairs import (
     reach_of_a_row,
 )
 from discreet.specs.queries.plans import Factor
-from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines.execution import execute
 
 
 def query_of(columns, height, count, optional=False):

@@ -30,12 +30,12 @@ from discreet.specs.queries.scores import CandidateScores, Scored
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.engines.cells import PlainTexts
 from discreet.trusted.extensions.local.gradients import LocalGradients
+from discreet.trusted.extensions.local.values import codes_of
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.losses.pricing import Price
 from discreet.trusted.noise.source import SecureSource, secure_source
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import Session
-from discreet.trusted.values import codes_of
 
 SCHEMA = {"x": dp.Real(0, 100), "g": dp.Category(["a", "b"])}
 COLUMNS = {"x": [1.5, 60.25, 99.0], "g": ["a", "b", "a"]}

@@ -32,7 +32,8 @@ from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
 from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.specs.queries.keys import may_leave_out
-from discreet.trusted.engines.engine import Engine, execute
+from discreet.trusted.engines.engine import Engine
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.ledger.requests import Debit, Reservation
 from discreet.trusted.losses.pricing import (
@@ -249,7 +250,9 @@ class Session:
     def _aggregate(self, question: Question, key: str) -> Sealed:
         """The exact statistic, sealed; nothing that the engine says or raises beside it is seen."""
         query = question.query
-        statistic = aside(lambda: Sealed(query.assemble(execute(self._engine, query.plan()))))
+        statistic = aside(
+            lambda: Sealed(query.assemble(execute(self._engine, query.plan(), self._source)))
+        )
         if isinstance(statistic, Failed):
             raise ReleaseFailed(key)
         return statistic
