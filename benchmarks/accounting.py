@@ -21,9 +21,13 @@ from typing import Any
 import numpy as np
 from scipy import fft
 
-from discreet.accounting.pld.build import gaussian_pld, laplace_pld, poisson_subsampled
-from discreet.accounting.pld.calibration import calibrate_sigma
-from discreet.accounting.pld.curve import PLD, compose_all
+from discreet.accounting.loss_distributions.build import (
+    gaussian_pld,
+    laplace_pld,
+    poisson_subsampled,
+)
+from discreet.accounting.loss_distributions.calibration import calibrate_sigma
+from discreet.accounting.loss_distributions.curve import PLD, compose_all
 
 RATE, STEPS, SIGMA, DELTA = 0.01, 10_000, 1.0, 1e-5
 MIXED_DELTA = 1e-6

@@ -36,7 +36,8 @@ import numpy as np
 import discreet as dp
 from discreet.models.points import point_at
 from discreet.specs.estimating.components import UNIT
-from discreet.specs.estimating.families import PSI, Logistic
+from discreet.specs.estimating.families import Logistic
+from discreet.specs.estimating.tables import PSI
 from discreet.trusted.extensions.estimating.kernels import ModelData, gradient_sums
 
 BATCH = 1024

@@ -18,8 +18,9 @@ import numpy as np
 from discreet.sensitivity import OneRow
 from discreet.specs.estimating.batches import ETA_BITS, LARGEST_BETA, plain_metric
 from discreet.specs.estimating.components import UNIT
-from discreet.specs.estimating.families import GRID, PSI, Logistic
+from discreet.specs.estimating.families import Logistic
 from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.tables import GRID, PSI
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.extensions.estimating.kernels import ModelData, row_weights
 from discreet.trusted.extensions.sgd.batches import RowGradients

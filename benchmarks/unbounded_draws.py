@@ -282,7 +282,7 @@ class MeanDraws:
             )
             / query.height
         )
-        worths = query.worths()
+        worths = query.unit_values()
         deviation = np.sqrt(mechanism.variance)
         noise = [deviation * one * rng.standard_normal(len(samples)) for one in worths]
         statistics = MeanStatistics(

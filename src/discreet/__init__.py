@@ -20,18 +20,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 _HOMES = {
+    "discreet.accounting.composition": ("compose",),
     "discreet.accounting.explain": ("explain",),
     "discreet.accounting.guarantees": (
         "ApproxDP",
         "GDP",
         "PureDP",
-        "compose",
     ),
     "discreet.accounting.plan": (
         "plan",
         "rows_needed",
     ),
-    "discreet.accounting.pld.curve": ("PLD",),
+    "discreet.accounting.loss_distributions.curve": ("PLD",),
     "discreet.accounting.renyi.rdp": (
         "RDP",
         "ZCDP",
@@ -246,10 +246,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from discreet.accounting.composition import compose
     from discreet.accounting.explain import explain
-    from discreet.accounting.guarantees import GDP, ApproxDP, PureDP, compose
+    from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
+    from discreet.accounting.loss_distributions.curve import PLD
     from discreet.accounting.plan import plan, rows_needed
-    from discreet.accounting.pld.curve import PLD
     from discreet.accounting.renyi.rdp import RDP, ZCDP
     from discreet.accounting.tradeoff.curve import TradeOff
     from discreet.asking.preview import Assumptions, preview

@@ -95,7 +95,7 @@ class Secluded:
 def seclude_worker() -> None:
     """Secludes a thread of a pool for all of its life.
 
-    The thread that asks is in a section as long as the pool works (`model_kernels.in_threads`).
+    The thread that asks is in a section as long as the pool works (`in_threads`).
     """
     np.seterr(all="ignore")
     _here.depth = 1

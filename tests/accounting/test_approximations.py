@@ -13,8 +13,8 @@ from discreet.accounting.approximations import (
     clt_mu_approximation,
     clt_mu_subsampled_approximation,
 )
-from discreet.accounting.composition import basic, optimal
-from discreet.accounting.guarantees import compose, spend_mu_squared
+from discreet.accounting.composition import basic, compose, optimal
+from discreet.accounting.guarantees import spend_mu_squared
 from discreet.accounting.renyi.rdp import compose_renyi, zcdp_of
 from discreet.accounting.subsampling import FixedSizeSampling, PoissonSampling, amplify
 from discreet.trusted.losses.pricing import Price, open_box, price_of_spend

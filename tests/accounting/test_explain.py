@@ -145,7 +145,7 @@ def test_the_odds_bound_needs_its_two():
 @settings(deadline=None, max_examples=60)
 @given(st.floats(1e-6, 20), st.floats(1e-6, 1 - 1e-6))
 def test_posterior_of_pure_guarantees(epsilon, prior):
-    low, high = posterior_bound(dp.PureDP(epsilon), prior)
+    low, high = posterior_bound(Fraction(repr(epsilon)), prior)
     with mpmath.workdps(40):
         e, chance = mpmath.exp(mpmath.mpf(repr(epsilon))), mpmath.mpf(repr(prior))
         true_low, true_high = (

@@ -11,8 +11,8 @@ from scipy.stats import binom, norm
 
 import discreet as dp
 from discreet.accounting.gaussian import mu_for_pure
-from discreet.accounting.least_price import _certain, least_mu, price_of_pld
-from discreet.accounting.pld.build import (
+from discreet.accounting.least_price import _certain, least_mu, pld_loss
+from discreet.accounting.loss_distributions.build import (
     approx_pld,
     fixed_size_subsampled,
     gaussian_pld,
@@ -30,7 +30,7 @@ def right_side(mu, delta0, epsilon):
 
 def test_gaussians_cost_their_own_mu():
     assert least_mu(gaussian_pld(0.3).self_compose(4), 1e-9) == pytest.approx(0.6, rel=1e-12)
-    assert price_of_pld(gaussian_pld(0.5), delta0=1e-9).delta == 0
+    assert pld_loss(gaussian_pld(0.5), delta0=1e-9).delta == 0
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])

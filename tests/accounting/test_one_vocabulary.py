@@ -3,7 +3,11 @@
 import pytest
 
 import discreet as dp
-from discreet.accounting.pld.build import gaussian_pld, laplace_pld, poisson_subsampled
+from discreet.accounting.loss_distributions.build import (
+    gaussian_pld,
+    laplace_pld,
+    poisson_subsampled,
+)
 from discreet.accounting.renyi.rdp import rdp_of
 from discreet.accounting.tradeoff.curve import tradeoff_of
 

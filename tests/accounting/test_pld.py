@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.pld.build import (
+from discreet.accounting.loss_distributions.build import (
     approx_pld,
     exponential_pld,
     fixed_size_subsampled,
@@ -24,12 +24,12 @@ from discreet.accounting.pld.build import (
     poisson_subsampled,
     randomized_response_pld,
 )
-from discreet.accounting.pld.calibration import calibrate_sigma
-from discreet.accounting.pld.curve import PLD, compose_all
-from discreet.accounting.pld.lattice import place
-from discreet.accounting.pld.laws import UNIT, law_of
-from discreet.accounting.pld.pairs import Gaussian, Sampled
-from discreet.accounting.pld.spectrum import compose
+from discreet.accounting.loss_distributions.calibration import calibrate_sigma
+from discreet.accounting.loss_distributions.curve import PLD, compose_all
+from discreet.accounting.loss_distributions.lattice import place
+from discreet.accounting.loss_distributions.laws import UNIT, law_of
+from discreet.accounting.loss_distributions.pairs import Gaussian, Sampled
+from discreet.accounting.loss_distributions.spectrum import compose
 from discreet.errors import InvalidParameter
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon
-from discreet.accounting.pld.build import (
+from discreet.accounting.loss_distributions.build import (
     approx_pld,
     discrete_pld,
     exponential_pld,
@@ -24,7 +24,7 @@ from discreet.accounting.pld.build import (
     poisson_subsampled,
     randomized_response_pld,
 )
-from discreet.accounting.pld.curve import PLD, compose_all
+from discreet.accounting.loss_distributions.curve import PLD, compose_all
 
 # id, (σ, rate, steps, δ), ε of dp-accounting 0.6.0 (2e-3 relative is the stored tolerance)
 DPSGD = [

@@ -13,7 +13,7 @@ import pytest
 from flint import arb, ctx
 from scipy.special import ndtr
 
-from discreet.accounting.pld.build import (
+from discreet.accounting.loss_distributions.build import (
     approx_pld,
     discrete_pld,
     exponential_pld,
@@ -25,10 +25,10 @@ from discreet.accounting.pld.build import (
     poisson_subsampled,
     randomized_response_pld,
 )
-from discreet.accounting.pld.curve import PLD, _evaluate
-from discreet.accounting.pld.lattice import Grading, place
-from discreet.accounting.pld.laws import UNIT, law_of
-from discreet.accounting.pld.pairs import Direction, Gaussian, Laplace, Sampled
+from discreet.accounting.loss_distributions.curve import PLD, _evaluate
+from discreet.accounting.loss_distributions.lattice import Grading, place
+from discreet.accounting.loss_distributions.laws import UNIT, law_of
+from discreet.accounting.loss_distributions.pairs import Direction, Gaussian, Laplace, Sampled
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise, LaplaceNoise
 

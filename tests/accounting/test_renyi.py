@@ -22,12 +22,12 @@ from discreet.accounting.renyi.curves import (
     pure_renyi,
     randomized_response_renyi,
 )
+from discreet.accounting.renyi.mechanisms import rdp_of_mechanism
 from discreet.accounting.renyi.rdp import (
     RDP,
     ZCDP,
     compose_renyi,
     rdp_of,
-    rdp_of_mechanism,
     renyi_bound,
     rho_of,
     zcdp_of,

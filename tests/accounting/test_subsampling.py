@@ -17,7 +17,14 @@ from scipy.stats import norm
 
 import discreet as dp
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise, laplace_noise
+from discreet.accounting.calibration.iterative import (
+    gaussian_sigma_for_approx,
+    gaussian_sigma_for_zcdp,
+    laplace_scale_for_steps,
+    largest_rate_for_pure,
+)
 from discreet.accounting.renyi.curves import USUAL_ORDERS, pure_renyi
+from discreet.accounting.renyi.mechanisms import amplify_mechanism, sampled_gaussian_rdp
 from discreet.accounting.renyi.rdp import RDP, ZCDP, rdp_of
 from discreet.accounting.renyi.sampled import (
     drawn_general_renyi,
@@ -26,19 +33,11 @@ from discreet.accounting.renyi.sampled import (
     sampled_pure_renyi,
     sampled_symmetric_renyi,
 )
-from discreet.accounting.steps import (
-    gaussian_sigma_for_approx,
-    gaussian_sigma_for_zcdp,
-    laplace_scale_for_steps,
-    largest_rate_for_pure,
-    sampled_gaussian_rdp,
-)
 from discreet.accounting.subsampling import (
     FixedSizeSampling,
     PoissonSampling,
     amplified_epsilon,
     amplify,
-    amplify_mechanism,
     amplify_renyi,
     base_epsilon,
 )

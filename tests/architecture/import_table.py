@@ -33,6 +33,10 @@ def _row(room: str, may: str, outside: str, why: str) -> Row:
 VOCABULARY = "errors plain exact neighbors schema sensitivity enclosure"
 SPECS = f"{VOCABULARY} specs search"
 READERS = f"{SPECS} trusted.release accounting inference plots"
+EXTENSION_LOSSES = (
+    "trusted.extensions.data_dependent.loss trusted.extensions.local.loss"
+    " trusted.extensions.open_keys.loss trusted.extensions.sgd.loss"
+)
 EDGES = "errors plain exact neighbors schema sensitivity enclosure specs search accounting trusted"
 
 TABLE = (
@@ -50,14 +54,21 @@ TABLE = (
     _row("specs", f"{VOCABULARY} search", "numpy", "specifications hold no data"),
     _row(
         "accounting",
-        f"{VOCABULARY} specs trusted.losses trusted.extensions trusted.ledger.entries",
-        "numpy scipy flint",
+        f"{VOCABULARY} specs trusted.losses",
+        "numpy scipy",
         "guarantees and what follows from them; no data, no noise",
     ),
     _row(
+        "accounting.calibration",
+        f"{VOCABULARY} specs.mechanisms accounting trusted.losses {EXTENSION_LOSSES}",
+        "",
+        "from a spend to the least noise that keeps it",
+    ),
+    _row(
         "trusted.losses",
-        f"{VOCABULARY} specs accounting trusted.extensions",
-        "flint",
+        f"{VOCABULARY} specs.mechanisms accounting.gaussian accounting.guarantees accounting.renyi"
+        f" {EXTENSION_LOSSES}",
+        "",
         "one theorem a mechanism, and its price",
     ),
     _row(
@@ -87,21 +98,40 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.sgd",
-        f"{VOCABULARY} specs accounting trusted.noise trusted.extensions.estimating",
+        f"{VOCABULARY} specs trusted.noise trusted.extensions.estimating",
         "numpy",
-        "sampled gradients: rows, draw, price",
+        "sampled gradients: rows, draw",
+    ),
+    _row(
+        "trusted.extensions.sgd.loss",
+        f"{VOCABULARY} specs.mechanisms accounting.least_price accounting.loss_distributions"
+        " trusted.losses.loss",
+        "",
+        "sampled gradients: price",
     ),
     _row(
         "trusted.extensions.open_keys",
         f"{VOCABULARY} specs trusted.engines trusted.values trusted.noise",
         "numpy",
-        "undeclared keys: rows, draw, price",
+        "undeclared keys: rows, draw",
+    ),
+    _row(
+        "trusted.extensions.open_keys.loss",
+        f"{VOCABULARY} specs.mechanisms trusted.losses.loss trusted.losses.theorems",
+        "",
+        "undeclared keys: price",
     ),
     _row(
         "trusted.extensions.data_dependent",
-        f"{VOCABULARY} specs accounting trusted.noise",
+        f"{VOCABULARY} specs trusted.noise",
         "numpy flint",
-        "noise by the data: draw, price",
+        "noise by the data: draw",
+    ),
+    _row(
+        "trusted.extensions.data_dependent.loss",
+        f"{VOCABULARY} specs.mechanisms accounting.gaussian trusted.losses.loss",
+        "",
+        "noise by the data: price",
     ),
     _row(
         "trusted.extensions.part_tests",
@@ -121,6 +151,12 @@ TABLE = (
         f"{VOCABULARY} specs.mechanisms trusted.noise trusted.values",
         "numpy flint",
         "what a device does: no session, no ledger, no engine",
+    ),
+    _row(
+        "trusted.extensions.local.loss",
+        f"{VOCABULARY} specs.mechanisms trusted.losses.loss trusted.losses.theorems",
+        "",
+        "a report: price",
     ),
     _row(
         "trusted.extensions.noisy_threshold",

@@ -85,9 +85,9 @@ def test_every_cited_test_exists() -> None:
 
 
 def test_the_citation_pattern_reads_paths_and_functions() -> None:
-    assert cited("Checked.  tests/a/test_b.py::test_c, tests/ledger/") == [
+    assert cited("Checked.  tests/a/test_b.py::test_c, tests/trusted/ledger/") == [
         ("tests/a/test_b.py", "test_c"),
-        ("tests/ledger/", ""),
+        ("tests/trusted/ledger/", ""),
     ]
 
 

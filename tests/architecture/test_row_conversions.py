@@ -29,7 +29,7 @@ TRUSTED = (
     "trusted/extensions/local/values.py",
     "trusted/noise/assignment.py",
     "trusted/values.py",
-    "sklearn.py",
+    "sklearn",
 )
 OPERATIONS = {
     "array",
@@ -194,7 +194,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/engines/arrow_cells.py", "ArrowTexts.numbers"): {
         "array": "numbers of distinct texts, one float each",
         "cast": "each text by itself; both ways of reading give the same number "
-        "(tests/engines/test_arrow_cells.py)",
+        "(tests/trusted/engines/test_arrow_cells.py)",
         "to_numpy": "floats, NaN where missing",
     },
     ("trusted/engines/arrow_cells.py", "_in_one_piece"): {
@@ -488,34 +488,34 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/estimating/kernels.py", "weights_of"): {
         "vecdot": EXACT,
     },
-    ("sklearn.py", "PrivateLogisticRegression._classes"): {
+    ("sklearn/estimators.py", "PrivateLogisticRegression._classes"): {
         "asarray": PUBLIC,
     },
-    ("sklearn.py", "PrivateLogisticRegression.predict"): {
+    ("sklearn/estimators.py", "PrivateLogisticRegression.predict"): {
         "asarray": VIEW,
         "astype": DTYPE,
     },
-    ("sklearn.py", "PrivateLogisticRegression.predict_proba"): {
+    ("sklearn/estimators.py", "PrivateLogisticRegression.predict_proba"): {
         "stack": "two float columns beside each other",
     },
-    ("sklearn.py", "_PrivateRegression._fitted"): {
+    ("sklearn/regression.py", "PrivateRegression._fitted"): {
         "array": RESULT,
     },
-    ("sklearn.py", "_array"): {
+    ("sklearn/tables.py", "_array"): {
         "asarray": TYPED,
     },
-    ("sklearn.py", "_clamped"): {
+    ("sklearn/cells.py", "clamped"): {
         "asarray": VIEW,
     },
-    ("sklearn.py", "_columns_of"): {
+    ("sklearn/tables.py", "columns_of"): {
         "from_native": TYPED,
         "to_native": TYPED,
     },
-    ("sklearn.py", "_equal"): {
+    ("sklearn/cells.py", "equal_to"): {
         "asarray": VIEW,
         "fromiter": ONE_BY_ONE,
     },
-    ("sklearn.py", "_vector"): {
+    ("sklearn/tables.py", "vector"): {
         "from_native": TYPED,
         "to_native": TYPED,
     },

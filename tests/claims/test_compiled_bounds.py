@@ -16,19 +16,19 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
 from discreet.sensitivity import L2, Frobenius
 from discreet.specs.estimating.batches import ETA_BITS, SampledGradients, plain_metric
 from discreet.specs.estimating.components import ModelColumn, Response
-from discreet.specs.estimating.families import GRID, Huber, Logistic
+from discreet.specs.estimating.families import Huber, Logistic
 from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.testing.sessions import seeded_session
 from discreet.trusted.engines import kernels
 from discreet.trusted.extensions.estimating import loops as model_loops
 from discreet.trusted.extensions.estimating.kernels import ModelData, row_weights
 from discreet.trusted.extensions.sgd.batches import RowGradients
-from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.noise import kernels as noise_kernels
 from discreet.trusted.noise.tables import ROWS, tables
 from discreet.trusted.release import Description, Question

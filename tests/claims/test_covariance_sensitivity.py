@@ -17,8 +17,8 @@ from discreet.specs.queries import pairs
 from discreet.specs.queries.pairs import (
     COUNT_WEIGHTS,
     PairMoments,
-    reach_of_a_replacement,
-    reach_of_a_row,
+    replacement_bound,
+    row_bound,
 )
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.engines.execution import execute
@@ -62,7 +62,7 @@ def test_one_row_reaches_as_far_as_claimed_and_no_further(columns, height, count
     query = query_of(columns, height, count)
     grid = list(itertools.product(range(-height, height + 1), repeat=columns))
     worst = max(squares(query, contributions(query, grid)))
-    assert Fraction(int(worst), height**8) == reach_of_a_row(columns, count)
+    assert Fraction(int(worst), height**8) == row_bound(columns, count)
     assert query.sensitivity(AddRemove()).squared == worst
 
 
@@ -136,12 +136,8 @@ def test_many_columns_attacked_by_random_and_extreme_rows(columns):
     apart = (
         max((((vectors - vector) ** 2) * weight).sum(axis=1).max() for vector in vectors) / scale
     )
-    assert alone == pytest.approx(float(reach_of_a_row(columns, COUNT_WEIGHTS["add"])), rel=1e-12)
-    assert (
-        0.98 * float(reach_of_a_replacement(columns))
-        <= apart
-        <= float(reach_of_a_replacement(columns))
-    )
+    assert alone == pytest.approx(float(row_bound(columns, COUNT_WEIGHTS["add"])), rel=1e-12)
+    assert 0.98 * float(replacement_bound(columns)) <= apart <= float(replacement_bound(columns))
 
 
 RELATIONS = [

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import discreet as dp
+from discreet.accounting.calibration.additive import cut_tulap_noise
 from discreet.inference.counts.most_powerful import critical_value, rejection
 from discreet.inference.counts.tulap import released_noise, released_value, truncation
 from discreet.sensitivity import L1
@@ -18,9 +19,9 @@ from discreet.specs.mechanisms.additive import TulapNoise
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import SeededSource, seeded_session
-from discreet.trusted.losses.cut_tulap import cut_bounds, cut_delta, cut_tulap_noise
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import guarantee_of
+from discreet.trusted.losses.theorems import cut_bounds, cut_delta
 from discreet.trusted.noise.cut_tulap import _flat, _uncut, draw_cut
 
 ONE = L1(Fraction(1))

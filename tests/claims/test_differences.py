@@ -105,7 +105,7 @@ def test_sums_are_those_of_the_differences_on_every_engine(tmp_path):
     assert sums[0] == sums[1]
     difference = columns["n"].astype(int) - columns["m"].astype(int)
     half = query.factor.encoding.high * float(query.factor.encoding.step)
-    values = np.array(sums[0], dtype=float) * query.worths()
+    values = np.array(sums[0], dtype=float) * query.unit_values()
     np.testing.assert_allclose(
         values, [500, difference.sum() / half, (1 - (difference / half) ** 2).sum()], rtol=1e-12
     )

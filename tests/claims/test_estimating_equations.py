@@ -22,23 +22,11 @@ from discreet.specs.estimating.components import (
     NumberComponent,
     Response,
 )
-from discreet.specs.estimating.families import (
-    GRID,
-    Huber,
-    Logistic,
-    Poisson,
-    SmoothHuber,
-    psi_bound,
-)
-from discreet.specs.estimating.model import (
-    WEIGHT_BITS,
-    Metric,
-    Model,
-    Point,
-    WeightedGradient,
-    WeightedGram,
-    metric_of,
-)
+from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
+from discreet.specs.estimating.families import Huber, Logistic, Poisson, SmoothHuber, psi_bound
+from discreet.specs.estimating.metric import WEIGHT_BITS, Metric, metric_of
+from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.estimating.tabulated import KNOTS, VALUE_BITS, TabulatedResidual
 from discreet.specs.queries.keys import Subset
 from discreet.specs.queries.plans import Factor

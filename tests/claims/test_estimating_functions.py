@@ -11,8 +11,6 @@ import pytest
 
 import discreet as dp
 from discreet.specs.estimating.families import (
-    GRID,
-    PSI,
     Huber,
     Logistic,
     Poisson,
@@ -22,6 +20,7 @@ from discreet.specs.estimating.families import (
     slope_bound,
 )
 from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.tables import GRID, PSI
 from discreet.trusted.extensions.estimating.kernels import psi_and_slope
 
 FAMILIES = [Huber(1.345), Huber(4.0), SmoothHuber(1.345), Logistic(), Poisson(20.0), Poisson(500.0)]

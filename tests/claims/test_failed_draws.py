@@ -20,7 +20,7 @@ from discreet.search.quantile_ends import QuantileEnds
 from discreet.sensitivity import L2
 from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.queries.plans import Factor
-from discreet.specs.queries.scores import CandidateScores, Scored
+from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.specs.queries.sums import Sum
 from discreet.trusted.release import Question
 
@@ -91,7 +91,7 @@ def test_a_question_is_copied_before_it_is_checked():
 def test_a_watch_counts_and_nothing_else():
     session = open_session(dp.AddRemove())
     watch = dp.watch(session, 10, spend=dp.GDP(1))
-    falling = CandidateScores((Scored((), Factor("x", Encoding(-1.0, 1.0, 0, 1))),))
+    falling = CandidateScores((CandidateGroup((), Factor("x", Encoding(-1.0, 1.0, 0, 1))),))
     with pytest.raises(InvalidParameter, match="one count"):
         watch._noisy.above(falling)
 

@@ -21,7 +21,7 @@ from discreet.accounting.gaussian import mu_for_pure
 from discreet.errors import NoTheorem
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise, LaplaceNoise
-from discreet.trusted.losses.losses import Loss
+from discreet.trusted.losses.loss import Loss
 from discreet.trusted.losses.pricing import (
     Price,
     _price,
@@ -169,13 +169,13 @@ def test_losses_become_prices_in_every_box():
 @pytest.mark.parametrize(
     "spend", [dp.GDP(0.3), dp.PureDP(0.7), dp.ZCDP(0.02), dp.ApproxDP(1.0, 1e-6)], ids=repr
 )
-@pytest.mark.parametrize("parts", [1, 5])
-def test_the_greatest_epsilon_of_a_spend_fits_and_a_greater_one_does_not(spend, parts):
+@pytest.mark.parametrize("times", [1, 5])
+def test_the_greatest_epsilon_of_a_spend_fits_and_a_greater_one_does_not(spend, times):
     delta = Fraction(1, 10**7)
     for greatest, loss in (
-        (pure_within, lambda e: Loss(pure=(e,) * parts)),
-        (bounded_range_within, lambda e: Loss(bounded_range=(e,) * parts)),
+        (pure_within, lambda e: Loss(pure=(e,) * times)),
+        (bounded_range_within, lambda e: Loss(bounded_range=(e,) * times)),
     ):
-        epsilon = greatest(spend, delta, parts=parts)
+        epsilon = greatest(spend, delta, times=times)
         assert loss_fits(loss(epsilon), spend_box(spend, delta))
         assert not loss_fits(loss(epsilon * (1 + Fraction(1, 10**6))), spend_box(spend, delta))

@@ -15,16 +15,10 @@ import discreet as dp
 from discreet.asking.formula import design_of
 from discreet.models.points import point_at
 from discreet.specs.estimating.components import UNIT, ModelColumn, model_matrix
+from discreet.specs.estimating.equations import WeightedGram
 from discreet.specs.estimating.families import Huber, Logistic, Poisson
-from discreet.specs.estimating.model import (
-    LARGEST_COLUMNS,
-    WEIGHT_BITS,
-    EstimatingPlan,
-    Model,
-    WeightedGram,
-    metric_of,
-    whole_product,
-)
+from discreet.specs.estimating.metric import LARGEST_COLUMNS, WEIGHT_BITS, metric_of, whole_product
+from discreet.specs.estimating.model import EstimatingPlan, Model
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating import kernels as kernels

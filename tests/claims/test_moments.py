@@ -135,10 +135,10 @@ def test_integer_statistic_is_the_real_one_scaled(design, neighbors):
     ]
     assert query.assemble(sums) == expected
     sensitivity = query.sensitivity(neighbors)
-    reach = design.reach(neighbors, cells=1, optional=False)
+    bound = design.bound(neighbors, cells=1, optional=False)
     scale = neighbors.rows * 7**design.degree
-    assert sensitivity == (L1(reach * scale) if design.norm == 1 else L2(reach * scale**2))
-    assert query.worths()[-1] * design.weights[-1] * 7**design.degree == pytest.approx(1)
+    assert sensitivity == (L1(bound * scale) if design.norm == 1 else L2(bound * scale**2))
+    assert query.unit_values()[-1] * design.weights[-1] * 7**design.degree == pytest.approx(1)
 
 
 def test_second_moments_are_free_under_replace():

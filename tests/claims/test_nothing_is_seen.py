@@ -28,15 +28,17 @@ import pytest
 
 import discreet as dp
 from discreet import seclusion
-from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
 from discreet.asking.formula import design_of
 from discreet.estimators import questions
 from discreet.estimators.open_keys import open_table_question
 from discreet.estimators.part_tests import subsample_question
 from discreet.estimators.quantiles import median_question
 from discreet.seclusion import FAILED, Sealed, Secluded, aside
-from discreet.specs.estimating.families import GRID
-from discreet.specs.estimating.model import Point, WeightedGram, metric_of
+from discreet.specs.estimating.equations import WeightedGram
+from discreet.specs.estimating.metric import metric_of
+from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import GramMatrix
 from discreet.testing.sessions import seeded_session
@@ -46,7 +48,6 @@ from discreet.trusted.engines.kernels import in_threads
 from discreet.trusted.extensions import part_tests
 from discreet.trusted.extensions.estimating import reading as model_reading
 from discreet.trusted.extensions.open_keys import counts as open_key_counts
-from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.noise.selection import ThresholdRun
 from discreet.trusted.release import Description, Question
 

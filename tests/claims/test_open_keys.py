@@ -20,7 +20,7 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.accounting.calibration.open_keys import thresholded_counts
+from discreet.accounting.calibration.thresholds import thresholded_counts
 from discreet.accounting.gaussian import gdp_delta
 from discreet.enclosure import enclose
 from discreet.errors import InvalidParameter

@@ -26,7 +26,7 @@ from discreet.estimators.selection_questions import watch_question
 from discreet.schema import Encoding, Schema
 from discreet.specs.mechanisms.additive import GaussianNoise
 from discreet.specs.mechanisms.gradient_requests import GradientRequest
-from discreet.specs.queries.scores import CandidateScores, Scored
+from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.engines.cells import PlainTexts
 from discreet.trusted.extensions.local.gradients import LocalGradients
@@ -369,7 +369,7 @@ def test_a_watch_hands_out_a_copy_of_what_was_paid_for():
         assert getattr(shown, name) is not getattr(noisy._question, name)
     object.__setattr__(shown.mechanism, "threshold", -(10**9))
     assert noisy.question.mechanism == before
-    noisy.above(CandidateScores((Scored(()),)))
+    noisy.above(CandidateScores((CandidateGroup(()),)))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from tests.claims.quantile_laws import (
     upper_tail,
 )
 
+from discreet.accounting.calibration.thresholds import proposal_threshold
 from discreet.accounting.gaussian import gdp_delta
 from discreet.accounting.guarantees import PureDP
 from discreet.errors import DiscreetError, NoTheorem
@@ -39,7 +40,7 @@ from discreet.sensitivity import CHANGES, Rows
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import SeededSource
-from discreet.trusted.extensions.data_dependent.loss import geometric_tail, least_threshold
+from discreet.trusted.extensions.data_dependent.loss import geometric_tail
 from discreet.trusted.extensions.data_dependent.order_statistics import (
     ends,
     smooth_sensitivity,
@@ -152,7 +153,7 @@ def proposal(epsilon: float, delta: float, eta: int, a: int = 1, b: int = 2) -> 
     noise = F(eta / epsilon)
     refinement = max(0, math.ceil(math.log2(1024 / noise))) if eta else 0
     return ProposeTestRelease(
-        REPLACED, a, b, eta, spread, least_threshold(1 / spread, F(delta)), noise, refinement
+        REPLACED, a, b, eta, spread, proposal_threshold(1 / spread, F(delta)), noise, refinement
     )
 
 
@@ -191,7 +192,7 @@ def test_the_lectures_propose_test_release_fails_the_same_test() -> None:
 
 def test_least_threshold_is_least_and_beats_the_continuous_one() -> None:
     for epsilon, delta in ((F(1), F(1, 10**6)), (F(1, 10), F(1, 10**3)), (F(3), F(1, 100))):
-        t = least_threshold(epsilon, delta)
+        t = proposal_threshold(epsilon, delta)
         assert geometric_tail(epsilon, t) <= delta < geometric_tail(epsilon, t - 1)
         # passing from T > ln(1/2δ)/ε on needs γ + Lap; whole numbers need no more
         assert t <= math.log(1 / (2 * delta)) / float(epsilon) + 1

@@ -15,8 +15,9 @@ from discreet.models.points import point_at
 from discreet.models.regression import model_of
 from discreet.schema import Schema
 from discreet.specs.estimating.components import UNIT
-from discreet.specs.estimating.families import GRID, Huber
+from discreet.specs.estimating.families import Huber
 from discreet.specs.estimating.residuals import ResidualCounts
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.registry import query_from_dict
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine

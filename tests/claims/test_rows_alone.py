@@ -16,8 +16,9 @@ import pyarrow
 import pytest
 
 import discreet as dp
-from discreet import sklearn as estimators
 from discreet.sklearn import PrivateLinearRegression, PrivateLogisticRegression
+from discreet.sklearn.cells import equal_to, numbers_of
+from discreet.sklearn.tables import columns_of
 from discreet.testing import SeededSource
 from discreet.trusted import datasets
 from discreet.trusted.engines import cells, columns
@@ -134,7 +135,7 @@ def test_one_odd_cell_changes_one_row(odd):
     and no other row is read otherwise.
     """
     X, y, labels = rows_and_targets()
-    number = estimators._numbers([odd])[0]
+    number = numbers_of([odd])[0]
     read = 0.0 if math.isnan(number) else number
     spoilt, plain = [list(row) for row in X], [list(row) for row in X]
     spoilt[7][1], plain[7][1] = odd, read
@@ -222,27 +223,27 @@ def test_labels_are_compared_one_by_one():
     odd = [*ODD, "yes", np.str_("yes"), "no"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = estimators._equal(odd, np.str_("yes"))
+        found = equal_to(odd, np.str_("yes"))
     assert found.tolist() == [False] * len(ODD) + [True, True, False]
-    assert estimators._equal(np.array([0, 1, 2]), np.int64(1)).tolist() == [False, True, False]
-    assert estimators._equal([True, 1.0, 1, 0, Decimal(1)], np.int64(1)).tolist() == [
+    assert equal_to(np.array([0, 1, 2]), np.int64(1)).tolist() == [False, True, False]
+    assert equal_to([True, 1.0, 1, 0, Decimal(1)], np.int64(1)).tolist() == [
         True,
         True,
         True,
         False,
         True,
     ]
-    assert estimators._equal(np.array(["a", "b"]), np.int64(1)).tolist() == [False, False]
-    assert estimators._equal(np.ma.array([1, 1], mask=[False, True]), np.int64(1)).tolist() == [
+    assert equal_to(np.array(["a", "b"]), np.int64(1)).tolist() == [False, False]
+    assert equal_to(np.ma.array([1, 1], mask=[False, True]), np.int64(1)).tolist() == [
         True,
         False,
     ]
-    assert estimators._equal(pandas.Series(["a", None, "b"]), np.str_("b")).tolist() == [
+    assert equal_to(pandas.Series(["a", None, "b"]), np.str_("b")).tolist() == [
         False,
         False,
         True,
     ]
-    assert estimators._equal(polars.Series([1, None, 0]), np.int64(1)).tolist() == [
+    assert equal_to(polars.Series([1, None, 0]), np.int64(1)).tolist() == [
         True,
         False,
         False,
@@ -269,12 +270,12 @@ def test_columns_of_frames_are_read_as_the_fit_reads_them(name):
     ]
     for frame in frames:
         for column, series in zip(
-            estimators._columns_of(frame, None)[0],
+            columns_of(frame, None)[0],
             columns.nw.from_native(frame, eager_only=True).iter_columns(),
             strict=True,
         ):
             np.testing.assert_array_equal(
-                estimators._numbers(column), cells.numbers(columns.cells_from_series(series))
+                numbers_of(column), cells.numbers(columns.cells_from_series(series))
             )
 
 
@@ -294,16 +295,14 @@ def test_columns_of_frames_are_read_as_the_fit_reads_them(name):
     ids=lambda array: str(array.dtype),
 )
 def test_columns_of_arrays_keep_their_type_and_are_read_as_the_fit_reads_them(array):
-    for column in estimators._columns_of(array, None)[0]:
+    for column in columns_of(array, None)[0]:
         np.testing.assert_array_equal(
-            estimators._numbers(column), cells.numbers(columns.cells_from_array(column))
+            numbers_of(column), cells.numbers(columns.cells_from_array(column))
         )
 
 
 def test_lists_are_read_as_the_fit_reads_them():
-    np.testing.assert_array_equal(
-        estimators._numbers(ODD), cells.numbers(columns.cells_from_sequence(ODD))
-    )
+    np.testing.assert_array_equal(numbers_of(ODD), cells.numbers(columns.cells_from_sequence(ODD)))
 
 
 # ── scores ────────────────────────────────────────────────────────────────────────────────────

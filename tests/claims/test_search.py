@@ -25,7 +25,8 @@ from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.registry import mechanism_from_dict
 from discreet.specs.statistics import Histogram, histogram_of_cells
 from discreet.testing import SeededSource
-from discreet.trusted.losses.losses import Loss, loss_of
+from discreet.trusted.losses.loss import Loss
+from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.noise.apply import apply
 from discreet.trusted.noise.search import converse, search
 

@@ -24,7 +24,7 @@ from discreet.specs.mechanisms.selection import (
     TopChoices,
 )
 from discreet.specs.queries.keys import Between, Levels, Subset
-from discreet.specs.queries.scores import CandidateScores, Scored
+from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.specs.queries.sums import number_factor
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.engines.execution import execute
@@ -558,11 +558,17 @@ def queries():
         (Between("x", 0.0, 2.0),),
         (Subset("g", (1,)), Between("y", 1.0, 2.0)),
     )
-    yield "counts of overlapping filters", CandidateScores(tuple(Scored(keys) for keys in filters))
-    yield "counts of levels", CandidateScores((Scored((Levels("g", 2),)),))
-    yield "sums over levels", CandidateScores((Scored((Levels("g", 2),), x),))
-    yield "positive sums over filters", CandidateScores(tuple(Scored(keys, y) for keys in filters))
-    yield "sums of two columns", CandidateScores((Scored((), x), Scored((), y)))
+    yield (
+        "counts of overlapping filters",
+        CandidateScores(tuple(CandidateGroup(keys) for keys in filters)),
+    )
+    yield "counts of levels", CandidateScores((CandidateGroup((Levels("g", 2),)),))
+    yield "sums over levels", CandidateScores((CandidateGroup((Levels("g", 2),), x),))
+    yield (
+        "positive sums over filters",
+        CandidateScores(tuple(CandidateGroup(keys, y) for keys in filters)),
+    )
+    yield "sums of two columns", CandidateScores((CandidateGroup((), x), CandidateGroup((), y)))
 
 
 def scores_of(query, rows, relation):
@@ -584,7 +590,7 @@ def naive(query, rows):
         return levels.get(row[2], -1) in key.codes
 
     found = []
-    for part in query.parts:
+    for part in query.groups:
         for cell in range(part.size):
             kept = [
                 row
@@ -648,6 +654,11 @@ def test_score_sensitivity_is_never_exceeded(relation):
 def test_scores_that_do_not_belong_together_are_refused():
     schema = dp.Schema(SCHEMA | {"z": dp.Real(0, 1)})
     x, z = number_factor(schema, "x", "a sum"), number_factor(schema, "z", "a sum")
-    for parts in ((), (Scored((), x), Scored((), z)), (Scored((), x), Scored(())), ("x",)):
+    for parts in (
+        (),
+        (CandidateGroup((), x), CandidateGroup((), z)),
+        (CandidateGroup((), x), CandidateGroup(())),
+        ("x",),
+    ):
         with pytest.raises(dp.InvalidParameter, match="candidates"):
             CandidateScores(parts)

@@ -15,14 +15,16 @@ import pytest
 from scipy.stats import binom, chi2, norm
 
 import discreet as dp
+from discreet.accounting.calibration.sgd import sgd_multiplier
 from discreet.accounting.gaussian import gdp_delta
 from discreet.accounting.least_price import least_mu
 from discreet.schema import Encoding
 from discreet.sensitivity import OneRow, sensitivity_from_dict
 from discreet.specs.estimating.batches import ETA_BITS, LARGEST_BETA, SampledGradients, plain_metric
 from discreet.specs.estimating.components import RESPONSE_BITS, UNIT, ModelColumn, Response
-from discreet.specs.estimating.families import GRID, PSI, Huber, Logistic, Poisson
+from discreet.specs.estimating.families import Huber, Logistic, Poisson
 from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.tables import GRID, PSI
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.queries.plans import Factor
 from discreet.specs.registry import mechanism_from_dict, query_from_dict
@@ -32,11 +34,10 @@ from discreet.trusted.extensions.estimating.kernels import ModelData, gradient_s
 from discreet.trusted.extensions.sgd.batches import RowGradients
 from discreet.trusted.extensions.sgd.draw import PoissonBatches, descend, subset
 from discreet.trusted.extensions.sgd.loss import (
+    descent_loss,
     descent_mu,
     descent_pld,
     poisson_rate,
-    sgd_multiplier,
-    sgd_parts,
 )
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.release import Description, Question
@@ -366,8 +367,8 @@ def test_one_step_agrees_with_the_closed_form_of_the_sampled_gaussian():
         every=1,
         averaged=1,
     )
-    parts, q, mu0 = sgd_parts(spec), -math.expm1(-0.2), 1 / multiplier
-    mu = math.sqrt(parts["mu_squared"])
+    loss, q, mu0 = descent_loss(spec), -math.expm1(-0.2), 1 / multiplier
+    mu = math.sqrt(loss.mu_squared)
     assert mu < mu0
     for epsilon in np.linspace(0.01, 3, 40):
         # remove: q·P₀ + (1−q)Q₀ against Q₀ is q times the base at ln(1 + (e^ε − 1)/q)

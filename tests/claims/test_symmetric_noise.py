@@ -12,14 +12,13 @@ from scipy import stats
 from scipy.special import ndtr
 
 import discreet as dp
-from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
 from discreet.estimators.matrices import covariance_question
 from discreet.sensitivity import L2, Frobenius
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise, off_diagonal
 from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.losses.pricing import guarantee_of, within_spend
-from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.noise.apply import apply
 from discreet.trusted.noise.symmetric import draw_symmetric
 

@@ -1,4 +1,8 @@
-"""Every public question of a session, each as a function of (session, spend, further options)."""
+"""Every public question of a session, each as a function of (session, spend, further options).
+
+Kept ledgers (`golden_stored`) are bound to these questions by their names: add questions, change
+none.
+"""
 
 from __future__ import annotations
 
@@ -247,6 +251,9 @@ FITS: dict[str, Ask] = {
     ),
     "logistic sgd": lambda s, spend, **o: dp.logistic(
         s, "member ~ score", solver=STEPS, spend=spend, **o
+    ),
+    "logistic damped newton": lambda s, spend, **o: dp.logistic(
+        s, "member ~ score", solver="damped newton", spend=spend, **o
     ),
     "poisson": lambda s, spend, **o: dp.poisson(s, "visits ~ score", spend=spend, **o),
     "poisson newton": lambda s, spend, **o: dp.poisson(

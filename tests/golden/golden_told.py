@@ -4,8 +4,7 @@ Fields that are random outside the seed are replaced, by this list and nothing e
 
     RANDOM_FIELDS       of JSON texts: `entry_hash` (it seals a time). Simulated p-values and the
                         public uniform numbers of geometric counts start from it, so that figures
-                        are those of the same result read back by `dp.from_json` with a hash of
-                        zeros
+                        are those of the result read back with a hash of zeros (`settled`)
     RANDOM_KEY          of keys: one that was not given is 32 random digits
     RANDOM_IN_ENTRIES   of a ledger's requests: `data`, a random token in memory and a path for
                         files; of its first entry: `ledger`, its random id
@@ -92,6 +91,8 @@ PROPERTIES = (
     "delta",
 )
 
+IN_RECORDS = ("params", "std_errors", "noise_share", "estimate")
+
 
 def plain(value: Any) -> Any:
     """A value as what JSON can hold; floats keep all their bits, fractions are text."""
@@ -169,8 +170,6 @@ def told(result: Any, *, full: bool = True) -> dict[str, Any]:
         return record
     result = settled(result)
     record["text"] = str(result)
-    if isinstance(result, dp.Result):
-        record["text of the data"] = attempt(lambda: str(result.summary(0.8, target="data")))
     record["figures"] = figures(result)
     return record
 
@@ -179,6 +178,8 @@ def figures(result: Any) -> dict[str, Any]:
     """Everything that a result says by properties and tables."""
     found: dict[str, Any] = {}
     for name in PROPERTIES:
+        if isinstance(result, dp.Result) and name in IN_RECORDS:
+            continue
         try:
             value = getattr(result, name, None)
         except dp.DiscreetError as error:
@@ -193,9 +194,7 @@ def figures(result: Any) -> dict[str, Any]:
 
 
 def ledger_told(ledger: Any) -> dict[str, Any]:
-    """The balance and every entry: kind, key, exact amounts,
-    and a digest of what it is bound to.
-    """
+    """The balance and every entry: kind, key, exact amounts, and a digest of what it binds."""
     entries, digests = [], []
     for entry in ledger.entries():
         body = entry.body

@@ -12,14 +12,13 @@ import discreet as dp
 from discreet.models.m_estimate import tabulated_mean, tabulated_psi
 from discreet.models.scales import tabulated_second_moment
 from discreet.specs.estimating.families import (
-    GRID,
-    PSI,
     Huber,
     Logistic,
     family_from_dict,
     psi_bound,
     slope_bound,
 )
+from discreet.specs.estimating.tables import GRID, PSI
 from discreet.specs.estimating.tabulated import KNOTS, TabulatedMean, TabulatedResidual
 from discreet.testing import seeded_session
 

@@ -10,7 +10,7 @@ from discreet.models.moments import largest_square, moments_query
 from discreet.models.regression import model_of
 from discreet.schema import Schema
 from discreet.specs.estimating.components import UNIT
-from discreet.specs.estimating.model import WEIGHT_BITS
+from discreet.specs.estimating.metric import WEIGHT_BITS
 from discreet.testing import seeded_session
 from discreet.trusted.extensions.estimating.kernels import row_weights
 

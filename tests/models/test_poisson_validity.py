@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.specs.estimating.families import COUNT_UNIT, GRID, PSI, Poisson, clipped_rest
+from discreet.specs.estimating.families import COUNT_UNIT, Poisson
+from discreet.specs.estimating.tables import GRID, PSI, clipped_rest
 from discreet.testing import seeded_session
 
 TRUTH = np.array([1.0, 0.5])

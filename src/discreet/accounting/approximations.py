@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from discreet.accounting.parameters import Number, failure_probability, positive, whole_number
-from discreet.accounting.subsampling import FixedSizeSampling, PoissonSampling
+from discreet.accounting.sampling import FixedSizeSampling, PoissonSampling
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text
 

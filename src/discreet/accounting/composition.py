@@ -1,6 +1,7 @@
-"""Composition of (ε, δ) guarantees, from simplest to exact,
+"""Composition of guarantees, from simplest to exact,
 and the change of neighbour relation (reference.md A2, C1–C3).
 
+    compose    whatever is exact for the kinds of guarantee it is given
     basic      ε and δ add
     advanced   ε grows like the square root of the number of releases, for a slack δ′
     optimal    the exact curve δ(ε) of releases of which nothing but (ε_i, δ_i) is known:
@@ -18,7 +19,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NoReturn, TypeVar
 
-from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
+from discreet import plain
+from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP, mu_squared
 from discreet.accounting.parameters import (
     Number,
     failure_probability,
@@ -27,13 +29,93 @@ from discreet.accounting.parameters import (
     probability,
     whole_number,
 )
+from discreet.accounting.profile import PrivacyProfile
 from discreet.accounting.randomized_losses import Losses, losses_of
-from discreet.accounting.renyi.rdp import RDP, ZCDP
+from discreet.accounting.renyi.rdp import RDP, ZCDP, compose_renyi, rdp_of, zcdp_of
 from discreet.enclosure import enclose, lower_float, upper_float
 from discreet.errors import InvalidParameter, NoTheorem
-from discreet.exact import decimal_text, float_up, rational
+from discreet.exact import decimal_text, float_up, rational, sqrt_up
 
 LARGEST_TIMES = 10**10
+
+
+@plain.door
+def compose(*guarantees: Any) -> Any:
+    """The guarantee of releasing everything together, adaptively (reference.md C1, C4), rounded up.
+
+    Pure guarantees add ε; Gaussian ones add μ²; pure and Gaussian ones add μ² with the pure one's
+    μ; once zCDP is in, all add ρ (ε·tanh(ε/2), μ²/2), and once RDP is in, all add at its orders
+    (C7); once an (ε, δ) guarantee is in, only pure and (ε, δ) ones can join it here (ε and δ add).
+    A loss distribution turns pure, (ε, δ) and Gaussian guarantees into its own kind;
+    a trade-off function takes every kind.
+    """
+    if any(getattr(one, "kind", None) in ("pld", "tradeoff") for one in guarantees):
+        return _compose_curves(guarantees)
+    if not guarantees or not all(isinstance(one, Guarantee) for one in guarantees):
+        raise InvalidParameter(
+            "compose",
+            "it needs at least one guarantee",
+            "an empty release has no price",
+            "pass the guarantees of what was released",
+        )
+    if len(guarantees) == 1:
+        return guarantees[0]
+    if all(isinstance(one, (PureDP, ApproxDP)) for one in guarantees):
+        return basic(*guarantees)
+    if any(isinstance(one, ApproxDP) for one in guarantees):
+        raise NoTheorem(
+            "composing GDP, zCDP or RDP with an (ε, δ) guarantee",
+            "no single (ε, δ), μ or ρ follows",
+            "each of them is a whole curve of (ε, δ) pairs, and an (ε, δ) mechanism may fail "
+            "outright",
+            "choose a delta and compose ApproxDP(part.epsilon_at(delta), delta)",
+        )
+    if any(isinstance(one, (ZCDP, RDP)) for one in guarantees):
+        return _compose_renyi(guarantees)
+    return GDP(float_up(sqrt_up(sum(map(mu_squared, guarantees), Fraction(0)))))
+
+
+def _compose_curves(guarantees: tuple[Any, ...]) -> Any:
+    """At least one is a PLD or a TradeOff, which are loaded where they are used."""
+    from discreet.accounting.loss_distributions.curve import PLD
+    from discreet.accounting.tradeoff.curve import TradeOff
+
+    trade_off = next((one for one in guarantees if isinstance(one, TradeOff)), None)
+    if trade_off is not None:
+        rest = list(guarantees)
+        rest.remove(trade_off)
+        return trade_off.compose(*rest) if rest else trade_off
+    plds = [one if isinstance(one, PLD) else _dominating_pld(one) for one in guarantees]
+    return plds[0].compose(*plds[1:])
+
+
+def _dominating_pld(guarantee: Guarantee) -> Any:
+    from discreet.accounting.loss_distributions.build import approx_pld, gaussian_pld
+
+    if isinstance(guarantee, (ZCDP, RDP)):
+        raise NoTheorem(
+            f"composing a loss distribution with {guarantee}",
+            "a bound on Rényi divergences has no dominating pair here",
+            "it does not fix a loss distribution",
+            "compose the mechanisms themselves, or read both at one delta and add",
+        )
+    if isinstance(guarantee, GDP):
+        return gaussian_pld(guarantee.mu)
+    return approx_pld(guarantee.epsilon, getattr(guarantee, "delta", 0.0))
+
+
+def _compose_renyi(guarantees: tuple[Guarantee, ...]) -> Guarantee:
+    """None has a δ, at least one is zCDP or RDP: by ρ, or at the orders of the RDP ones."""
+    orders = sorted({order for one in guarantees if isinstance(one, RDP) for order in one.orders})
+    if not orders:
+        return compose_renyi(*map(zcdp_of, guarantees))
+
+    def renyi(one: Guarantee) -> ZCDP | RDP:
+        if isinstance(one, RDP):
+            return one
+        return rdp_of(one, orders) if isinstance(one, PureDP) else zcdp_of(one)
+
+    return compose_renyi(*map(renyi, guarantees))
 
 
 def basic(*parts: PureDP | ApproxDP, times: int = 1) -> PureDP | ApproxDP:
@@ -94,7 +176,7 @@ def advanced_dwork_rothblum_vadhan(
 
 
 @dataclass(frozen=True, slots=True)
-class OptimalComposition:
+class OptimalComposition(PrivacyProfile):
     """The exact δ(ε) curve of composed (ε_i, δ_i)-DP releases; made by `optimal`.
 
     Theorem.  With S = Π(1−δ_i) and ℓ the summed losses of randomised responses with odds e^{ε_i},

@@ -11,21 +11,27 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from discreet import plain
-from discreet.accounting.guarantees import PureDP
 from discreet.accounting.parameters import failure_probability, probability
-from discreet.accounting.tradeoff.curve import Curve, tradeoff_of
 from discreet.enclosure import enclose, upper_float
 from discreet.errors import InvalidParameter
 from discreet.exact import float_down, float_up, rational, readings
+
+if TYPE_CHECKING:
+    from discreet.accounting.profile import PrivacyProfile
 
 _LARGEST_LOG = 600
 
 
 @plain.door
 def explain(
-    guarantee: Curve, *, false_alarm: float = 0.05, prior: float | None = None, delta: float = 1e-6
+    guarantee: PrivacyProfile,
+    *,
+    false_alarm: float = 0.05,
+    prior: float | None = None,
+    delta: float = 1e-6,
 ) -> str:
     """Sentences for people, each a theorem with its numbers rounded against us.
 
@@ -52,16 +58,16 @@ def explain(
     return "\n".join(sentences)
 
 
-def power_bound(guarantee: Curve, false_alarm: float) -> float:
+def power_bound(guarantee: PrivacyProfile, false_alarm: float) -> float:
     """The most powerful test's power at a false-alarm rate:
     1 − f(α), rounded up (reference.md A5, A6).
     """
     probability(false_alarm, "false_alarm")
-    missed = getattr(guarantee, "tradeoff", None) or tradeoff_of(guarantee).tradeoff
-    return min(1.0, float_up(1 - readings(missed(false_alarm))[0]))
+    missed = guarantee.tradeoff(false_alarm)
+    return min(1.0, float_up(1 - readings(missed)[0]))
 
 
-def guess_bound(guarantee: Curve, prior: float) -> float:
+def guess_bound(guarantee: PrivacyProfile, prior: float) -> float:
     """The probability of the best guess after the release, rounded up.
 
     Theorem.  With prior π, every rule that guesses "in" or "out" from the release is right with
@@ -83,7 +89,7 @@ def guess_bound(guarantee: Curve, prior: float) -> float:
     )
 
 
-def odds_bound(guarantee: Curve, delta: float) -> tuple[float, float]:
+def odds_bound(guarantee: PrivacyProfile, delta: float) -> tuple[float, float]:
     """(factor, failure): the release multiplies the odds by at most `factor`, except with
     probability `failure`; both rounded up.
 
@@ -94,22 +100,24 @@ def odds_bound(guarantee: Curve, delta: float) -> tuple[float, float]:
               that at most.
     Checked.  tests/accounting/test_explain.py::test_odds_bound_by_enumeration
     """
-    if isinstance(guarantee, PureDP):
-        return _exp_up(rational(guarantee.epsilon, "epsilon")), 0.0
+    pure = guarantee.pure_epsilon()
+    if pure is not None:
+        return _exp_up(pure), 0.0
     allowed = failure_probability(delta)
     epsilon = guarantee.epsilon_at(delta)
     if not math.isfinite(epsilon):
         return math.inf, 1.0
-    return float_up(
-        2 * Fraction(_exp_up(readings(epsilon)[1]))
-    ) if epsilon <= _LARGEST_LOG else math.inf, min(1.0, float_up(2 * allowed))
+    failure = min(1.0, float_up(2 * allowed))
+    if epsilon > _LARGEST_LOG:
+        return math.inf, failure
+    return float_up(2 * Fraction(_exp_up(readings(epsilon)[1]))), failure
 
 
-def posterior_bound(guarantee: PureDP, prior: float) -> tuple[float, float]:
+def posterior_bound(epsilon: Fraction, prior: float) -> tuple[float, float]:
     """(least, greatest) probability after the release under ε-DP:
     odds change by a factor in [e^−ε, e^ε]; rounded outward.
     """
-    chance, epsilon = _open_probability(prior), rational(guarantee.epsilon, "epsilon")
+    chance = _open_probability(prior)
     if epsilon > _LARGEST_LOG:
         return 0.0, 1.0
     low = enclose(
@@ -121,7 +129,7 @@ def posterior_bound(guarantee: PureDP, prior: float) -> tuple[float, float]:
     return max(0.0, float_down(low[0])), min(1.0, upper_float(high))
 
 
-def _guess_sentence(guarantee: Curve, prior: float) -> str:
+def _guess_sentence(guarantee: PrivacyProfile, prior: float) -> str:
     chance = _open_probability(prior)
     return (
         f"An attacker who gave it a probability of {_exactly(chance)} beforehand guesses right "
@@ -130,18 +138,16 @@ def _guess_sentence(guarantee: Curve, prior: float) -> str:
     )
 
 
-def _odds_sentence(guarantee: Curve, prior: float | None, delta: float) -> str:
+def _odds_sentence(guarantee: PrivacyProfile, prior: float | None, delta: float) -> str:
     factor, _ = odds_bound(guarantee, delta)
-    if isinstance(guarantee, PureDP):
-        most = (
-            _number_up(rational(factor, "factor"))
-            if math.isfinite(factor)
-            else f"e^{_number_up(rational(guarantee.epsilon, 'epsilon'))}"
-        )
+    pure = guarantee.pure_epsilon()
+    if pure is not None:
+        finite = math.isfinite(factor)
+        most = _number_up(rational(factor, "factor")) if finite else f"e^{_number_up(pure)}"
         text = f"Whatever is released, the attacker's odds change by a factor of at most {most}"
         if prior is None:
             return text + "."
-        low, high = posterior_bound(guarantee, prior)
+        low, high = posterior_bound(pure, prior)
         return text + (
             f": a probability of {_exactly(_open_probability(prior))} stays between "
             f"{percent_down(low)} and {percent_up(high)}."

@@ -25,11 +25,13 @@ from discreet.accounting.gaussian import (
     tradeoff_gdp,
 )
 from discreet.accounting.parameters import not_negative, probability, within
-from discreet.accounting.renyi.rdp import RDP, ZCDP, compose_renyi, rdp_of, zcdp_of
-from discreet.accounting.words import Explained
+from discreet.accounting.profile import PrivacyProfile
+from discreet.accounting.renyi.conversions import gaussian_rho, pure_rho
+from discreet.accounting.renyi.curves import pure_renyi
+from discreet.accounting.renyi.rdp import RDP, ZCDP
 from discreet.enclosure import enclose, lower_float, upper_float
 from discreet.errors import InvalidParameter, NoTheorem
-from discreet.exact import decimal_text, float_up, rational, sqrt_up
+from discreet.exact import decimal_text, float_up, rational
 
 EPSILON_FLOOR, EPSILON_CEILING = Fraction(1, 10**9), Fraction(10**6)
 MU_FLOOR, MU_CEILING = Fraction(1, 10**6), Fraction(10**3)
@@ -58,7 +60,7 @@ def _checked_delta(value: object, name: str = "delta") -> float:
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class PureDP(Explained):
+class PureDP(PrivacyProfile):
     """ε-differential privacy."""
 
     epsilon: float
@@ -114,7 +116,16 @@ class PureDP(Explained):
         """
         return _tradeoff_approx(self.epsilon, 0.0, float(probability(alpha, "alpha")))
 
-    def covers(self, other: Guarantee) -> bool:
+    def pure_epsilon(self) -> Fraction:
+        return rational(self.epsilon, "epsilon")
+
+    def zcdp_rho(self) -> Fraction:
+        return Fraction(pure_rho(self.epsilon))
+
+    def renyi_bound(self, order: Fraction) -> Fraction:
+        return Fraction(pure_renyi(order, self.epsilon))
+
+    def covers(self, other: PrivacyProfile) -> bool:
         """Whether everything that satisfies `other` satisfies this too."""
         return isinstance(other, PureDP) and self.epsilon >= other.epsilon
 
@@ -130,7 +141,7 @@ class PureDP(Explained):
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class ApproxDP(Explained):
+class ApproxDP(PrivacyProfile):
     """(ε, δ)-differential privacy."""
 
     epsilon: float
@@ -191,7 +202,7 @@ class ApproxDP(Explained):
     def tradeoff(self, alpha: float) -> float:
         return _tradeoff_approx(self.epsilon, self.delta, float(probability(alpha, "alpha")))
 
-    def covers(self, other: Guarantee) -> bool:
+    def covers(self, other: PrivacyProfile) -> bool:
         return other.delta_at(self.epsilon) <= self.delta
 
     def group(self, size: int) -> ApproxDP:
@@ -217,7 +228,7 @@ class ApproxDP(Explained):
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class GDP(Explained):
+class GDP(PrivacyProfile):
     """μ-Gaussian differential privacy."""
 
     mu: float
@@ -237,7 +248,10 @@ class GDP(Explained):
     def tradeoff(self, alpha: float) -> float:
         return tradeoff_gdp(self.mu, float(probability(alpha, "alpha")))
 
-    def covers(self, other: Guarantee) -> bool:
+    def zcdp_rho(self) -> Fraction:
+        return gaussian_rho(self.mu)
+
+    def covers(self, other: PrivacyProfile) -> bool:
         if isinstance(other, GDP):
             return self.mu >= other.mu
         return isinstance(other, PureDP) and self.mu >= mu_for_pure(
@@ -255,115 +269,6 @@ class GDP(Explained):
 
 
 Guarantee = PureDP | ApproxDP | GDP | ZCDP | RDP
-
-
-@plain.door
-def compose(*parts: Any) -> Any:
-    """The guarantee of releasing everything together, adaptively (reference.md C1, C4), rounded up.
-
-    Pure parts add ε; Gaussian parts add μ²; pure and Gaussian parts add μ² with the pure part's μ;
-    once a zCDP part is in, all add ρ (ε·tanh(ε/2), μ²/2), and once an RDP part is in, all add at
-    its orders (C7); once an (ε, δ) part is in, only pure and (ε, δ) parts can join it here
-    (ε and δ add). A loss distribution turns pure, (ε, δ) and Gaussian parts into its own kind;
-    a trade-off function takes every kind.
-    """
-    if any(getattr(part, "kind", None) in ("pld", "tradeoff") for part in parts):
-        return _compose_curves(parts)
-    if not parts or not all(isinstance(part, (PureDP, ApproxDP, GDP, ZCDP, RDP)) for part in parts):
-        raise InvalidParameter(
-            "compose",
-            "it needs at least one guarantee",
-            "an empty release has no price",
-            "pass the guarantees of what was released",
-        )
-    if len(parts) == 1:
-        return parts[0]
-    if all(isinstance(part, PureDP) for part in parts):
-        return PureDP(
-            float_up(
-                sum(
-                    (
-                        rational(part.epsilon, "epsilon")
-                        for part in parts
-                        if isinstance(part, PureDP)
-                    ),
-                    Fraction(0),
-                )
-            )
-        )
-    if not any(isinstance(part, ApproxDP) for part in parts):
-        if any(isinstance(part, (ZCDP, RDP)) for part in parts):
-            return _compose_renyi(parts)
-        return GDP(float_up(sqrt_up(sum((mu_squared(part) for part in parts), Fraction(0)))))
-    if any(isinstance(part, (GDP, ZCDP, RDP)) for part in parts):
-        raise NoTheorem(
-            "composing GDP, zCDP or RDP with an (ε, δ) guarantee",
-            "no single (ε, δ), μ or ρ follows",
-            "each of them is a whole curve of (ε, δ) pairs, and an (ε, δ) mechanism may fail "
-            "outright",
-            "choose a delta and compose ApproxDP(part.epsilon_at(delta), delta)",
-        )
-    epsilon = sum(
-        (
-            rational(part.epsilon, "epsilon")
-            for part in parts
-            if isinstance(part, (PureDP, ApproxDP))
-        ),
-        Fraction(0),
-    )
-    delta = sum(
-        (rational(part.delta, "delta") for part in parts if isinstance(part, ApproxDP)), Fraction(0)
-    )
-    return ApproxDP(float_up(epsilon), float_up(delta))
-
-
-def _compose_curves(parts: tuple[Any, ...]) -> Any:
-    """Parts of which at least one is a PLD or a TradeOff."""
-    from discreet.accounting.pld.build import approx_pld, gaussian_pld
-    from discreet.accounting.pld.curve import PLD
-    from discreet.accounting.tradeoff.curve import TradeOff
-
-    trade_off = next((part for part in parts if isinstance(part, TradeOff)), None)
-    if trade_off is not None:
-        rest = list(parts)
-        rest.remove(trade_off)
-        return trade_off.compose(*rest) if rest else trade_off
-    turned = []
-    for part in parts:
-        if isinstance(part, (ZCDP, RDP)):
-            raise NoTheorem(
-                f"composing a loss distribution with {part}",
-                "a bound on Rényi divergences has no dominating pair here",
-                "it does not fix a loss distribution",
-                "compose the mechanisms themselves, or read both at one delta and add",
-            )
-        turned.append(
-            part
-            if isinstance(part, PLD)
-            else gaussian_pld(part.mu)
-            if isinstance(part, GDP)
-            else approx_pld(part.epsilon, getattr(part, "delta", 0.0))
-        )
-    return turned[0].compose(*turned[1:])
-
-
-def _compose_renyi(parts: tuple[Guarantee, ...]) -> Guarantee:
-    """Parts without δ, at least one of them zCDP or RDP:
-    by ρ, or at the orders of the RDP parts.
-    """
-    orders = sorted({order for part in parts if isinstance(part, RDP) for order in part.orders})
-    if not orders:
-        return compose_renyi(*(zcdp_of(part) for part in parts))
-    return compose_renyi(
-        *(
-            part
-            if isinstance(part, RDP)
-            else rdp_of(part, orders)
-            if isinstance(part, PureDP)
-            else zcdp_of(part)
-            for part in parts
-        )
-    )
 
 
 def mu_squared(guarantee: Guarantee) -> Fraction:

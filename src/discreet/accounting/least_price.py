@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.accounting.pld.curve import PLD, _evaluate
-from discreet.accounting.pld.pairs import Gaussian
+from discreet.accounting.loss_distributions.curve import PLD, _evaluate
+from discreet.accounting.loss_distributions.pairs import Gaussian
 from discreet.enclosure import enclose, normal_tail
 from discreet.errors import NoTheorem
 from discreet.exact import rational, sqrt_up
-from discreet.trusted.losses.pricing import Price
+from discreet.trusted.losses.loss import Loss
 
 Floats = npt.NDArray[np.float64]
 _POINTS = 30
@@ -89,12 +89,12 @@ def least_mu(pld: PLD, delta0: float) -> float:
     return mu
 
 
-def price_of_pld(pld: PLD, *, delta0: float) -> Price:
-    """What the composition costs in a box with μ² and δ₀."""
+def pld_loss(pld: PLD, *, delta0: float) -> Loss:
+    """The loss of the composition: μ² alone where that is exact, else beside δ₀."""
     exact = _gaussian_mu_squared(pld)
     if exact is not None:
-        return Price(mu_squared=exact)
-    return Price(mu_squared=Fraction(least_mu(pld, delta0)) ** 2, delta=rational(delta0, "delta0"))
+        return Loss(mu_squared=exact)
+    return Loss(mu_squared=Fraction(least_mu(pld, delta0)) ** 2, delta=rational(delta0, "delta0"))
 
 
 def _gaussian_mu_squared(pld: PLD) -> Fraction | None:

@@ -14,17 +14,20 @@ from typing import Any
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
-from discreet.accounting.parameters import positive
-from discreet.accounting.pld.build import (
+from discreet.accounting.loss_distributions.build import (
     fixed_size_subsampled,
     gaussian_pld,
     laplace_pld,
     poisson_subsampled,
 )
-from discreet.accounting.pld.calibration import calibrate_sigma
-from discreet.accounting.pld.curve import PLD
+from discreet.accounting.loss_distributions.calibration import calibrate_sigma
+from discreet.accounting.loss_distributions.curve import PLD
+from discreet.accounting.parameters import positive
+from discreet.accounting.renyi.mechanisms import sampled_gaussian_rdp
+from discreet.accounting.sampling import PoissonSampling
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, rational
+from discreet.neighbors import AddRemove
 
 LARGEST_STEPS = 10**9
 _WHY = "the plan must be (ε, δ)-DP as a whole"
@@ -172,10 +175,6 @@ def _curve(noise: str, scheme: str, accountant: str) -> Callable[[float, int, fl
             "a plan must be certified",
             "pass accountant='pld'",
         )
-    from discreet.accounting.steps import sampled_gaussian_rdp
-    from discreet.accounting.subsampling import PoissonSampling
-    from discreet.neighbors import AddRemove
-
     orders = tuple(range(2, 65))
     return lambda s, t, q: sampled_gaussian_rdp(
         noise_multiplier=s,
@@ -229,17 +228,17 @@ def rows_needed(
         float(positive(width, "width")),
         float(positive(standard_deviation, "standard_deviation")),
     )
-    reach = float(positive(rational(high, "high") - rational(low, "low"), "the range"))
+    span = float(positive(rational(high, "high") - rational(low, "low"), "the range"))
     if isinstance(spend, PureDP):
         noise = (
             math.sqrt(2)
-            * reach
+            * span
             / spend.epsilon
             * -math.log(1 - level)
             / (math.sqrt(2) * NormalDist().inv_cdf(0.5 + level / 2))
         )
     else:
-        noise = reach / math.sqrt(float(spend_mu_squared(spend)))
+        noise = span / math.sqrt(float(spend_mu_squared(spend)))
     half = wide / (2 * NormalDist().inv_cdf(0.5 + level / 2))
     # half² = σ²/n + noise²/n², a quadratic in 1/n
     inverse = (-(deviation**2) + math.sqrt(deviation**4 + 4 * noise**2 * half**2)) / (2 * noise**2)

@@ -13,26 +13,39 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from discreet import plain
 from discreet.accounting.gaussian import gdp_epsilon
 from discreet.accounting.guarantees import PureDP
 from discreet.accounting.parameters import failure_probability
 from discreet.accounting.renyi.conversions import bounded_range_rho, zcdp_epsilon
-from discreet.accounting.renyi.rdp import ZCDP, compose_renyi, rdp_of, rdp_of_mechanism
+from discreet.accounting.renyi.mechanisms import rdp_of_mechanism
+from discreet.accounting.renyi.rdp import ZCDP, compose_renyi, rdp_of
 from discreet.errors import InvalidParameter, LedgerRefused, NoTheorem, shown
 from discreet.exact import decimal_text, float_down, float_up, rational, sqrt_up
 from discreet.specs.mechanisms.additive import AdditiveNoise, LaplaceNoise
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.registry import mechanism_from_dict
-from discreet.trusted.ledger.entries import Entry
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import Price, price_of
 
 Accountant = Callable[[Sequence[Mechanism], float], float]
 _WHY = "an accountant prices the mechanisms that were run, all of them, at one delta"
 _GAUSSIAN_BOX, _ZCDP_BOX = Price(mu_squared=Fraction(1)), Price(rho=Fraction(1))
+
+
+class Entry(Protocol):
+    """What is read of an entry of a ledger."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def request(self) -> Mapping[str, Any] | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +171,7 @@ def _by_zcdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
 
 def _by_rdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
     """What is Gaussian or of bounded range by ρ;
-    pure parts at the usual orders, each distinct mechanism once.
+    pure losses at the usual orders, each distinct mechanism once.
     """
     rho, curves = Fraction(0), []
     for one, times in Counter(mechanisms).items():
@@ -179,16 +192,21 @@ def _by_rdp(mechanisms: Sequence[Mechanism], delta: float) -> float:
 
 
 def _by_pld(mechanisms: Sequence[Mechanism], delta: float) -> float:
-    """Additive noise by its own loss distribution; other mechanisms by those of their parts."""
-    from discreet.accounting.pld.build import approx_pld, exponential_pld, gaussian_pld, pld_of
+    """Additive noise by its own loss distribution; other mechanisms by those of their losses."""
+    from discreet.accounting.loss_distributions.build import (
+        approx_pld,
+        exponential_pld,
+        gaussian_pld,
+        pld_of,
+    )
 
     # late: numpy and the transforms are needed here alone
-    from discreet.accounting.pld.curve import compose_all
+    from discreet.accounting.loss_distributions.curve import compose_all
 
-    parts = []
+    plds = []
     for one, times in Counter(mechanisms).items():
         if isinstance(one, AdditiveNoise):
-            parts.append((pld_of(one), times))
+            plds.append((pld_of(one), times))
             continue
         loss = loss_of(one)
         if loss.rho:
@@ -198,18 +216,18 @@ def _by_pld(mechanisms: Sequence[Mechanism], delta: float) -> float:
                 "a bound on Rényi divergences fixes no loss distribution",
                 "replay with accountant='zcdp' or 'rdp'",
             )
-        parts += (
+        plds += (
             [(gaussian_pld(float_up(sqrt_up(loss.mu_squared))), times)] if loss.mu_squared else []
         )
-        parts += [
+        plds += [
             (approx_pld(float_up(epsilon)), times * same)
             for epsilon, same in Counter(loss.pure).items()
         ]
-        parts += [
+        plds += [
             (exponential_pld(float_up(epsilon)), times * same)
             for epsilon, same in Counter(loss.bounded_range).items()
         ]
-    return compose_all(parts).epsilon_at(delta)
+    return compose_all(plds).epsilon_at(delta)
 
 
 ACCOUNTANTS: Mapping[str, Accountant] = {

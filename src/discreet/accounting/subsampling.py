@@ -1,10 +1,5 @@
 """Privacy amplification by sampling: the guarantee of a mechanism that is run on a secret random
-sample (reference.md E1, E2).
-
-    PoissonSampling(rate)          every row is in the sample with probability `rate`, independently
-                                   goes with AddRemove
-    FixedSizeSampling(size, rows)  one of the C(rows, size) subsets, all equally likely
-                                   goes with Replace
+sample (`sampling`; reference.md E1, E2).
 
 The mechanism's own guarantee must hold, under the same relation, on the data sets it is run on
 (the samples). The sample must stay secret, its size too under Poisson sampling. Any other pairing
@@ -15,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.accounting.guarantees import (
@@ -26,21 +20,22 @@ from discreet.accounting.guarantees import (
     Guarantee,
     PureDP,
 )
-from discreet.accounting.parameters import Number, positive, probability, whole_number
-from discreet.accounting.renyi.curves import WHOLE_ORDERS, laplace_renyi, pure_renyi
+from discreet.accounting.parameters import Number, positive, probability
+from discreet.accounting.renyi.curves import WHOLE_ORDERS, pure_renyi
 from discreet.accounting.renyi.rdp import RDP, ZCDP, rdp_from, renyi_bound
 from discreet.accounting.renyi.sampled import (
     drawn_general_renyi,
     sampled_gaussian_renyi,
     sampled_general_renyi,
     sampled_pure_renyi,
-    sampled_symmetric_renyi,
 )
+from discreet.accounting.sampling import FixedSizeSampling as FixedSizeSampling
+from discreet.accounting.sampling import PoissonSampling as PoissonSampling
+from discreet.accounting.sampling import Sampling, matched_rate
 from discreet.enclosure import enclose, lower_float, upper_float
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import float_up, rational
-from discreet.neighbors import AddRemove, Neighbors, Replace, require_neighbors
-from discreet.specs.mechanisms.additive import AdditiveNoise, LaplaceNoise
+from discreet.neighbors import Neighbors
 
 SAMPLED_ORDERS: tuple[Fraction, ...] = tuple(
     sorted({*(Fraction(n, 4) for n in range(5, 33)), *WHOLE_ORDERS})
@@ -48,53 +43,8 @@ SAMPLED_ORDERS: tuple[Fraction, ...] = tuple(
 LARGEST_SAMPLED_ORDER = 1 << 12
 
 
-@dataclass(frozen=True, slots=True)
-class PoissonSampling:
-    """Each row (or, with `unit`, each unit with all its rows) enters the sample with probability
-    `rate`, independently.
-    """
-
-    rate: float
-    unit: str | None = None
-
-    def __post_init__(self) -> None:
-        if probability(self.rate, "rate") == 0:
-            raise InvalidParameter(
-                "rate",
-                "it is 0",
-                "an empty sample answers nothing",
-                "pass a rate above 0 and at most 1",
-            )
-
-    @property
-    def exact_rate(self) -> Fraction:
-        return rational(self.rate, "rate")
-
-
-@dataclass(frozen=True, slots=True)
-class FixedSizeSampling:
-    """`size` of the public number of `rows` (or, with `unit`, of units), without replacement,
-    every subset equally likely.
-    """
-
-    size: int
-    rows: int
-    unit: str | None = None
-
-    def __post_init__(self) -> None:
-        whole_number(self.rows, "rows")
-        whole_number(self.size, "size", most=self.rows)
-
-    @property
-    def exact_rate(self) -> Fraction:
-        return Fraction(self.size, self.rows)
-
-
-Sampling = PoissonSampling | FixedSizeSampling
-
-
 def amplify(
-    guarantee: Guarantee | ZCDP | RDP, sampling: Sampling, neighbors: Neighbors
+    guarantee: Guarantee, sampling: Sampling, neighbors: Neighbors
 ) -> PureDP | ApproxDP | RDP:
     """The guarantee, under `neighbors`, of a mechanism with `guarantee` that is run on a sample.
 
@@ -131,7 +81,7 @@ def base_epsilon(epsilon: Number, rate: Number) -> float:
 
 
 def amplify_renyi(
-    guarantee: Guarantee | ZCDP | RDP,
+    guarantee: Guarantee,
     sampling: Sampling,
     neighbors: Neighbors,
     *,
@@ -196,85 +146,6 @@ def amplify_renyi(
     return rdp_from(points)
 
 
-def amplify_mechanism(
-    mechanism: AdditiveNoise,
-    sampling: Sampling,
-    neighbors: Neighbors,
-    *,
-    orders: Sequence[Fraction | float] = SAMPLED_ORDERS,
-) -> RDP:
-    """The Rényi curve of additive noise on a sample; Laplace noise under Poisson sampling keeps its
-    own curve (a symmetric pair).
-    """
-    from discreet.specs.mechanisms.additive import GaussianNoise
-    from discreet.trusted.losses.losses import gaussian_mu_squared, pure_epsilon
-    from discreet.trusted.losses.pricing import guarantee_of
-
-    if isinstance(sampling, PoissonSampling) and isinstance(mechanism, LaplaceNoise):
-        rate, epsilon = matched_rate(sampling, neighbors), pure_epsilon(mechanism)
-        whole = sorted({math.ceil(order) for order in checked_orders(orders)})
-        bounds = [
-            Fraction(0),
-            Fraction(0),
-            *(Fraction(laplace_renyi(order, epsilon)) for order in range(2, whole[-1] + 1)),
-        ]
-        return rdp_from(
-            [
-                (Fraction(order), Fraction(sampled_symmetric_renyi(order, rate, bounds)))
-                for order in whole
-            ]
-        )
-    if isinstance(sampling, PoissonSampling) and isinstance(mechanism, GaussianNoise):
-        rate, mu_squared = matched_rate(sampling, neighbors), gaussian_mu_squared(mechanism)
-        return rdp_from(
-            [
-                (order, Fraction(sampled_gaussian_renyi(order, rate, mu_squared)))
-                for order in checked_orders(orders)
-            ]
-        )
-    return amplify_renyi(guarantee_of(mechanism), sampling, neighbors, orders=orders)
-
-
-def matched_rate(sampling: Sampling, neighbors: Neighbors) -> Fraction:
-    """The sampling rate, once scheme and relation are known to go together."""
-    relation = require_neighbors(neighbors)
-    if type(sampling) is PoissonSampling:
-        if type(relation) is not AddRemove:
-            raise NoTheorem(
-                "amplification by Poisson sampling under Replace",
-                "the theorem is for AddRemove: a replaced row changes two rows of the data set at "
-                "once, and each sample may hold either, both or neither",
-                "amplification holds only where scheme and relation match",
-                "use neighbors=AddRemove(), FixedSizeSampling with Replace(), or convert "
-                "afterwards with composition.to_replace",
-            )
-    elif type(sampling) is FixedSizeSampling:
-        if type(relation) is not Replace:
-            raise NoTheorem(
-                "amplification by fixed-size sampling under AddRemove",
-                "the theorem is for Replace: with n private, the chance size/n of every other row "
-                "changes when one row is added",
-                "amplification holds only where scheme and relation match",
-                "use neighbors=Replace(), or PoissonSampling with AddRemove()",
-            )
-    else:
-        raise InvalidParameter(
-            "sampling",
-            f"a {type(sampling).__name__} is not a sampling scheme",
-            "amplification depends on how the sample is drawn",
-            "pass PoissonSampling(rate) or FixedSizeSampling(size, rows)",
-        )
-    if sampling.unit != relation.unit:
-        raise NoTheorem(
-            "amplification for this unit",
-            f"rows are sampled by {sampling.unit or 'row'} and protected by "
-            f"{relation.unit or 'row'}",
-            "a person with several rows is in the sample more often than one row is",
-            "sample whole units: give the sampling the unit= of the relation",
-        )
-    return sampling.exact_rate
-
-
 def _rate(value: Number) -> Fraction:
     number = probability(value, "rate")
     if number == 0:
@@ -299,7 +170,7 @@ def checked_orders(orders: Sequence[Fraction | float]) -> list[Fraction]:
     return wanted
 
 
-def _whole_orders(wanted: list[Fraction], guarantee: Guarantee | ZCDP | RDP) -> list[int]:
+def _whole_orders(wanted: list[Fraction], guarantee: Guarantee) -> list[int]:
     """The orders rounded up, as far as the guarantee's own bounds reach."""
     last = (
         math.floor(guarantee.exact[-1][0]) if isinstance(guarantee, RDP) else LARGEST_SAMPLED_ORDER
@@ -315,7 +186,7 @@ def _whole_orders(wanted: list[Fraction], guarantee: Guarantee | ZCDP | RDP) -> 
     return whole
 
 
-def _bound(guarantee: Guarantee | ZCDP | RDP, order: int) -> Fraction:
+def _bound(guarantee: Guarantee, order: int) -> Fraction:
     bound = renyi_bound(guarantee, Fraction(order))
     assert bound is not None
     return bound

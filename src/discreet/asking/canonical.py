@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from discreet.accounting.calibration.additive import cut_tulap_noise
 from discreet.accounting.guarantees import ApproxDP, Guarantee, PureDP
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import rational
 from discreet.sensitivity import L1
 from discreet.specs.mechanisms.additive import TULAP_BITS, GeometricNoise, TulapNoise
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
-from discreet.trusted.losses.cut_tulap import cut_tulap_noise
 from discreet.trusted.release import Question
 
 # beyond this spread a 32-bit uniform part would not fit 64-bit releases;

@@ -36,7 +36,8 @@ from discreet.specs.estimating.components import (
     Response,
     constant,
 )
-from discreet.specs.estimating.model import LARGEST_COLUMNS, Model
+from discreet.specs.estimating.metric import LARGEST_COLUMNS
+from discreet.specs.estimating.model import Model
 from discreet.specs.queries.plans import Factor
 
 PIECE_BITS = 16

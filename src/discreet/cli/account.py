@@ -10,8 +10,8 @@ from typing import Any
 from discreet.accounting.approximations import clt_mu_subsampled_approximation
 from discreet.accounting.guarantees import GDP
 from discreet.accounting.plan import steps_pld
-from discreet.accounting.steps import sampled_gaussian_rdp
-from discreet.accounting.subsampling import PoissonSampling
+from discreet.accounting.renyi.mechanisms import sampled_gaussian_rdp
+from discreet.accounting.sampling import PoissonSampling
 from discreet.exact import decimal_text
 from discreet.neighbors import AddRemove
 

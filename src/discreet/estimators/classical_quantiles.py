@@ -24,6 +24,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from discreet.accounting.calibration.additive import bounded_range_within, pure_within
+from discreet.accounting.calibration.thresholds import proposal_threshold
 from discreet.accounting.gaussian import mu_for_approx
 from discreet.accounting.guarantees import ApproxDP, Guarantee, PureDP
 from discreet.accounting.renyi.rdp import ZCDP
@@ -45,7 +46,6 @@ from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.extensions.data_dependent.loss import (
     cauchy_slopes,
-    least_threshold,
     student_slopes,
 )
 from discreet.trusted.losses.pricing import spend_box, within_spend
@@ -191,9 +191,9 @@ def ptr_question(
     rows = _replaced(query, public, "ptr")
     failure = needed_delta(require_spend(spend), delta, "propose-test-release")
     given = None if eta is None else _eta_cells(eta, query)
-    epsilon = pure_within(spend, failure, parts=1 if given == 0 else 2)
+    epsilon = pure_within(spend, failure, times=1 if given == 0 else 2)
     spread = Fraction(float_up(1 / epsilon))
-    threshold = least_threshold(1 / spread, failure)
+    threshold = proposal_threshold(1 / spread, failure)
     cells = default_eta(query, public, epsilon, threshold) if given is None else given
     noise = Fraction(float_up(cells / epsilon))
     refinement = (

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from discreet import plain
+from discreet.accounting.calibration.additive import symmetric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Where, cells_where
 from discreet.asking.noise_choice import require_spend
@@ -21,7 +22,6 @@ from discreet.inference.means.matrices import CorrelationResult, CovarianceResul
 from discreet.schema import Boolean, Category, Column, Encoding, Integer, Open
 from discreet.specs.queries.pairs import LARGEST_COLUMNS, PairMoments, count_weight
 from discreet.specs.queries.plans import Factor
-from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.accounting.calibration.open_keys import thresholded_counts
+from discreet.accounting.calibration.thresholds import thresholded_counts
 from discreet.accounting.guarantees import ApproxDP, Guarantee
 from discreet.asking.cells import By, Cells, Where, cells_by, cells_where, wanted_by
 from discreet.asking.noise_choice import require_spend

@@ -13,7 +13,7 @@ from discreet.estimators.open_keys import open_columns, open_table_question
 from discreet.schema import Boolean, Category, Real
 from discreet.specs.queries.keys import Split, Subset
 from discreet.specs.queries.moments import (
-    Design,
+    MomentDesign,
     Moments,
     mean_design,
     total_design,
@@ -195,7 +195,7 @@ def _moments(
     public: PublicFacts,
     asked: Description,
     cells: Cells,
-    design: Design,
+    design: MomentDesign,
     spend: Guarantee,
     *,
     bits: int | None = None,

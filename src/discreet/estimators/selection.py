@@ -28,7 +28,7 @@ from discreet.estimators import selection_questions as build
 from discreet.estimators.basic import _open
 from discreet.estimators.selection_questions import Candidates, Questions
 from discreet.inference.counts.selection import ChoiceResult, ThresholdResult, TopResult
-from discreet.specs.queries.scores import CandidateScores, Scored
+from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.trusted.session import Session
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Watch:
                 "pass for example {'region': 'N'}",
             )
         return self._noisy.above(
-            CandidateScores((Scored(cells_where(self._session.public.schema, where).keys),))
+            CandidateScores((CandidateGroup(cells_where(self._session.public.schema, where).keys),))
         )
 
     @property

@@ -14,7 +14,7 @@ from discreet.schema import Boolean, Category, Encoding, Integer, Open, Real, Sc
 from discreet.sensitivity import LInf
 from discreet.specs.mechanisms.selection import LARGEST_COUNT, LARGEST_THRESHOLD, Choice
 from discreet.specs.queries.plans import Factor
-from discreet.specs.queries.scores import CandidateScores, Scored
+from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts
@@ -32,9 +32,9 @@ METHODS: dict[str, Callable[[LInf, Guarantee], Choice]] = {
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Candidates as parts of a query, with their labels and the words for the question."""
+    """Candidates as groups of a query, with their labels and the words for the question."""
 
-    parts: tuple[Scored, ...]
+    groups: tuple[CandidateGroup, ...]
     labels: tuple[str, ...]
     column: str | None
     by: str
@@ -99,7 +99,7 @@ def top_question(
             "each can be chosen once",
             "ask for fewer",
         )
-    query = CandidateScores(declared.parts)
+    query = CandidateScores(declared.groups)
     mechanism = calibrate_selection.top_choices(
         query.sensitivity(public.neighbors), require_spend(spend), k
     )
@@ -126,7 +126,7 @@ def above_threshold_question(
             "pass for example [{'region': 'N'}, {'age': (18, 30)}]",
         )
     declared = _filters(public.schema, filters, None, "question")
-    query = CandidateScores(declared.parts)
+    query = CandidateScores(declared.groups)
     mechanism = calibrate_selection.above_threshold(
         query.sensitivity(public.neighbors),
         require_spend(spend),
@@ -142,7 +142,7 @@ def watch_question(
     """What opening a watch costs; the count of all rows stands for the counts that will be asked,
     which have the same sensitivity.
     """
-    query = CandidateScores((Scored(()),))
+    query = CandidateScores((CandidateGroup(()),))
     mechanism = calibrate_selection.above_threshold(
         query.sensitivity(public.neighbors),
         require_spend(spend),
@@ -181,7 +181,7 @@ def checked_threshold(threshold: object) -> int:
 def _choice(
     public: PublicFacts, declared: Declared, estimator: str, spend: Guarantee, method: str | None
 ) -> Question:
-    query = CandidateScores(declared.parts)
+    query = CandidateScores(declared.groups)
     name = default_method(require_spend(spend)) if method is None else method
     if not isinstance(name, str) or name not in METHODS:
         raise InvalidParameter(
@@ -227,7 +227,7 @@ def _levels(
     if not isinstance(kind, (Category, Boolean)):
         raise WrongColumnKind(column, type(kind).__name__, "Category or Boolean", asked)
     cells, subset = level_cells(schema, column), cells_where(schema, where)
-    part = Scored(cells.keys + subset.keys, _factor(schema, score))
+    part = CandidateGroup(cells.keys + subset.keys, _factor(schema, score))
     return Declared((part,), cells.labels[0], score or column, column, subset.where)
 
 
@@ -252,7 +252,7 @@ def _filters(
                 "pass for example {'age': (18, 30)}",
             )
     return Declared(
-        tuple(Scored(cells_where(schema, filters[label]).keys, factor) for label in labels),
+        tuple(CandidateGroup(cells_where(schema, filters[label]).keys, factor) for label in labels),
         labels,
         score,
         word,
@@ -282,7 +282,10 @@ def _columns(schema: Schema, names: list[str]) -> Declared:
     else:
         grid = Integer(int(low), int(high)).encoding(SUM_BITS)
     return Declared(
-        tuple(Scored((), Factor(name, grid)) for name in names), tuple(names), None, "column"
+        tuple(CandidateGroup((), Factor(name, grid)) for name in names),
+        tuple(names),
+        None,
+        "column",
     )
 
 

@@ -202,7 +202,7 @@ def _mean_laws(spend: Guarantee, groups: int) -> tuple[ReleasedNoise, tuple[floa
     """
     norm = norm_of(require_spend(spend))
     design = mean_design(Replace(), cells=groups, optional=groups > 1, norm=norm)
-    reach = design.reach(Replace(), cells=groups, optional=groups > 1)
+    reach = design.bound(Replace(), cells=groups, optional=groups > 1)
     if norm == 1:
         spread = float(reach) / float(rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
         return ReleasedNoise("laplace", spread), (

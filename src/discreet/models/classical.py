@@ -22,6 +22,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.accounting.calibration.sgd import LARGEST_MULTIPLIER, too_many_steps
 from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.inference.regression import decode as decode
@@ -48,9 +49,11 @@ from discreet.models.starts import flat_start
 from discreet.models.tuning import COUNT_SHARE, MEAN_SHARE, noise_index
 from discreet.neighbors import Replace
 from discreet.specs.estimating.batches import plain_metric
-from discreet.specs.estimating.families import PSI_BITS, Family, psi_bound, slope_bound
-from discreet.specs.estimating.model import Metric, Model, WeightedGradient, WeightedGram
-from discreet.trusted.extensions.sgd.loss import LARGEST_MULTIPLIER, too_many_steps
+from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
+from discreet.specs.estimating.families import Family, psi_bound, slope_bound
+from discreet.specs.estimating.metric import Metric
+from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.tables import PSI_BITS
 from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Release
 from discreet.trusted.session import Session
@@ -273,7 +276,8 @@ class ClassicalSteps:
         )
         reading = decode.read_gram(self.steps.ask(name, query, share), self.radius, self.rows)
         floor = max(
-            0.5 * reading.noise * math.sqrt(2 * len(reading.value)), 1e-3 * float(query.worth)
+            0.5 * reading.noise * math.sqrt(2 * len(reading.value)),
+            1e-3 * float(query.largest_multiplier),
         )
         return np.asarray(np.linalg.inv(floored(reading.value, floor)))
 

@@ -28,23 +28,11 @@ from discreet.specs.estimating.components import (
     NumberComponent,
     model_matrix,
 )
-from discreet.specs.estimating.families import (
-    PSI_BITS,
-    Family,
-    Poisson,
-    clipped_rest,
-    psi_bound,
-    slope_bound,
-)
-from discreet.specs.estimating.model import (
-    LEAN_BITS,
-    WEIGHT_BITS,
-    Metric,
-    Model,
-    Point,
-    WeightedGradient,
-    WeightedGram,
-)
+from discreet.specs.estimating.equations import LEAN_BITS, WeightedGradient, WeightedGram
+from discreet.specs.estimating.families import Family, Poisson, psi_bound, slope_bound
+from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
+from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.tables import PSI_BITS, clipped_rest
 from discreet.specs.estimating.tabulated import TabulatedMean
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.queries.sums import Sum

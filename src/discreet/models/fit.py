@@ -32,8 +32,9 @@ from discreet.models.tuning import (
     room_for,
     tuning_for,
 )
-from discreet.specs.estimating.families import PSI, Family, Logistic, Poisson, slope_bound
+from discreet.specs.estimating.families import Family, Logistic, Poisson, slope_bound
 from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.tables import PSI
 from discreet.specs.estimating.tabulated import TabulatedMean
 from discreet.trusted.session import Session
 

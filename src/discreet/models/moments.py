@@ -6,8 +6,8 @@ be large. Algorithm A (the default of dp.ols) needs far fewer rows: at n = 4000,
 intervals are 1.1 times as wide as without privacy, these 3.6 times.
 
 Theorem.  The release satisfies the spend. *Proof.*  It is a `WeightedGram` in the metric I with
-radius R: √2·R² bounds what one row exchanged moves (specs/estimating/model.py); the public R is so
-large that every weight is 1 for rows in the box, which is where all rows are.
+radius R: √2·R² bounds what one row exchanged moves (specs/estimating/equations.py); the public R is
+so large that every weight is 1 for rows in the box, which is where all rows are.
 Checked.  tests/models/test_moments_fit.py::test_every_weight_is_one
 """
 
@@ -28,7 +28,8 @@ from discreet.models.preconditioned import Steps, augmented
 from discreet.models.procedure import Procedure, budget_of, require_response, rows_of
 from discreet.models.tuning import COUNT_SHARE, noise_index
 from discreet.specs.estimating.components import LevelComponent, ModelColumn, NumberComponent
-from discreet.specs.estimating.model import Model, WeightedGram
+from discreet.specs.estimating.equations import WeightedGram
+from discreet.specs.estimating.model import Model
 from discreet.trusted.session import Session
 
 MARGIN = 1 + 2.0**-10  # rounding of columns to their grid, and of norms, must not cost weight

@@ -20,8 +20,10 @@ from discreet.specs.estimating.components import (
     ModelColumn,
     NumberComponent,
 )
-from discreet.specs.estimating.families import GRID, Family
-from discreet.specs.estimating.model import Metric, Model, Point, metric_of
+from discreet.specs.estimating.families import Family
+from discreet.specs.estimating.metric import Metric, metric_of
+from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.queries.plans import Factor
 
 POINT_BITS = 50  # Σ|x·β| and the response stay below 2**50

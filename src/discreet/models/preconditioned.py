@@ -12,7 +12,8 @@
 Theorem.  All releases together satisfy the spend. *Proof.*  Each is a release of `Session.release`
 at its share of μ², and the shares sum to at most 1; every metric, point and scale is computed from
 earlier releases and public facts alone, and each query's sensitivity holds for every metric and
-point (specs/estimating/model.py), so the Gaussian composition is adaptive (docs/theory/ledger.md).
+point (specs/estimating/equations.py), so the Gaussian composition is adaptive
+(docs/theory/ledger.md).
 Checked.
 tests/models/test_preconditioned.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
 """
@@ -26,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
 from discreet.accounting.guarantees import GDP
 from discreet.exact import float_up, sqrt_up
 from discreet.inference.regression import decode as decode
@@ -45,10 +46,12 @@ from discreet.models.starts import LARGEST_SPREAD, NOISY_SPREAD, flat_start, slo
 from discreet.models.tuning import Tuning
 from discreet.sensitivity import L2
 from discreet.specs.estimating.components import LevelComponent
-from discreet.specs.estimating.families import PSI, Family, psi_bound
-from discreet.specs.estimating.model import Metric, Model, Point, WeightedGradient, WeightedGram
+from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
+from discreet.specs.estimating.families import Family, psi_bound
+from discreet.specs.estimating.metric import Metric
+from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.tables import PSI
 from discreet.specs.queries.sums import Sum
-from discreet.trusted.losses.symmetric import symmetric_noise
 from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import Session
 
@@ -228,7 +231,7 @@ class _Fit:
             self.steps.ask(step, query, self.tuning.share(step)), self.tuning.radius, self.rows
         )
         return shrunk(
-            reading.value, reading.noise, largest=float(query.worth), curvature=True
+            reading.value, reading.noise, largest=float(query.largest_multiplier), curvature=True
         ).inverse
 
     def at(self, release: Release) -> Descent:

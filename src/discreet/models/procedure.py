@@ -25,8 +25,10 @@ from discreet.models.preconditioned import Steps
 from discreet.models.scales import second_moment
 from discreet.models.tuning import COUNT_SHARE, MEAN_SHARE, least_squares_cut, tuning
 from discreet.specs.estimating.components import ModelColumn
-from discreet.specs.estimating.families import PSI, Family, Huber, Logistic, Poisson, psi_bound
-from discreet.specs.estimating.model import Model, WeightedGradient
+from discreet.specs.estimating.equations import WeightedGradient
+from discreet.specs.estimating.families import Family, Huber, Logistic, Poisson, psi_bound
+from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.tables import PSI
 from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
 from discreet.specs.queries.keys import may_leave_out
 from discreet.specs.queries.sums import Sum

@@ -24,9 +24,10 @@ from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.moments_fit import MomentsResult
 from discreet.inference.regression.residuals import ResidualsResult
 from discreet.models.points import point_at
-from discreet.specs.estimating.families import GRID, Huber
+from discreet.specs.estimating.families import Huber
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.residuals import MOST_BINS, ResidualCounts
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.queries.keys import may_leave_out
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session

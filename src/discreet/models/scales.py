@@ -11,8 +11,9 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.inference.results.laws import Array
-from discreet.specs.estimating.families import GRID, PSI, Family, Huber, SmoothHuber
+from discreet.specs.estimating.families import Family, Huber, SmoothHuber
 from discreet.specs.estimating.model import Model
+from discreet.specs.estimating.tables import GRID, PSI
 from discreet.specs.estimating.tabulated import TabulatedResidual
 
 # of d log E[ψ²(Z/s)] / d log(1/s) at s = 1: below it the scale would be lost in noise

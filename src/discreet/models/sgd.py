@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from discreet.accounting.calibration.sgd import sgd_multiplier
 from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import float_up, rational, sqrt_up
@@ -29,10 +30,10 @@ from discreet.specs.estimating.batches import (
     SampledGradients,
 )
 from discreet.specs.estimating.components import RESPONSE_BITS
-from discreet.specs.estimating.families import GRID
 from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.sgd import NoisySGD
-from discreet.trusted.extensions.sgd.loss import poisson_rate, sgd_multiplier
+from discreet.trusted.extensions.sgd.loss import poisson_rate
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import Session
 

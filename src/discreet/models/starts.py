@@ -22,7 +22,8 @@ import numpy.typing as npt
 
 from discreet.inference.regression.decode import Reading
 from discreet.inference.results.laws import Array
-from discreet.specs.estimating.families import GAIN_BITS, GRID, PSI, Family, slope_bound
+from discreet.specs.estimating.families import Family, slope_bound
+from discreet.specs.estimating.tables import GAIN_BITS, GRID, PSI
 
 # of η, in its own units: beyond, outcomes are all but separated,
 # or a start would be far out in noise

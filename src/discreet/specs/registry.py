@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.specs.estimating.batches import SampledGradients
-from discreet.specs.estimating.model import WeightedGradient, WeightedGram
+from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise

@@ -11,7 +11,7 @@ Proof.    A question's mechanism is calibrated to its query's sensitivity under 
           debited (accounting.pricing); the ledger is a filter, valid under full adaptivity
           (docs/theory/ledger.md); an answer is drawn once for a key and then repeated; all else
           that leaves is computed from public facts, from releases, or from the ledger.
-Checked.  tests/claims/test_one_meeting_point.py, tests/claims/test_release_noise.py, tests/ledger/
+Checked.  tests/claims/test_one_meeting_point.py, tests/claims/test_release_noise.py, tests/trusted/ledger/
 """
 
 from __future__ import annotations

@@ -43,10 +43,10 @@ def top_choices(sensitivity: LInf, spend: Guarantee, count: int) -> TopChoices:
     """
     if isinstance(spend, PureDP):
         return TopChoices(
-            sensitivity, pure_within(spend, parts=count) / sensitivity.span, count, STEPS[1]
+            sensitivity, pure_within(spend, times=count) / sensitivity.span, count, STEPS[1]
         )
     return TopChoices(
-        sensitivity, bounded_range_within(spend, parts=count) / sensitivity.span, count, STEPS[0]
+        sensitivity, bounded_range_within(spend, times=count) / sensitivity.span, count, STEPS[0]
     )
 
 
@@ -57,7 +57,7 @@ def above_threshold(
     variance.
 
     One draw of the threshold's noise for all positives costs ε = Δ/a + positives·span/b; a new one
-    after each composes `positives` parts ε = Δ/a + span/b, which is better where parts add up as
+    after each composes `positives` losses ε = Δ/a + span/b, which is better where they add up as
     squares. With d = Δ and s = positives·span (or span) a² + b² is least where ε is shared as d^⅔ :
     s^⅔.
     """
@@ -71,7 +71,7 @@ def above_threshold(
 def _above_threshold(
     sensitivity: LInf, spend: Guarantee, threshold: int, positives: int, renewed: bool
 ) -> AboveThreshold:
-    epsilon = pure_within(spend, parts=positives if renewed else 1)
+    epsilon = pure_within(spend, times=positives if renewed else 1)
     score_span = sensitivity.span if renewed else positives * sensitivity.span
     share = Fraction(1 / (1 + float(score_span / sensitivity.value) ** (2 / 3))).limit_denominator(
         1 << 20

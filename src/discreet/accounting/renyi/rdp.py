@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from discreet import plain
 from discreet.accounting.parameters import (
@@ -28,23 +28,19 @@ from discreet.accounting.parameters import (
     whole_number,
     within,
 )
+from discreet.accounting.profile import PrivacyProfile
 from discreet.accounting.renyi import conversions as conversions
-from discreet.accounting.renyi.curves import USUAL_ORDERS, laplace_renyi, pure_renyi
-from discreet.accounting.words import Explained
+from discreet.accounting.renyi.curves import USUAL_ORDERS
 from discreet.enclosure import enclose, lower_float
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_down, float_up, rational
-
-if TYPE_CHECKING:
-    from discreet.accounting.guarantees import Guarantee
-    from discreet.specs.mechanisms.additive import AdditiveNoise
 
 LARGEST_NUMBER_OF_ORDERS = 4096
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class ZCDP(Explained):
+class ZCDP(PrivacyProfile):
     """ρ-zero-concentrated differential privacy."""
 
     rho: float
@@ -71,7 +67,10 @@ class ZCDP(Explained):
         rate = probability(alpha, "alpha")
         return _tradeoff(self.delta_at, self.epsilon_at(1e-18), rate)
 
-    def covers(self, other: Guarantee | ZCDP | RDP) -> bool:
+    def zcdp_rho(self) -> Fraction:
+        return self.exact
+
+    def covers(self, other: PrivacyProfile) -> bool:
         """Whether everything that satisfies `other` is known to satisfy this too."""
         rho = rho_of(other)
         return rho is not None and rho <= self.exact
@@ -93,7 +92,7 @@ class ZCDP(Explained):
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class RDP(Explained):
+class RDP(PrivacyProfile):
     """Rényi differential privacy at finitely many orders;
     `orders` increase strictly and `epsilons` bound D_α at each.
     """
@@ -156,6 +155,9 @@ class RDP(Explained):
         ) / (order - 1)
         return min(chord, bounds[above])
 
+    def renyi_bound(self, order: Fraction) -> Fraction | None:
+        return self.exact_at(order)
+
     def epsilon_at(self, delta: float) -> float:
         """The least ε that follows at δ from one of the orders,
         rounded up (reference.md D4, the tight form).
@@ -184,7 +186,7 @@ class RDP(Explained):
         rate = probability(alpha, "alpha")
         return _tradeoff(self.delta_at, self.epsilon_at(1e-18), rate)
 
-    def covers(self, other: Guarantee | ZCDP | RDP) -> bool:
+    def covers(self, other: PrivacyProfile) -> bool:
         """Whether everything that satisfies `other` is known to satisfy this too,
         at every order listed here.
         """
@@ -272,21 +274,14 @@ def compose_renyi(*parts: ZCDP | RDP) -> ZCDP | RDP:
     )
 
 
-def rho_of(guarantee: Guarantee | ZCDP | RDP) -> Fraction | None:
+def rho_of(guarantee: PrivacyProfile) -> Fraction | None:
     """A ρ such that `guarantee` implies ρ-zCDP: ε tanh(ε/2), μ²/2 or ρ itself;
     None for (ε, δ) and for RDP, where none follows.
     """
-    # late: guarantees may come to name these types
-    from discreet.accounting.guarantees import GDP, PureDP
-
-    if isinstance(guarantee, ZCDP):
-        return guarantee.exact
-    if isinstance(guarantee, PureDP):
-        return Fraction(conversions.pure_rho(guarantee.epsilon))
-    return conversions.gaussian_rho(guarantee.mu) if isinstance(guarantee, GDP) else None
+    return guarantee.zcdp_rho() if isinstance(guarantee, PrivacyProfile) else None
 
 
-def zcdp_of(guarantee: Guarantee | ZCDP | RDP) -> ZCDP:
+def zcdp_of(guarantee: PrivacyProfile) -> ZCDP:
     """The zCDP guarantee that follows from a pure, Gaussian or zCDP one (reference.md D5);
     NoTheorem otherwise.
     """
@@ -302,23 +297,14 @@ def zcdp_of(guarantee: Guarantee | ZCDP | RDP) -> ZCDP:
     return ZCDP(float_up(max(rho, RHO_FLOOR)))
 
 
-def renyi_bound(guarantee: Guarantee | ZCDP | RDP, order: Fraction) -> Fraction | None:
+def renyi_bound(guarantee: PrivacyProfile, order: Fraction) -> Fraction | None:
     """A bound of D_α that `guarantee` implies at one order;
     None where none is known ((ε, δ), or above an RDP's last order).
     """
-    from discreet.accounting.guarantees import PureDP
-
-    if isinstance(guarantee, RDP):
-        return guarantee.exact_at(order)
-    if isinstance(guarantee, PureDP):
-        return Fraction(pure_renyi(order, guarantee.epsilon))
-    rho = rho_of(guarantee)
-    return None if rho is None else order * rho
+    return guarantee.renyi_bound(order) if isinstance(guarantee, PrivacyProfile) else None
 
 
-def rdp_of(
-    guarantee: Guarantee | ZCDP | RDP, orders: Sequence[Fraction | float] = USUAL_ORDERS
-) -> RDP:
+def rdp_of(guarantee: PrivacyProfile, orders: Sequence[Fraction | float] = USUAL_ORDERS) -> RDP:
     """The Rényi curve that follows from a pure, Gaussian, zCDP or RDP guarantee;
     NoTheorem for (ε, δ).
     """
@@ -333,26 +319,6 @@ def rdp_of(
             "start from the mechanism, or compose (ε, δ) guarantees by composition.optimal",
         )
     return rdp_from(known)
-
-
-def rdp_of_mechanism(
-    mechanism: AdditiveNoise, orders: Sequence[Fraction | float] = USUAL_ORDERS
-) -> RDP:
-    """The Rényi curve of additive noise: exact for Gaussian and Laplace noise,
-    the pure bound for integer laws.
-    """
-    from discreet.specs.mechanisms.additive import LaplaceNoise
-    from discreet.trusted.losses.losses import pure_epsilon
-    from discreet.trusted.losses.pricing import guarantee_of
-
-    if isinstance(mechanism, LaplaceNoise):
-        return rdp_from(
-            [
-                (order, Fraction(laplace_renyi(order, pure_epsilon(mechanism))))
-                for order in map(order_above_one, orders)
-            ]
-        )
-    return rdp_of(guarantee_of(mechanism), orders)
 
 
 def rdp_from(points: Sequence[tuple[Fraction, Fraction]]) -> RDP:

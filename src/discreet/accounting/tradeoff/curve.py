@@ -21,19 +21,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.parameters import not_negative, positive, probability, whole_number
+from discreet.accounting.profile import PrivacyProfile
+from discreet.accounting.sampling import FixedSizeSampling, Sampling, matched_rate
 from discreet.accounting.tradeoff import segments as segments
-from discreet.accounting.words import Explained
 from discreet.enclosure import enclose, normal_tail, upper_float
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_down, float_up, rational, readings
-
-if TYPE_CHECKING:
-    from discreet.accounting.subsampling import Sampling
-    from discreet.neighbors import Neighbors
+from discreet.neighbors import Neighbors
 
 LARGEST_TIMES = 10**6
 LARGEST_GROUP = 10**4
@@ -49,18 +47,8 @@ _WHY = (
 )
 
 
-class Curve(Protocol):
-    """What has an (ε, δ) curve that holds for both orders of the neighbours."""
-
-    def delta_at(self, epsilon: float) -> float:
-        """The least δ known at ε ≥ 0, rounded up."""
-
-    def epsilon_at(self, delta: float) -> float:
-        """The least ε known at δ, rounded up."""
-
-
 @dataclass(frozen=True, slots=True)
-class TradeOff(Explained):
+class TradeOff(PrivacyProfile):
     """f-DP by a discrete pair: `certain` is 1−f(0), and piece i adds `hits[i]` to the power and
     `alarms[i]` to the false-alarm rate.
 
@@ -213,7 +201,7 @@ class TradeOff(Explained):
             ),
         )
 
-    def covers(self, other: Curve) -> bool:
+    def covers(self, other: PrivacyProfile) -> bool:
         """Whether everything that satisfies `other` satisfies this too:
         this curve is nowhere above the other's.
 
@@ -258,7 +246,7 @@ class TradeOff(Explained):
 
     def tensor(self, other: TradeOff) -> TradeOff:
         """f ⊗ g, the guarantee of two releases, the second chosen after the first (Dong–Roth–Su
-        2022, Theorem 3.2); `tradeoff_segments.product`.
+        2022, Theorem 3.2); `segments.product`.
         """
         if not isinstance(other, TradeOff):
             raise InvalidParameter(
@@ -269,7 +257,7 @@ class TradeOff(Explained):
             )
         return TradeOff(*segments.product(self._segments, other._segments))
 
-    def compose(self, *others: Curve) -> TradeOff:
+    def compose(self, *others: PrivacyProfile) -> TradeOff:
         """The guarantee of releasing everything together, adaptively;
         other kinds of guarantee enter by their curves.
         """
@@ -344,8 +332,6 @@ class TradeOff(Explained):
 
     def amplified(self, sampling: Sampling, neighbors: Neighbors) -> TradeOff:
         """`subsampled` for a FixedSizeSampling under Replace; NoTheorem for any other pairing."""
-        from discreet.accounting.subsampling import FixedSizeSampling, matched_rate
-
         rate = matched_rate(sampling, neighbors)
         if not isinstance(sampling, FixedSizeSampling):
             raise NoTheorem(
@@ -441,7 +427,7 @@ def _implies(curve: TradeOff, slope: Fraction, level: Fraction) -> bool:
 # ── from other guarantees ─────────────────────────────────────────────────────────────────────────
 
 
-def tradeoff_of(guarantee: Curve, *, points: int = USUAL_POINTS) -> TradeOff:
+def tradeoff_of(guarantee: PrivacyProfile, *, points: int = USUAL_POINTS) -> TradeOff:
     """The trade-off curve that follows from a guarantee, rounded down.
 
     Theorem.  (ε, δ) gives max(0, 1−δ−e^ε α, e^−ε(1−δ−α)), exactly (reference.md A5). Any guarantee
@@ -464,7 +450,7 @@ def tradeoff_of(guarantee: Curve, *, points: int = USUAL_POINTS) -> TradeOff:
             "pass a guarantee such as GDP, ZCDP, RDP, PLD or ApproxDP",
         )
     count = whole_number(points, "points", least=2, most=MOST_GIVEN // 4)
-    least, widest = _reach(guarantee)
+    least, widest = _steepest(guarantee)
     # three quarters of the lines where most of the mass is
     middle, inner = min(widest, guarantee.epsilon_at(_BULK)), max(1, 3 * count // 4)
     outer = count - inner
@@ -507,7 +493,7 @@ def _kink(guarantee: PureDP | ApproxDP) -> tuple[Fraction, tuple[Fraction, Fract
     return survival, enclose(lambda ball: ball(survival) / (1 + ball(epsilon).exp()))
 
 
-def _reach(guarantee: Curve) -> tuple[float | None, float]:
+def _steepest(guarantee: PrivacyProfile) -> tuple[float | None, float]:
     """(δ, ε) of the steepest line: the least δ of a list at which an ordinary ε holds;
     δ is None where it must be asked.
     """
@@ -521,7 +507,7 @@ def _reach(guarantee: Curve) -> tuple[float | None, float]:
     return None, _WIDEST
 
 
-def _delta_bound(guarantee: Curve, slope: Fraction) -> Fraction:
+def _delta_bound(guarantee: PrivacyProfile, slope: Fraction) -> Fraction:
     """An upper bound of δ(ln slope) of a guarantee for both orders,
     slope > 0 (below 1 by exchanging the neighbours).
     """

@@ -101,7 +101,7 @@ def quantile_preview(
         release, words = expected_scale_release(public, question, float(rows), assume)
         interval = QuantilesResult(release).confidence_interval(checked_level(level))
         widths = tuple(float(high - low) for low, high in interval)
-        choices: Any = mechanism.parts[::2]
+        choices: Any = mechanism.stages[::2]
     else:
         widths, choices = (float(query.value(query.size - 1) - query.value(0)),), (mechanism,)  # type: ignore[attr-defined]
     step = query.step  # type: ignore[attr-defined]

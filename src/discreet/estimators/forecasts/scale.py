@@ -82,7 +82,7 @@ def _expected(mechanism: Mechanism, below: Below, rows: float, cells: int) -> tu
         )
     assert isinstance(mechanism, InTurn)
     integers: list[int] = []
-    for part in mechanism.parts:
+    for part in mechanism.stages:
         given = (
             _transcript(part, below, rows, cells, tuple(integers))
             if isinstance(part, CountSearch)

@@ -12,7 +12,7 @@ Validity.   Given that a key is shown, its count lies in its interval with proba
             by its definition; P_c(Y < y₀ | Y ≥ T) ≤ P_c(Y < y₀) for every y₀). It is nominal for
             counts far above the threshold and up to 1 − α/2 near it. Shares rely on the normal
             approximation as well.
-Checked.    tests/inference/test_open_key_intervals.py
+Checked.    tests/inference/counts/test_open_key_intervals.py
 Reference.  Reid, Taylor and Tibshirani (2017), inference after selection by truncated laws.
 """
 

@@ -104,7 +104,7 @@ class MeanTestResult(MeanResult):
         Method.   Inverts `confidence_interval`: Fieller's statistic with noise and a sampling
                   variance that is known with noise.
         Validity. As the interval's coverage, 0.943 to 0.975 at nominal 0.95:
-                  tests/inference/test_laws.py, benchmarks/coverage_basic.py.
+                  tests/inference/results/test_laws.py, benchmarks/coverage_basic.py.
         """
         sign, value = sign_of(alternative), float(self.null if null is None else null)
         statistics = _mean_statistics(self)
@@ -524,7 +524,7 @@ class MeansResult(BaselineResult):
 
 def mean_noise(release: Any) -> MeanNoise:
     """The noise of a release of counts, sums and spreads."""
-    worths = release.query.worths()
+    worths = release.query.unit_values()
     return MeanNoise(
         released_noise(release.mechanism), (0.0, *worths) if len(worths) == 2 else worths
     )

@@ -87,7 +87,9 @@ def decode_pairs(
     """
     step = float(mechanism.step)
     sums, noise = {}, {}
-    for place, worth, steps in zip(layout(query.columns), query.worths(), integers, strict=True):
+    for place, worth, steps in zip(
+        layout(query.columns), query.unit_values(), integers, strict=True
+    ):
         off = place[0] in ("x", "xy")
         sums[place] = np.asarray(steps, dtype=float) * (step * worth)
         noise[place] = (mechanism.off_variance if off else mechanism.variance) * worth**2

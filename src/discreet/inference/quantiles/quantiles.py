@@ -104,7 +104,7 @@ class QuantileResult(Result):
         if self.release.mechanism.kind != "in turn":
             return (self._without_interval(name),)
         mechanism: Any = self.release.mechanism
-        parts, pieces = mechanism.parts, mechanism.split(self.release.integers)
+        parts, pieces = mechanism.stages, mechanism.split(self.release.integers)
         rows = [
             self._one(parts[j], pieces[j], parts[j + 1], pieces[j + 1], (level, target))
             for j in range(0, len(parts), 2)
@@ -157,7 +157,7 @@ class QuantileResult(Result):
 
     def _choices(self) -> list[Any]:
         mechanism: Any = self.release.mechanism
-        return list(mechanism.parts[::2]) if mechanism.kind == "in turn" else [mechanism]
+        return list(mechanism.stages[::2]) if mechanism.kind == "in turn" else [mechanism]
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print; renders in a notebook too."""

@@ -121,7 +121,7 @@ class IQRResult(ScaleResult):
             quantile_ends(
                 parts[place],
                 parts[place + 1],
-                mechanism.parts[place + 1],
+                mechanism.stages[place + 1],
                 query.size,
                 level,
                 target,
@@ -174,7 +174,7 @@ class MADResult(ScaleResult):
         mechanism: Any = self.release.mechanism
         _, choice, transcript = self._parts()
         found = quantile_ends(
-            choice, transcript, mechanism.distances.parts[1], query.size, level, target
+            choice, transcript, mechanism.distances.stages[1], query.size, level, target
         )
         rounding = 0.0 if query.factor.encoding.is_exact else 0.5
         low, high = max(found.low - rounding, 0.0), min(found.high + rounding, query.size - 1.0)

@@ -191,7 +191,11 @@ class ClassicalResult(RegressionResult):
     def _released(self) -> Released:
         radius, rows = self.facts.radius, self.rows
         curvature, scores = self._curvatures[-1], self._one("scores 1")
-        largest = (float(curvature.query.worth), float(scores.query.worth))  # type: ignore[attr-defined]
+        queries: tuple[Any, Any] = (curvature.query, scores.query)
+        largest = (
+            float(queries[0].largest_multiplier),
+            float(queries[1].largest_multiplier),
+        )
         return Released(
             decode.read_gram(curvature, radius, rows),
             decode.read_gram(scores, radius, rows),

@@ -383,7 +383,7 @@ class RegressionResult:
             first=decode.read_gram(first, radius, rows),
             second=decode.read_gram(second, radius, rows),
             scores=decode.read_gram(scores, radius, rows),
-            largest=(float(first.query.worth), float(scores.query.worth)),  # type: ignore[attr-defined]
+            largest=(float(first.query.largest_multiplier), float(scores.query.largest_multiplier)),  # type: ignore[attr-defined]
             noise_index=self.facts.noise_index,
             constant=self._constant,
         )

@@ -32,7 +32,7 @@ def _coordinates(
     query: Any, mechanism: Any, integers: npt.NDArray[Any], public_rows: int | None
 ) -> tuple[list[Array], list[Noise]]:
     """The sums of the features of c, count first, and their noise; a public count has none."""
-    worths = query.worths()
+    worths = query.unit_values()
     values = [to_float(mechanism, row, worth) for row, worth in zip(integers, worths, strict=True)]
     noises = [noise_of(mechanism, worth) for worth in worths]
     if public_rows is not None:

@@ -71,9 +71,11 @@ def released_moments(result: Any) -> ReleasedMoments:
     half = grid.high * float(grid.step)
     sums = [
         integer * float(release.mechanism.step) * worth
-        for integer, worth in zip(release.integers, query.worths(), strict=True)
+        for integer, worth in zip(release.integers, query.unit_values(), strict=True)
     ]
-    scales = [worth * size for worth, size in zip(query.worths(), (half, half**2), strict=True)]
+    scales = [
+        worth * size for worth, size in zip(query.unit_values(), (half, half**2), strict=True)
+    ]
     values = np.array([rows * grid.center + half * sums[0], half**2 * (rows - sums[1])])
     laws = tuple(
         ReleasedNoise(noise.kind, noise.spread * scale, noise.step * scale) for scale in scales

@@ -20,17 +20,16 @@ from discreet.errors import InvalidParameter, NoTheorem
 from discreet.neighbors import Neighbors, Replace
 from discreet.sensitivity import OneRow
 from discreet.specs.estimating.components import RESPONSE_BITS, UNIT_BITS
-from discreet.specs.estimating.families import PSI_BITS, Family, family_from_dict, psi_bound
+from discreet.specs.estimating.families import Family, family_from_dict, psi_bound
+from discreet.specs.estimating.metric import WEIGHT_BITS, Metric, metric_from_dict
 from discreet.specs.estimating.model import (
-    WEIGHT_BITS,
     EstimatingPlan,
-    Metric,
     Model,
     Point,
-    metric_from_dict,
     model_from_dict,
     point_from_dict,
 )
+from discreet.specs.estimating.tables import PSI_BITS
 from discreet.specs.queries.keys import Key
 
 BETA_BITS = 24  # coefficients are whole numbers of 2**-24
@@ -117,7 +116,7 @@ class SampledGradients:
         Theorem.  ‖wψx‖ ≤ b·R in whole numbers, b the bound of ψ, for every row, at all
                   coefficients; neighbours differ in one row.
         Proof.    |m| ≤ v|ψ|·2**-PSI_BITS (cut toward zero), v‖x‖ ≤ 2**WEIGHT_BITS·R
-                  (model_kernels.row_weights, z = x). Under AddRemove a filter keeps or drops each
+                  (`row_weights` of kernels, z = x). Under AddRemove a filter keeps or drops each
                   row on its own, so what it keeps differs in at most one row; under Replace it
                   would change the number of rows that are sampled from, for which there is no
                   theorem here, nor for units of several rows.
@@ -145,9 +144,9 @@ class SampledGradients:
                 "that number is private",
                 "build them with discreet.models",
             )
-        reach = Fraction(psi_bound(self.family) << (WEIGHT_BITS - PSI_BITS)) * self.metric.bound
+        largest = Fraction(psi_bound(self.family) << (WEIGHT_BITS - PSI_BITS)) * self.metric.bound
         return OneRow(
-            reach**2,
+            largest**2,
             "replaced" if isinstance(neighbors, Replace) else "added or removed",
             self.rows,
         )

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,32 +29,11 @@ import numpy.typing as npt
 
 from discreet import plain
 from discreet.errors import InvalidParameter
+from discreet.specs.estimating.tables import GAIN_BITS, GRID, PSI, Table, Tables, clipped_rest
 from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
 
-PSI_BITS = 13
-PSI = 1 << PSI_BITS
-GRID = 1 << 10  # table entries a unit of η or of a standardised residual
 LOGIT_REACH = 32.0  # |η| beyond which a logistic mean is 0 or 1 to 14 digits
-GAIN_BITS = 16
 COUNT_UNIT = 1 << 10  # whole numbers a count
-Table = npt.NDArray[np.int32]
-Gains = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """A family as arrays; a residual family has empty `mean` and `shift`."""
-
-    reach: int  # indices run from −reach to reach
-    psi: Table
-    slope: Table
-    mean: Table
-    shift: Table
-    clip: int
-    unit: float  # how many whole numbers of the response one unit of y is (mean families)
-    top: int = 0  # the largest response, in those whole numbers
-    # what residuals are multiplied by, in units of 2**-GAIN_BITS
-    gain: Gains = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 @plain.kept()
@@ -177,14 +156,6 @@ def psi_bound(family: Family) -> int:
         tables.shift - clipped_rest(tables, np.int64(end), slice(None)) for end in (0, tables.top)
     ]
     return int(max(np.abs(end).max() for end in ends))
-
-
-def clipped_rest(tables: Tables, response: Any, place: Any) -> npt.NDArray[np.int64]:
-    """clip(⌊(y − m)·g⌋, ±C) in units of ψ, for whole-number responses from 0 to `top` and table
-    places.
-    """
-    rest = ((response - tables.mean[place]) * tables.gain[place]) >> GAIN_BITS
-    return np.asarray(np.clip(rest, -tables.clip, tables.clip))
 
 
 @functools.cache

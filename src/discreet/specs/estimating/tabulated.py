@@ -10,16 +10,14 @@ from __future__ import annotations
 import functools
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    from discreet.specs.estimating.families import Tables
+from discreet.specs.estimating.tables import GAIN_BITS, GRID, PSI, PSI_BITS, Tables
 
 KNOT_BITS = 6
 KNOTS = 1 << KNOT_BITS  # a unit of the argument
@@ -148,8 +146,6 @@ def _fine(values: tuple[int, ...]) -> tuple[int, npt.NDArray[np.int32], npt.NDAr
     The slope at a knot is the mean of those to both sides, so a symmetric function has a symmetric
     slope; it is 0 at both ends, from where on the function is constant.
     """
-    from discreet.specs.estimating.families import GRID, PSI_BITS
-
     finer, coarser = GRID // KNOTS, 1 << (VALUE_BITS - PSI_BITS)
     knots = np.array(values, dtype=np.int64)
     rise = np.diff(knots)
@@ -163,8 +159,6 @@ def _fine(values: tuple[int, ...]) -> tuple[int, npt.NDArray[np.int32], npt.NDAr
 
 @functools.lru_cache(maxsize=32)
 def _residual_tables(values: tuple[int, ...]) -> Tables:
-    from discreet.specs.estimating.families import Tables
-
     reach, table, slope = _fine(values)
     return Tables(
         reach, -table, slope, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), 0, 0.0
@@ -173,8 +167,6 @@ def _residual_tables(values: tuple[int, ...]) -> Tables:
 
 @functools.lru_cache(maxsize=32)
 def _mean_tables(values: tuple[int, ...], most: float) -> Tables:
-    from discreet.specs.estimating.families import GAIN_BITS, PSI, Tables
-
     reach, table, slope = _fine(values)
     none = np.zeros(0, dtype=np.int32)
     return Tables(

@@ -26,7 +26,7 @@ class CutTulapNoise:
     """Tulap noise given that it lies in [−reach, reach) grid steps: drawn again until it does.
 
     A step k stands for the cell [k, k+1), as in Tulap noise, so that the law is symmetric about 0.
-    The theorem, with the δ of the cut, is in trusted/losses/cut_tulap.py.
+    The theorem, with the δ of the cut, is in trusted/losses/theorems.py.
     """
 
     noise: TulapNoise
@@ -117,5 +117,5 @@ def _bad(found: str) -> InvalidParameter:
         "CutTulapNoise",
         found,
         "the sampler and the accountant both read this object",
-        "build it with discreet.trusted.losses.cut_tulap.cut_tulap_noise",
+        "build it with discreet.accounting.calibration.additive.cut_tulap_noise",
     )

@@ -24,21 +24,22 @@ _KINDS: dict[str, type[Mechanism]] = {
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """Runs its parts in turn on the same statistic;
-    a search among them sees the integers of the parts before it.
+    """Runs its stages in turn on the same statistic;
+    a search among them sees the integers of the stages before it.
 
-    The answer's integers are, for every part,
+    The answer's integers are, for every stage,
     their number and then they themselves (`split` takes them apart).
     """
 
-    parts: tuple[Mechanism, ...]
+    stages: tuple[Mechanism, ...]
     kind: ClassVar[str] = "in turn"
     reads: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
-        if not self.parts or any(
-            type(part) is not _KINDS.get(part.kind) or part.sensitivity != self.parts[0].sensitivity
-            for part in self.parts
+        if not self.stages or any(
+            type(stage) is not _KINDS.get(stage.kind)
+            or stage.sensitivity != self.stages[0].sensitivity
+            for stage in self.stages
         ):
             raise InvalidParameter(
                 "InTurn",
@@ -49,22 +50,22 @@ class InTurn:
 
     @property
     def sensitivity(self) -> Sensitivity:
-        return self.parts[0].sensitivity
+        return self.stages[0].sensitivity
 
     def split(self, integers: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """The integers of each part."""
-        parts, start = [], 0
+        """The integers of each stage."""
+        stages, start = [], 0
         while start < len(integers):
-            parts.append(tuple(integers[start + 1 : start + 1 + integers[start]]))
+            stages.append(tuple(integers[start + 1 : start + 1 + integers[start]]))
             start += 1 + integers[start]
-        return parts
+        return stages
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "parts": [part.to_dict() for part in self.parts]}
+        return {"kind": self.kind, "parts": [stage.to_dict() for stage in self.stages]}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> InTurn:
-        return cls(tuple(_KINDS[part["kind"]].from_dict(part) for part in record["parts"]))
+        return cls(tuple(_KINDS[stage["kind"]].from_dict(stage) for stage in record["parts"]))
 
 
 @plain.kept()
@@ -99,7 +100,7 @@ class AboutCentre:
         return self.centre.sensitivity
 
     def split(self, integers: tuple[int, ...]) -> list[tuple[int, ...]]:
-        """The integers of the centre and of each part of `distances`."""
+        """The integers of the centre and of each stage of `distances`."""
         return [tuple(integers[1:2]), *self.distances.split(integers[2:])]
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from discreet.neighbors import Neighbors
 from discreet.schema import Encoding
 from discreet.sensitivity import Sensitivity
 from discreet.specs.queries.keys import Key, cell_count, key_from_dict
-from discreet.specs.queries.moments import DESIGNS, Design, Moments
+from discreet.specs.queries.moments import DESIGNS, MomentDesign, Moments
 from discreet.specs.queries.plans import Factor, SumsPlan, factor_from_dict
 
 
@@ -33,14 +33,14 @@ class DifferenceMoments:
     Theorem.  The sensitivity is that of `Moments` with the same design for a column of codes
               D ∈ [−2h, 2h].
     Proof.    A row's contribution is ψ(D/2h), a function of the row alone with |D/2h| ≤ 1;
-              `Design`'s theorem is about every such c.
+              `MomentDesign`'s theorem is about every such c.
     Checked.  tests/claims/test_differences.py
     """
 
     keys: tuple[Key, ...]
     first: Factor
     second: Factor
-    design: Design
+    design: MomentDesign
     optional: bool
     kind: ClassVar[str] = "difference moments"
     gives: ClassVar[str] = "vector"
@@ -90,9 +90,9 @@ class DifferenceMoments:
         powers[0, :] = [n, x - y, xx - 2 * xy + yy]
         return self.moments.assemble(powers)
 
-    def worths(self) -> tuple[float, ...]:
+    def unit_values(self) -> tuple[float, ...]:
         """What one integer unit of each coordinate is worth, as a sum of c-features."""
-        return self.moments.worths()
+        return self.moments.unit_values()
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -29,8 +29,8 @@ from discreet.specs.queries.plans import Factor, SumsPlan, Term, factor_from_dic
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class Design:
-    """Weights of ψ and its proven reach: `add` ≥ sup ‖ψ(c)‖ᵖ and `same` ≥ sup ‖ψ(c) − ψ(c′)‖ᵖ,
+class MomentDesign:
+    """Weights of ψ and its proven bound: `add` ≥ sup ‖ψ(c)‖ᵖ and `same` ≥ sup ‖ψ(c) − ψ(c′)‖ᵖ,
     p = 1 or 2.
 
     Theorem.  With p = `norm`: the p-th power of the ℓ_p sensitivity of the sums of ψ by disjoint
@@ -41,7 +41,7 @@ class Design:
               where k is the number of rows of one unit.
     Proof.    A row changes by ψ(c), by ψ(c) − ψ(c′) in one cell, or by ψ(c) in one cell and −ψ(c′)
               in another (the p-th powers add). A unit's k row changes add up by the triangle
-              inequality. Reach of the order-2 designs, u = c²: ‖ψ‖² = A² + B²u + C²(1−u)² is convex
+              inequality. Bound of the order-2 designs, u = c²: ‖ψ‖² = A² + B²u + C²(1−u)² is convex
               in u, so its maximum is A² + max(B², C²). ‖ψ(c)−ψ(c′)‖² = d²(B² + C²s²), d = c−c′,
               s = c+c′, |s| ≤ 2−|d|; it is ≤ 4B² iff C²/B² ≤ (2+d)/(d²(2−d)) for 0<d<2, whose
               minimum, at d = √5−1, is 2.77 > (8/5)². ℓ₁: |c| + C(1−c²) and d(1 + C·s) are greatest
@@ -61,7 +61,7 @@ class Design:
     def degree(self) -> int:
         return 2 if len(self.weights) == 2 else 4
 
-    def reach(self, neighbors: Neighbors, *, cells: int, optional: bool) -> Fraction:
+    def bound(self, neighbors: Neighbors, *, cells: int, optional: bool) -> Fraction:
         """The p-th power of the sensitivity of one row, for c ∈ [−1, 1]."""
         if not isinstance(neighbors, Replace):
             return self.add
@@ -77,11 +77,11 @@ def _design(
     weights: tuple[int, ...],
     add: Fraction | int,
     same: Fraction | int,
-) -> tuple[str, Design]:
-    return name, Design(name, norm, count, weights, Fraction(add), Fraction(same))
+) -> tuple[str, MomentDesign]:
+    return name, MomentDesign(name, norm, count, weights, Fraction(add), Fraction(same))
 
 
-DESIGNS: dict[str, Design] = dict(
+DESIGNS: dict[str, MomentDesign] = dict(
     [
         # mean, the number of rows public: (B, C) = (5, 8) and (2, 1)
         _design("mean-public-l2", 2, 0, (5, 8), 64, 100),
@@ -104,7 +104,7 @@ DESIGNS: dict[str, Design] = dict(
 )
 
 
-def mean_design(neighbors: Neighbors, *, cells: int, optional: bool, norm: int) -> Design:
+def mean_design(neighbors: Neighbors, *, cells: int, optional: bool, norm: int) -> MomentDesign:
     """The design for means under a relation:
     the least noise on c that still gives count and spread.
     """
@@ -117,14 +117,14 @@ def mean_design(neighbors: Neighbors, *, cells: int, optional: bool, norm: int) 
     return DESIGNS["mean-replace-l2" if isinstance(neighbors, Replace) else "mean-add-l2"]
 
 
-def total_design(neighbors: Neighbors, *, optional: bool, norm: int) -> Design:
+def total_design(neighbors: Neighbors, *, optional: bool, norm: int) -> MomentDesign:
     """The design for totals (Σ x = center·count + Σ c): count and mean coordinates weigh alike."""
     if neighbors.row_count_is_public and not optional:
         return DESIGNS[f"mean-public-l{norm}"]
     return DESIGNS[f"total-l{norm}"]
 
 
-def variance_design(neighbors: Neighbors, *, optional: bool, norm: int) -> Design:
+def variance_design(neighbors: Neighbors, *, optional: bool, norm: int) -> MomentDesign:
     public = neighbors.row_count_is_public and not optional
     return DESIGNS[f"variance{'-public' if public else ''}-l{norm}"]
 
@@ -138,7 +138,7 @@ class Moments:
 
     keys: tuple[Key, ...]
     factor: Factor
-    design: Design
+    design: MomentDesign
     optional: bool
     kind: ClassVar[str] = "moments"
     gives: ClassVar[str] = "vector"
@@ -166,10 +166,10 @@ class Moments:
         return self.cells * (len(self.design.weights) + (1 if self.design.count else 0))
 
     def sensitivity(self, neighbors: Neighbors) -> Sensitivity:
-        """In the design's own norm: `Design.reach` times h^degree, for all rows of one unit."""
-        reach = self.design.reach(neighbors, cells=self.cells, optional=self.optional)
+        """In the design's own norm: `MomentDesign.bound` times h^degree, for a unit's rows."""
+        bound = self.design.bound(neighbors, cells=self.cells, optional=self.optional)
         scale = neighbors.rows * self.height**self.design.degree
-        return L1(reach * scale) if self.design.norm == 1 else L2(reach * scale**2)
+        return L1(bound * scale) if self.design.norm == 1 else L2(bound * scale**2)
 
     def plan(self) -> SumsPlan:
         powers: list[Term] = [(self.factor,) * power for power in range(self.design.degree + 1)]
@@ -200,7 +200,7 @@ class Moments:
             rows.append([f * (h**2 * q - u) for q, u in zip(columns[2], columns[4], strict=True)])
         return [value for row in rows for value in row]
 
-    def worths(self) -> tuple[float, ...]:
+    def unit_values(self) -> tuple[float, ...]:
         """What one integer unit of each coordinate is worth, as a sum of c-features:
         1/(weight·h^degree).
         """

@@ -36,7 +36,7 @@ COUNT_WEIGHTS = {"public": 0, "replace": 7, "add": 3}
 LARGEST_COLUMNS = 50
 
 
-def reach_of_a_row(columns: int, count: int) -> Fraction:
+def row_bound(columns: int, count: int) -> Fraction:
     """sup ‖ψ(c)‖² = C² + 2A²p + B²p(p−1), in squared units of c.
 
     Theorem.  For all c ∈ [−1, 1]^p the squared Frobenius norm of a row's contribution is at most
@@ -51,7 +51,7 @@ def reach_of_a_row(columns: int, count: int) -> Fraction:
     return Fraction(count**2 + 2 * MEAN_WEIGHT**2 * p + PAIR_WEIGHT**2 * p * (p - 1))
 
 
-def reach_of_a_replacement(columns: int) -> Fraction:
+def replacement_bound(columns: int) -> Fraction:
     """A bound on sup ‖ψ(c) − ψ(d)‖² = 2(Bp + A²/B)², in squared units of c; with K = 0 it is
     reference.md G5's √2·‖v‖² for v = (A/√B, √B·c).
 
@@ -113,19 +113,19 @@ class PairMoments:
         return (p + 1) * (p + 2) // 2 + 2 * p + 5 * p * (p - 1) // 2
 
     def sensitivity(self, neighbors: Neighbors) -> Frobenius:
-        """`reach_of_a_row` or `reach_of_a_replacement` times h⁴, for all rows of one unit.
+        """`row_bound` or `replacement_bound` times h⁴, for all rows of one unit.
 
         Theorem.  AddRemove: a row comes or goes. Row-level Replace, every row counted: one
                   contribution becomes another. Replace with a filter or by units: either of both.
                   The k changes of a unit add up by the triangle inequality.
         Checked.  tests/claims/test_covariance_sensitivity.py
         """
-        one, other = reach_of_a_row(self.columns, self.count), reach_of_a_replacement(self.columns)
+        one, other = row_bound(self.columns, self.count), replacement_bound(self.columns)
         if not isinstance(neighbors, Replace):
-            reach = one
+            bound = one
         else:
-            reach = max(one, other) if self.optional or neighbors.unit is not None else other
-        return Frobenius(self.order, reach * (neighbors.rows * self.height**4) ** 2)
+            bound = max(one, other) if self.optional or neighbors.unit is not None else other
+        return Frobenius(self.order, bound * (neighbors.rows * self.height**4) ** 2)
 
     def terms(self) -> tuple[tuple[int, ...], ...]:
         """The products of columns whose sums are needed, each as sorted places of its factors."""
@@ -182,7 +182,7 @@ class PairMoments:
             )
         return values
 
-    def worths(self) -> tuple[float, ...]:
+    def unit_values(self) -> tuple[float, ...]:
         """What one integer unit of each number is worth, as a sum of c-features;
         0 for a count that is not asked.
         """

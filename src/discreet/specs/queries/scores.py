@@ -18,19 +18,19 @@ from discreet.sensitivity import LInf, score_sensitivity
 from discreet.specs.queries.keys import LARGEST_CELLS, Key, cell_count, key_from_dict
 from discreet.specs.queries.plans import Factor, SumsPlan, factor_from_dict
 
-LARGEST_PARTS = 1 << 12
+LARGEST_GROUPS = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
 class ScoresPlan:
     """Several plans, one after another: an engine's answers to each, in order."""
 
-    parts: tuple[SumsPlan, ...]
+    plans: tuple[SumsPlan, ...]
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
-class Scored:
+class CandidateGroup:
     """One candidate for each cell of `keys` (a filter has one):
     the number of its rows, or the sum of `factor` over them.
 
@@ -85,30 +85,30 @@ class Scored:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """The scores of all candidates of all `parts`, in order.
+    """The scores of all candidates of all `groups`, in order.
 
     Candidates may overlap; all are counts, or all are sums in the same unit.
     """
 
-    parts: tuple[Scored, ...]
+    groups: tuple[CandidateGroup, ...]
     kind: ClassVar[str] = "scores"
     gives: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.parts) <= LARGEST_PARTS or not all(
-            type(part) is Scored for part in self.parts
+        if not 1 <= len(self.groups) <= LARGEST_GROUPS or not all(
+            type(group) is CandidateGroup for group in self.groups
         ):
             raise InvalidParameter(
                 "candidates",
-                f"there must be 1 to {LARGEST_PARTS} of them",
+                f"there must be 1 to {LARGEST_GROUPS} of them",
                 "each is one pass over the data",
                 "declare fewer, or name a Category column: its levels take one pass",
             )
         if (
             len(
                 {
-                    None if part.factor is None else part.factor.encoding.per_unit
-                    for part in self.parts
+                    None if group.factor is None else group.factor.encoding.per_unit
+                    for group in self.groups
                 }
             )
             > 1
@@ -129,72 +129,72 @@ class CandidateScores:
 
     @property
     def size(self) -> int:
-        return sum(part.size for part in self.parts)
+        return sum(group.size for group in self.groups)
 
     @property
     def keys(self) -> tuple[Key, ...]:
-        return tuple(key for part in self.parts for key in part.keys)
+        return tuple(key for group in self.groups for key in group.keys)
 
     @property
     def optional(self) -> bool:
         """Whether a row may count for one candidate and not for another:
         only sums over all rows have none such.
         """
-        return any(part.optional for part in self.parts)
+        return any(group.optional for group in self.groups)
 
     @property
     def unit(self) -> Fraction:
         """What one step of a score is worth: a row, or a step of the column's grid."""
-        factor = self.parts[0].factor
+        factor = self.groups[0].factor
         return Fraction(1) if factor is None else factor.encoding.step
 
     @property
     def counts(self) -> bool:
         """Whether scores are numbers of rows."""
-        return self.parts[0].factor is None
+        return self.groups[0].factor is None
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that are summed, in order, each once."""
         return tuple(
-            dict.fromkeys(part.factor.column for part in self.parts if part.factor is not None)
+            dict.fromkeys(group.factor.column for group in self.groups if group.factor is not None)
         )
 
     def sensitivity(self, neighbors: Neighbors) -> LInf:
-        """The largest `score_sensitivity` of any part;
+        """The largest `score_sensitivity` of any group;
         one way where what rows add has the same sign in all of them.
         """
         each = [
-            score_sensitivity(neighbors, *part.bounds, optional=part.optional).value
-            for part in self.parts
+            score_sensitivity(neighbors, *group.bounds, optional=group.optional).value
+            for group in self.groups
         ]
         low, high = (
-            min(part.bounds[0] for part in self.parts),
-            max(part.bounds[1] for part in self.parts),
+            min(group.bounds[0] for group in self.groups),
+            max(group.bounds[1] for group in self.groups),
         )
         return LInf(max(each), score_sensitivity(neighbors, low, high, optional=True).one_way)
 
     def plan(self) -> ScoresPlan:
-        return ScoresPlan(tuple(part.plan for part in self.parts))
+        return ScoresPlan(tuple(group.plan for group in self.groups))
 
     def assemble(self, answers: Sequence[npt.NDArray[Any]]) -> list[int]:
-        """The scores from the engine's answers, one array (cells × terms) a part."""
+        """The scores from the engine's answers, one array (cells × terms) a group."""
         scores: list[int] = []
-        for part, sums in zip(self.parts, answers, strict=True):
-            scores += [int(row[-1]) + part.offset * int(row[0]) for row in sums]
+        for group, sums in zip(self.groups, answers, strict=True):
+            scores += [int(row[-1]) + group.offset * int(row[0]) for row in sums]
         return scores
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "parts": [part.to_dict() for part in self.parts]}
+        return {"kind": self.kind, "parts": [group.to_dict() for group in self.groups]}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> CandidateScores:
         return cls(
             tuple(
-                Scored(
-                    tuple(key_from_dict(key) for key in part["keys"]),
-                    None if part["factor"] is None else factor_from_dict(part["factor"]),
+                CandidateGroup(
+                    tuple(key_from_dict(key) for key in group["keys"]),
+                    None if group["factor"] is None else factor_from_dict(group["factor"]),
                 )
-                for part in record["parts"]
+                for group in record["parts"]
             )
         )

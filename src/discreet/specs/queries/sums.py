@@ -49,10 +49,10 @@ class Sum:
     @property
     def unit(self) -> Fraction:
         """What one integer unit of the statistic is worth."""
-        worth = Fraction(1)
+        value = Fraction(1)
         for factor in self.term:
-            worth *= factor.encoding.step
-        return worth
+            value *= factor.encoding.step
+        return value
 
     @property
     def bounds(self) -> tuple[int, int]:

@@ -234,7 +234,7 @@ class ArrowTexts:
         Arrow reads decimals as Python does, rounded once, and knows words beside them
         ("inf", "nan"), which are read again here.
         Checked.
-            tests/engines/test_arrow_cells.py::test_arrow_reads_decimal_text_as_the_grammar_says
+            tests/trusted/engines/test_arrow_cells.py::test_arrow_reads_decimal_text_as_the_grammar_says
         """
         if pa.types.is_dictionary(self.array.type):
             labels, texts = self.labelled()

@@ -17,7 +17,7 @@ The hash is public and fixed: no secret is needed, since the guarantee above hol
 whatsoever. It only has to be unrelated to the values, so that the kept rows are a fair sample of
 the unit's rows. The id varies the order between units, and copies count separately, so a value is
 kept in proportion to its share.
-Checked.  tests/engines/test_bounding.py::test_kept_rows_are_a_fair_sample
+Checked.  tests/trusted/engines/test_bounding.py::test_kept_rows_are_a_fair_sample
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def execute(engine: Engine, plan: Any, source: Any = None) -> Any:
     if isinstance(plan, HistogramPlan):
         return engine.histogram(plan)
     if isinstance(plan, ScoresPlan):
-        return [engine.sums(part) for part in plan.parts]
+        return [engine.sums(part) for part in plan.plans]
     if isinstance(plan, PartsPlan):
         return _rejections(engine, plan, source)
     return EXTENSIONS[type(plan)](engine, plan)

@@ -12,7 +12,7 @@ Proof.    The proof of AboveThreshold conditions on the answers so far, so it ho
           as if it had ended. The noisy threshold lives in this object alone: it is not written,
           printed, copied, pickled or used after a fork.
 Checked.  tests/claims/test_selection.py::test_a_watch_has_the_law_of_its_mechanism,
-          tests/test_selection.py
+          tests/estimators/test_select_and_watch.py
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Theorem.  Bounding the rows of each bucket by itself keeps the same rows as boun
 Proof.    Which rows of a unit are kept is a function of that unit's rows and id (`bounding`), and
           all rows of a unit are in one bucket: the bucket is a function of the id's seed text,
           which equal ids share.
-Checked.  tests/engines/test_unit_buckets.py
+Checked.  tests/trusted/engines/test_unit_buckets.py
 """
 
 from __future__ import annotations

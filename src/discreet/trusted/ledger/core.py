@@ -6,8 +6,8 @@ Theorem.  Whatever is asked, in whatever order, each question chosen after seein
           ε′ ≥ 0; in a zCDP box it is ρ-zCDP where δ₀ = 0, and (ε, δ₀ + δ)-DP wherever ρ-zCDP gives
           (ε, δ).
 Proof.    docs/theory/ledger.md.
-Checked.  tests/ledger/test_ledger_filter.py, tests/ledger/test_ledger_adaptive.py,
-          tests/ledger/test_ledger_model.py, tests/ledger/test_ledger_races.py
+Checked.  tests/trusted/ledger/test_ledger_filter.py, tests/trusted/ledger/test_ledger_adaptive.py,
+          tests/trusted/ledger/test_ledger_model.py, tests/trusted/ledger/test_ledger_races.py
 
 The life of a request: ``debit`` (durable, before the data is read) → aggregate → ``store`` (draw
 and store the answer in one transaction) → release. A crash anywhere wastes budget at worst. The key
@@ -258,7 +258,7 @@ class Ledger:
                   whatever crashed or was retried, and the sum of all charges is within the box.
         Proof.    One transaction at a time checks and appends; a known key appends nothing, and is
                   accepted only for the same request at a price that its charge covers.
-        Checked.  tests/ledger/test_ledger_races.py, tests/ledger/test_ledger_crashes.py
+        Checked.  tests/trusted/ledger/test_ledger_races.py, tests/trusted/ledger/test_ledger_crashes.py
         """
         key, secure = checked_key(key), plain.truth(secure, "secure=")
         reservation = None if reservation is None else checked_key(reservation, "reservation")

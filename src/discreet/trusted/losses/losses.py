@@ -1,22 +1,15 @@
-"""What one mechanism costs before any box: the parts that it is a composition of.
+"""From a mechanism to its Loss: one theorem a mechanism, in one table.
 
-One theorem a mechanism, in one table.
-
-A part is Gaussian (μ², exact), pure (ε), of bounded range (ε), or known by its zCDP alone (ρ);
-`delta` is the probability, under both neighbours, of an event outside which the rest holds.
+The theorems of extensions are loaded when such a mechanism is priced, and not before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 from discreet.errors import NoTheorem
-from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import (
-    AdditiveNoise,
     GaussianNoise,
     GeometricNoise,
     LaplaceNoise,
@@ -29,41 +22,28 @@ from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
-from discreet.specs.mechanisms.selection import SELECTION
+from discreet.specs.mechanisms.selection import (
+    AboveThreshold,
+    ExponentialChoice,
+    NoisyMax,
+    PermuteAndFlip,
+    TopChoices,
+)
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
-from discreet.trusted.extensions.data_dependent.loss import (
-    choice_parts,
-    release_parts,
-    smooth_parts,
+from discreet.trusted.losses.loss import Loss
+from discreet.trusted.losses.theorems import (
+    above_threshold_loss,
+    cut_tulap_loss,
+    exponential_choice_loss,
+    gaussian_loss,
+    noisy_max_loss,
+    permute_and_flip_loss,
+    pure_loss,
+    search_loss,
+    symmetric_loss,
+    top_choices_loss,
 )
-from discreet.trusted.extensions.local.loss import local_parts
-from discreet.trusted.extensions.open_keys.loss import failure_delta
-from discreet.trusted.extensions.sgd.loss import sgd_parts
-from discreet.trusted.losses.cut_tulap import cut_parts
-from discreet.trusted.losses.search import joined_parts, search_parts
-from discreet.trusted.losses.selection import selection_parts
-from discreet.trusted.losses.symmetric import symmetric_mu_squared
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """The parts of a mechanism, composed."""
-
-    mu_squared: Fraction = Fraction(0)
-    pure: tuple[Fraction, ...] = ()
-    bounded_range: tuple[Fraction, ...] = ()
-    rho: Fraction = Fraction(0)
-    delta: Fraction = Fraction(0)
-
-    @property
-    def epsilon(self) -> Fraction | None:
-        """The ε of the parts added up, where all of them have one."""
-        return (
-            None
-            if self.mu_squared or self.rho
-            else sum((*self.pure, *self.bounded_range), Fraction(0))
-        )
 
 
 def loss_of(mechanism: Mechanism) -> Loss:
@@ -79,56 +59,71 @@ def loss_of(mechanism: Mechanism) -> Loss:
     return theorem(mechanism)
 
 
-def gaussian_mu_squared(mechanism: AdditiveNoise) -> Fraction:
-    """μ² = Δ²/σ², exactly."""
-    assert isinstance(mechanism.sensitivity, L2)
-    return mechanism.sensitivity.squared / mechanism.spread**2
+def _in_turn(mechanism: InTurn) -> Loss:
+    return sum(map(loss_of, mechanism.stages), Loss())
 
 
-def pure_epsilon(mechanism: AdditiveNoise) -> Fraction:
-    """ε = Δ/b, exactly."""
-    assert isinstance(mechanism.sensitivity, L1)
-    return mechanism.sensitivity.value / mechanism.spread
-
-
-def _gaussian(mechanism: GaussianNoise) -> Loss:
-    """Theorem.  Gaussian noise of standard deviation σ on a statistic of ℓ₂ sensitivity Δ is
-    (Δ/σ)-GDP (reference.md B5).
-    """
-    return Loss(mu_squared=gaussian_mu_squared(mechanism))
-
-
-def _pure(mechanism: AdditiveNoise) -> Loss:
-    """Theorem.  Laplace, two-sided geometric and Tulap noise of scale b on ℓ₁ sensitivity Δ is
-    (Δ/b)-DP (reference.md B2, M3).
-    """
-    return Loss(pure=(pure_epsilon(mechanism),))
+def _about_centre(mechanism: AboutCentre) -> Loss:
+    """Folding at a released centre keeps how neighbours differ: trusted/noise/folded.py."""
+    return loss_of(mechanism.centre) + loss_of(mechanism.distances)
 
 
 def _thresholded(mechanism: ThresholdedCounts) -> Loss:
-    """Theorem.  The noise's own loss, but for δ (trusted/extensions/open_keys/loss.py)."""
-    return replace(loss_of(mechanism.noise), delta=failure_delta(mechanism))
+    from discreet.trusted.extensions.open_keys.loss import thresholded_loss
+
+    return thresholded_loss(mechanism)
+
+
+def _quantile_choice(mechanism: QuantileChoice) -> Loss:
+    from discreet.trusted.extensions.data_dependent.loss import quantile_choice_loss
+
+    return quantile_choice_loss(mechanism)
+
+
+def _smooth(mechanism: SmoothNoise) -> Loss:
+    from discreet.trusted.extensions.data_dependent.loss import smooth_loss
+
+    return smooth_loss(mechanism)
+
+
+def _propose_test_release(mechanism: ProposeTestRelease) -> Loss:
+    from discreet.trusted.extensions.data_dependent.loss import propose_test_release_loss
+
+    return propose_test_release_loss(mechanism)
+
+
+def _descent(mechanism: NoisySGD) -> Loss:
+    from discreet.trusted.extensions.sgd.loss import descent_loss
+
+    return descent_loss(mechanism)
+
+
+def _report(mechanism: Any) -> Loss:
+    """One report of one record."""
+    from discreet.trusted.extensions.local.loss import report_loss
+
+    return report_loss(mechanism)
 
 
 _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
+    GaussianNoise: gaussian_loss,
+    LaplaceNoise: pure_loss,
+    GeometricNoise: pure_loss,
+    TulapNoise: pure_loss,
+    CutTulapNoise: cut_tulap_loss,
+    SymmetricGaussianNoise: symmetric_loss,
+    CountSearch: search_loss,
+    ExponentialChoice: exponential_choice_loss,
+    PermuteAndFlip: permute_and_flip_loss,
+    NoisyMax: noisy_max_loss,
+    TopChoices: top_choices_loss,
+    AboveThreshold: above_threshold_loss,
+    InTurn: _in_turn,
+    AboutCentre: _about_centre,
     ThresholdedCounts: _thresholded,
-    QuantileChoice: lambda mechanism: Loss(**choice_parts(mechanism)),
-    SmoothNoise: lambda mechanism: Loss(**smooth_parts(mechanism)),
-    ProposeTestRelease: lambda mechanism: Loss(**release_parts(mechanism)),
-    GaussianNoise: _gaussian,
-    LaplaceNoise: _pure,
-    GeometricNoise: _pure,
-    TulapNoise: _pure,
-    CutTulapNoise: lambda mechanism: Loss(**cut_parts(mechanism)),
-    **dict.fromkeys(SELECTION, lambda mechanism: Loss(Fraction(0), *selection_parts(mechanism))),
-    NoisySGD: lambda mechanism: Loss(**sgd_parts(mechanism)),
-    # one report of one record
-    **dict.fromkeys(LOCAL, lambda mechanism: Loss(**local_parts(mechanism))),
-    SymmetricGaussianNoise: lambda mechanism: Loss(mu_squared=symmetric_mu_squared(mechanism)),
-    CountSearch: lambda mechanism: Loss(**search_parts(mechanism)),
-    InTurn: lambda mechanism: Loss(**joined_parts(map(loss_of, mechanism.parts))),
-    # folding: trusted/noise/folded.py
-    AboutCentre: lambda mechanism: Loss(
-        **joined_parts(map(loss_of, (mechanism.centre, mechanism.distances)))
-    ),
+    QuantileChoice: _quantile_choice,
+    SmoothNoise: _smooth,
+    ProposeTestRelease: _propose_test_release,
+    NoisySGD: _descent,
+    **dict.fromkeys(LOCAL, _report),
 }

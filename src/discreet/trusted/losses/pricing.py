@@ -20,7 +20,8 @@ from discreet.accounting.renyi.rdp import ZCDP
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_up, rational, sqrt_up
 from discreet.specs.mechanisms.mechanism import Mechanism
-from discreet.trusted.losses.losses import Loss, loss_of
+from discreet.trusted.losses.loss import Loss
+from discreet.trusted.losses.losses import loss_of
 
 _SPLIT_WHY = (
     "the box is fixed when the ledger is opened and never re-split: moving budget after seeing "
@@ -57,11 +58,11 @@ class Price:
 
 
 def guarantee_of(mechanism: Mechanism) -> Guarantee:
-    """The guarantee of one mechanism, from its loss (accounting.losses).
+    """The guarantee of one mechanism, from its loss (trusted/losses/losses.py).
 
-    Theorem.  Parts compose: Gaussian ones to μ = √Σμ², pure ones and those of bounded range to
+    Theorem.  Losses compose: Gaussian ones to μ = √Σμ², pure ones and those of bounded range to
               ε = Σε, a mixture of both to the μ of all of them; an event of probability δ outside
-              which a part fails adds δ to the (ε, δ) of the rest. A Gaussian loss with δ is said as
+              which one holds adds δ to the (ε, δ) of the rest. A Gaussian loss with δ is said as
               (ε, 2δ) with δ_μ(ε) = δ. Rounding to a grid that the statistic lies on keeps all of
               them.
     Checked.  tests/claims/test_mechanism_guarantees.py
@@ -253,26 +254,16 @@ def open_box(budget: Guarantee, *, pure: float | None = None, delta0: float | No
 
 
 def _mu_squared(loss: Loss) -> Fraction:
-    """The μ² of a loss without zCDP parts."""
-    pure = sum((Fraction(mu_for_pure(epsilon)) ** 2 for epsilon in loss.pure), Fraction(0))
-    return (
-        loss.mu_squared
-        + pure
-        + sum(
-            (Fraction(mu_for_bounded_range(epsilon)) ** 2 for epsilon in loss.bounded_range),
-            Fraction(0),
-        )
-    )
+    """The μ² of a loss in which nothing is known by its zCDP alone."""
+    pure = (Fraction(mu_for_pure(epsilon)) ** 2 for epsilon in loss.pure)
+    bounded = (Fraction(mu_for_bounded_range(epsilon)) ** 2 for epsilon in loss.bounded_range)
+    return sum((*pure, *bounded), loss.mu_squared)
 
 
 def _rho(loss: Loss) -> Fraction:
-    """The ρ of a loss: μ²/2 exactly, ε·tanh(ε/2) rounded up for a pure part, ε²/8 for one of
+    """The ρ of a loss: μ²/2 exactly, ε·tanh(ε/2) rounded up for each pure ε, ε²/8 for each of
     bounded range (reference.md B6, D1, D5).
     """
-    pure = sum((Fraction(pure_rho(epsilon)) for epsilon in loss.pure), Fraction(0))
-    return (
-        loss.mu_squared / 2
-        + pure
-        + sum((bounded_range_rho(epsilon) for epsilon in loss.bounded_range), Fraction(0))
-        + loss.rho
-    )
+    pure = (Fraction(pure_rho(epsilon)) for epsilon in loss.pure)
+    bounded = (bounded_range_rho(epsilon) for epsilon in loss.bounded_range)
+    return sum((*pure, *bounded), loss.mu_squared / 2 + loss.rho)

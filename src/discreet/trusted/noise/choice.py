@@ -22,7 +22,7 @@ Proof.    u = 2**-53. Rate and g are rounded once each and their product once: x
           is off by 0.0055⁷/5040 < 2**-64, Horner's rule by less than 2**-50. The table of
           2**(−i/64), the size, and three products add at most 6u; the power of two is exact.
           Together less than 2**-42.1 + 2**-49 < 2**-40.
-Checked.  tests/noise/test_choice.py::test_weights_stay_within_their_proven_error
+Checked.  tests/trusted/noise/test_choice.py::test_weights_stay_within_their_proven_error
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def choose(
               If C_(j−1) + E ≤ U·(C_n − E) and U·(C_n + E) ≤ C_j − E for the whole interval of U,
               then κ·S_(j−1) ≤ U·κ·S_n ≤ κ·S_j. The exact path says the same with balls. o is drawn
               from fresh bits.
-    Checked.  tests/noise/test_choice.py
+    Checked.  tests/trusted/noise/test_choice.py
     """
     if len(gaps) == 1:
         return 0, uniform_below(int(sizes[0]), source)
@@ -91,7 +91,7 @@ def bernoulli_exp(
     Proof.    With p̂ = p(1 + η) a coin is decided where the float of the word, which is within
               2**-53 of it, puts all of [w, w+1]·2**-64 on one side of p̂(1 ± 2**-39). A cut p is
               below 2**-800 < 2**-64, so that every word w ≥ 1 is above it.
-    Checked.  tests/noise/test_choice.py::test_coins_follow_their_law
+    Checked.  tests/trusted/noise/test_choice.py::test_coins_follow_their_law
     """
     words = source.uint64(len(gaps))
     out = np.zeros(len(gaps), dtype=np.bool_)

@@ -76,7 +76,7 @@ def _selected(mechanism: Mechanism, statistic: list[int], source: Source) -> Ans
 def _in_turn(mechanism: InTurn, statistic: Any, source: Source) -> Answer:
     """Every part on the same statistic; a search sees what the parts before it answered."""
     integers: list[int] = []
-    for part in mechanism.parts:
+    for part in mechanism.stages:
         given = (
             search(part, statistic, source, known=tuple(integers))
             if isinstance(part, CountSearch)

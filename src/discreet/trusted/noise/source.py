@@ -10,7 +10,7 @@ Proof.    Within a process the cipher's counter only moves forward, under a lock
           and pickling are refused. A key serves 2**26 blocks, so that telling its output from ideal
           bits succeeds with advantage at most 2**-76 beyond breaking AES-256 (the switching lemma:
           q²/2**129, q = 2**26 blocks).
-Checked.  tests/noise/test_noise_source.py
+Checked.  tests/trusted/noise/test_noise_source.py
 """
 
 from __future__ import annotations

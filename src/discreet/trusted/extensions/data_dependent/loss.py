@@ -28,14 +28,13 @@ from discreet.specs.mechanisms.quantiles import (
     QuantileChoice,
     SmoothNoise,
 )
-
-Parts = dict[str, Any]  # the fields of a Loss
+from discreet.trusted.losses.loss import Loss
 
 QUARTIC_SLOPE = Fraction(22796, 10000)  # 3^(3/4), rounded up
 _SPLITS = tuple(Fraction(part, 16) for part in range(1, 16))
 
 
-def choice_parts(choice: QuantileChoice) -> Parts:
+def quantile_choice_loss(choice: QuantileChoice) -> Loss:
     """Theorem.  P(c) ∝ exp(−rate·loss(c)) has bounded range ε = 2·rate·Δ if every loss moves by at
               most Δ (reference.md B6).
 
@@ -43,11 +42,11 @@ def choice_parts(choice: QuantileChoice) -> Parts:
               as c varies it stays in an interval of length 2·rate·Δ.
     Checked.  tests/claims/test_quantile_mechanisms.py::test_choices_stay_within_their_range
     """
-    return {"bounded_range": (2 * choice.rate * choice.largest_change,)}
+    return Loss(bounded_range=(2 * choice.rate * choice.largest_change,))
 
 
-def release_parts(proposal: ProposeTestRelease) -> Parts:
-    """Theorem.  Propose-test-release is pure in two parts, ε₁ = 1/test_spread and ε₂ = η/spread,
+def propose_test_release_loss(proposal: ProposeTestRelease) -> Loss:
+    """Theorem.  Propose-test-release is pure twice, ε₁ = 1/test_spread and ε₂ = η/spread,
               but for δ = P(G ≥ threshold) = b^t/(1 + b), b = e^−ε₁.
 
     Proof.    If x_(m) moves by at most η, then the test is ε₁-DP, as γ moves by at most 1, and the
@@ -58,7 +57,7 @@ def release_parts(proposal: ProposeTestRelease) -> Parts:
     """
     first = 1 / proposal.test_spread
     second = (proposal.eta / proposal.spread,) if proposal.eta else ()
-    return {"pure": (first, *second), "delta": geometric_tail(first, proposal.threshold)}
+    return Loss(pure=(first, *second), delta=geometric_tail(first, proposal.threshold))
 
 
 @lru_cache(maxsize=256)
@@ -71,18 +70,7 @@ def geometric_tail(epsilon: Fraction, threshold: int) -> Fraction:
     )
 
 
-def least_threshold(epsilon: Fraction, delta: Fraction) -> int:
-    """The least t ≥ 1 with P(G ≥ t) ≤ δ."""
-    low, high = 0, 1
-    while geometric_tail(epsilon, high) > delta:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if geometric_tail(epsilon, middle) <= delta else (middle, high)
-    return high
-
-
-def smooth_parts(noise: SmoothNoise) -> Parts:
+def smooth_loss(noise: SmoothNoise) -> Loss:
     """The theorem of a smooth noise's law (below)."""
     return _LAWS[noise.law](
         noise, noise.beta + SMOOTH_SLACK, (1 + 2 * SMOOTH_SLACK) / noise.multiplier
@@ -112,17 +100,17 @@ def student_slopes(degrees: int) -> tuple[Fraction, Fraction]:
     return Fraction(degrees), sqrt_up(Fraction((degrees + 1) ** 2, 4 * degrees))
 
 
-def _cauchy(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Parts:
+def _cauchy(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Loss:
     stretch, shift = cauchy_slopes(int(noise.shape))
-    return {"pure": (stretch * beta + shift * alpha,)}
+    return Loss(pure=(stretch * beta + shift * alpha,))
 
 
-def _student(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Parts:
+def _student(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Loss:
     stretch, shift = student_slopes(int(noise.shape))
-    return {"pure": (stretch * beta + shift * alpha,)}
+    return Loss(pure=(stretch * beta + shift * alpha,))
 
 
-def _laplace(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Parts:
+def _laplace(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Loss:
     """Theorem.  (ε, δ)-DP for every ε ≥ α + β, δ = (1 − e^−β)·exp(−(ε − α + β)/(e^β − 1));
               any ε, unlike reference.md B7's row.
 
@@ -139,10 +127,10 @@ def _laplace(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Parts:
         rise = ball(beta).exp() - 1
         return (1 - (-ball(beta)).exp()) * (-ball(stretch + beta) / rise).exp()
 
-    return {"pure": (noise.shape,), "delta": Fraction(upper_float(enclose(delta)))}
+    return Loss(pure=(noise.shape,), delta=Fraction(upper_float(enclose(delta))))
 
 
-def _gaussian(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Parts:
+def _gaussian(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Loss:
     """Theorem.  (ε₁ + ε₂, δ₁ + e^ε₁·δ_α(ε₂))-DP for all ε₁ ≥ β and ε₂ > 0, δ₁ = 2Φ(−T),
               T² = 2(ε₁ + β)/(e^(2β) − 1).
 
@@ -158,7 +146,7 @@ def _gaussian(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Parts:
         for share in _SPLITS
         if share * epsilon >= beta
     ]
-    return {"pure": (epsilon,), "delta": min(deltas)}
+    return Loss(pure=(epsilon,), delta=min(deltas))
 
 
 @lru_cache(maxsize=1024)
@@ -173,7 +161,7 @@ def _gaussian_delta(
     return Fraction(upper_float(enclose(formula)))
 
 
-def _lln(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Parts:
+def _lln(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Loss:
     """Theorem.  X·e^(σY) is ½u²-zCDP with u = β/σ + α·e^(3σ²/2) (Bun & Steinke 2019), and μ-GDP
               with μ = β/σ + μ_pure(α·e^(3σ²/2)), without any δ.
 
@@ -187,8 +175,8 @@ def _lln(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Parts:
         upper_float(enclose(lambda ball: (3 * ball(noise.shape) ** 2 / 2).exp() * ball(alpha)))
     )
     if noise.charged == "zcdp":
-        return {"rho": (beta / noise.shape + shift) ** 2 / 2}
-    return {"mu_squared": (beta / noise.shape + Fraction(mu_for_pure(shift))) ** 2}
+        return Loss(rho=(beta / noise.shape + shift) ** 2 / 2)
+    return Loss(mu_squared=(beta / noise.shape + Fraction(mu_for_pure(shift))) ** 2)
 
 
 def _left(stretch: Fraction, beta: Fraction) -> Fraction:
@@ -202,7 +190,7 @@ def _left(stretch: Fraction, beta: Fraction) -> Fraction:
     return stretch
 
 
-_LAWS: dict[str, Callable[[SmoothNoise, Fraction, Fraction], Parts]] = {
+_LAWS: dict[str, Callable[[SmoothNoise, Fraction, Fraction], Loss]] = {
     "cauchy": _cauchy,
     "student": _student,
     "laplace": _laplace,

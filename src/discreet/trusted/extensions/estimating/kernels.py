@@ -18,14 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.specs.estimating.components import UNIT_BITS
-from discreet.specs.estimating.families import (
-    PSI_BITS,
-    Family,
-    clipped_rest,
-    psi_bound,
-    slope_bound,
-)
-from discreet.specs.estimating.model import LEAN_BITS, WEIGHT_BITS, EstimatingPlan, Metric, Point
+from discreet.specs.estimating.equations import LEAN_BITS
+from discreet.specs.estimating.families import Family, psi_bound, slope_bound
+from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
+from discreet.specs.estimating.model import EstimatingPlan, Point
+from discreet.specs.estimating.tables import PSI_BITS, clipped_rest
 from discreet.trusted.engines.kernels import Totals, in_threads
 from discreet.trusted.extensions.estimating.loops import (
     Loop,

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.specs.estimating.families import GAIN_BITS, PSI_BITS
+from discreet.specs.estimating.tables import GAIN_BITS, PSI_BITS
 
 Loop = Callable[..., Any]
 

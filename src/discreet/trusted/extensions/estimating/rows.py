@@ -24,7 +24,8 @@ from discreet.specs.estimating.components import (
     number_table,
 )
 from discreet.specs.estimating.families import Family
-from discreet.specs.estimating.model import WEIGHT_BITS, EstimatingPlan, Metric, Model
+from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
+from discreet.specs.estimating.model import EstimatingPlan, Model
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.trusted.engines import kernels
 from discreet.trusted.engines.cells import Cells, numbers

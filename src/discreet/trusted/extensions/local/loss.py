@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from discreet.enclosure import enclose, upper_float
 from discreet.specs.mechanisms.local import (
@@ -12,10 +11,12 @@ from discreet.specs.mechanisms.local import (
     LocalSpec,
     TwoCoinResponse,
 )
+from discreet.trusted.losses.loss import Loss
+from discreet.trusted.losses.theorems import gaussian_loss, pure_loss
 
 
-def local_parts(spec: LocalSpec) -> dict[str, Any]:
-    """The fields of a report's Loss.
+def report_loss(spec: LocalSpec) -> Loss:
+    """The loss of one report.
 
     Theorem.  Each spec is ε-DP for its ε (two coins: ln 3, rounded up), or μ-GDP, for one record
               replaced by any other (reference.md L1, L2, B2, B5).
@@ -23,9 +24,9 @@ def local_parts(spec: LocalSpec) -> dict[str, Any]:
     Checked.  tests/claims/test_local_reports.py
     """
     if isinstance(spec, GaussianResponse):
-        return {"mu_squared": spec.noise.sensitivity.squared / spec.noise.spread**2}  # type: ignore[union-attr]
+        return gaussian_loss(spec.noise)
     if isinstance(spec, LaplaceResponse):
-        return {"pure": (spec.noise.sensitivity.value / spec.noise.spread,)}  # type: ignore[union-attr]
+        return pure_loss(spec.noise)
     if isinstance(spec, TwoCoinResponse):
-        return {"pure": (Fraction(upper_float(enclose(lambda ball: ball(Fraction(3)).log()))),)}
-    return {"pure": (spec.epsilon,)}
+        return Loss(pure=(Fraction(upper_float(enclose(lambda ball: ball(3).log()))),))
+    return Loss(pure=(spec.epsilon,))

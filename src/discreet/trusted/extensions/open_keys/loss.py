@@ -22,6 +22,7 @@ Checked.  tests/claims/test_open_keys.py::test_the_worst_split_is_one_key_or_all
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -30,6 +31,8 @@ from discreet.enclosure import enclose, normal_tail
 from discreet.exact import float_up
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
+from discreet.trusted.losses.loss import Loss
+from discreet.trusted.losses.theorems import gaussian_loss, pure_loss
 
 
 def tail(ball: Any, noise: GaussianNoise | GeometricNoise, steps: int) -> Any:
@@ -71,30 +74,12 @@ def failure_bounds(
 
 def failure_delta(mechanism: ThresholdedCounts) -> Fraction:
     """The δ of a mechanism, rounded up to a float."""
-    return Fraction(
-        float_up(
-            failure_bounds(mechanism.noise, mechanism.threshold, mechanism.sensitivity.rows)[1]
-        )
-    )
+    rows = mechanism.sensitivity.rows
+    return Fraction(float_up(failure_bounds(mechanism.noise, mechanism.threshold, rows)[1]))
 
 
-def least_threshold(noise: GaussianNoise | GeometricNoise, rows: int, delta: Fraction) -> int:
-    """The least threshold (in grid steps) at which δ is certainly no more than `delta`."""
-    low = rows << noise.refinement  # no threshold is allowed here, and δ is about ½
-    width = 1
-    while failure_delta_of(noise, low + width, rows) > delta:
-        width *= 2
-    first, last = width // 2, width
-    while last - first > 1:
-        middle = (first + last) // 2
-        first, last = (
-            (first, middle)
-            if failure_delta_of(noise, low + middle, rows) <= delta
-            else (middle, last)
-        )
-    return low + last
-
-
-def failure_delta_of(noise: GaussianNoise | GeometricNoise, threshold: int, rows: int) -> Fraction:
-    """`failure_delta` of a mechanism that is not built yet."""
-    return Fraction(float_up(failure_bounds(noise, threshold, rows)[1]))
+def thresholded_loss(mechanism: ThresholdedCounts) -> Loss:
+    """The noise's own loss, but for δ (the theorem above)."""
+    noise = mechanism.noise
+    own = gaussian_loss(noise) if isinstance(noise, GaussianNoise) else pure_loss(noise)
+    return replace(own, delta=failure_delta(mechanism))

@@ -1,0 +1,1 @@
+"""How privacy loss distributions are computed; `discreet.accounting.pld` has their names."""

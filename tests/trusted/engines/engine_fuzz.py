@@ -1,0 +1,673 @@
+"""Adversarial tables for the file engine: every type, every writer, every question that the public
+functions ask, and neighbours.
+
+`tables` are random columns of random Arrow types with cells that are easily read wrongly; `write`
+makes a Parquet file of one by a random writer with random settings; `questions` are the queries of
+all public procedures, caught as they are asked. The engine over the file must give what the engine
+in memory gives, memory must give what a plain reading cell by cell gives, and one row (or unit)
+exchanged, added or removed must move no statistic of the file engine by more than its sensitivity.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import math
+import uuid
+from collections import Counter
+from decimal import Decimal
+from fractions import Fraction
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from engine_reference import reference_gram, reference_histogram, reference_keys, reference_sums
+
+import discreet as dp
+from discreet.schema import Schema
+from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
+from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.open_keys import OpenPlan
+from discreet.specs.queries.parts import PartRejections
+from discreet.specs.queries.plans import GramPlan, SumsPlan
+from discreet.specs.queries.scores import ScoresPlan
+from discreet.specs.queries.sums import GramMatrix, number_factor
+from discreet.specs.statistics import Histogram, KeyCounts
+from discreet.testing import seeded_session
+from discreet.trusted.engines import files, parquet_files
+from discreet.trusted.engines.execution import execute
+from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
+from discreet.trusted.extensions import unit_buckets
+from discreet.trusted.extensions.open_keys import counts as open_key_counts
+from discreet.trusted.session import Session
+
+SCHEMA = Schema(
+    {
+        "x": dp.Real(-5, 100),
+        "y": dp.Real(0, 50, missing=0),
+        "n": dp.Integer(18, 90),
+        "b": dp.Boolean(),
+        "c": dp.Category(["N", "S", "é", "7"]),
+        "k": dp.Open(),
+        "z": dp.Real(-1e6, 1e6, bits=32),
+    }
+)
+RELATIONS = (
+    dp.Replace(),
+    dp.AddRemove(),
+    dp.Replace(unit="id", max_rows=2),
+    dp.AddRemove(unit="id", max_rows=2),
+)
+PUBLIC_ROWS = 24  # under row-level Replace every table has as many, because some queries say so
+
+FLOATS = [
+    0.0,
+    -0.0,
+    1.5,
+    -5.0,
+    100.0,
+    101.0,
+    -6.0,
+    1e300,
+    -1e300,
+    math.inf,
+    -math.inf,
+    math.nan,
+    math.nan,
+    None,
+    5e-324,
+    -5e-324,
+    1.7976931348623157e308,
+    50.0,
+    18.0,
+    90.0,
+    33.3,
+    7.0,
+    1.0,
+    99.99999999999999,
+]
+SMALL = [0, 1, -1, 7, 18, 90, 91, 100, 127, -128, None, 45]
+WHOLE = [*SMALL, 2**31 - 1, -(2**31), 2**53 + 1, 2**63 - 1, -(2**63)]
+UNSIGNED = [0, 1, 7, 18, 90, 255, None, 45]
+TEXTS = [
+    "N",
+    "S",
+    "é",
+    "7",
+    " N",
+    "1",
+    "0",
+    "true",
+    "False",
+    " 2.5 ",
+    "1e3",
+    "1e400",
+    "nan",
+    "inf",
+    "-7.25",
+    "45",
+    "",
+    None,
+    "unseen",
+    "x" * 250,
+    "x" * 200,
+    "\t",
+    "18",
+    "101",
+]
+DECIMALS = [
+    Decimal("7.00"),
+    Decimal("-5.00"),
+    Decimal("100.01"),
+    Decimal("0.00"),
+    None,
+    Decimal("99999999.99"),
+    Decimal("45.00"),
+    Decimal("1.00"),
+]
+POOLS = {
+    pa.float64(): FLOATS,
+    pa.float32(): [
+        None
+        if cell is None
+        else float(np.float32(max(min(cell, 3e38), -3e38)))
+        if math.isfinite(cell)
+        else cell
+        for cell in FLOATS
+    ],
+    pa.float16(): [
+        None if cell is None else np.float16(cell)
+        for cell in FLOATS
+        if cell is None or abs(cell) < 6e4 or not math.isfinite(cell)
+    ],
+    pa.int8(): SMALL,
+    pa.int16(): SMALL,
+    pa.int32(): [cell for cell in WHOLE if cell is None or abs(cell) < 2**31],
+    pa.int64(): WHOLE,
+    pa.uint8(): UNSIGNED,
+    pa.uint64(): [*UNSIGNED, 2**64 - 1, 2**63],
+    pa.bool_(): [True, False, None],
+    pa.string(): TEXTS,
+    pa.large_string(): TEXTS,
+    pa.string_view(): TEXTS,
+    pa.dictionary(pa.int32(), pa.string()): TEXTS,
+    pa.dictionary(pa.int8(), pa.float64()): FLOATS,
+    pa.decimal128(10, 2): DECIMALS,
+    pa.decimal128(38, 2): [*DECIMALS, Decimal("-" + "9" * 30 + ".25")],
+    pa.decimal256(50, 2): DECIMALS,
+    pa.binary(): [b"N", b"\xff", None, b"7"],
+    pa.date32(): [datetime.date(2020, 1, 2), None],
+    pa.timestamp("us"): [7, 45, None],
+    pa.duration("ns"): [7, 45, None],
+    pa.time64("us"): [7, None],
+    pa.list_(pa.int64()): [[7], [], None],
+    pa.struct([("N", pa.int64())]): [{"N": 7}, None],
+    pa.null(): [None],
+    pa.uuid(): [uuid.UUID(int=7).bytes, None],
+    pa.bool8(): [1, 0, 7, None],
+    pa.json_(): ["7", "{}", None],
+}
+STORED = {pa.bool8(): pa.int8(), pa.json_(): pa.string()}
+USUAL = {
+    "x": pa.float64(),
+    "y": pa.float64(),
+    "z": pa.float64(),
+    "n": pa.int64(),
+    "b": pa.bool_(),
+    "c": pa.string(),
+    "k": pa.string(),
+    "id": pa.string(),
+}
+UNITS = {
+    pa.string(): ["ann", "bob", "é", None, "17", ""],
+    pa.int64(): [1, 2, -4, None, 2**62],
+    pa.float64(): [0.0, -0.0, 1.5, math.nan, None, 1e300, math.inf],
+    pa.bool_(): [True, False, None],
+    pa.decimal128(10, 2): [Decimal("1.00"), Decimal("1.50"), None],
+}
+SHAPES = ("mixed", "mixed", "constant", "two", "sorted", "mostly missing", "tame")
+
+
+def random_types(choose):
+    """A type for each column: usually the usual one, often a float, sometimes anything."""
+    types = {}
+    for name, usual in USUAL.items():
+        if name == "id":
+            types[name] = choose.choice(list(UNITS))
+        else:
+            types[name] = choose.choice([usual, usual, pa.float64(), choose.choice(list(POOLS))])
+    return types
+
+
+def random_cells(choose, name, kind, rows):
+    pool = UNITS[kind] if name == "id" else POOLS[kind]
+    shape = choose.choice(SHAPES)
+    if shape == "constant":
+        pool = [choose.choice(pool)]
+    elif shape == "two":
+        pool = [choose.choice(pool), choose.choice(pool)]
+    elif shape == "mostly missing":
+        gone = [cell for cell in pool if cell is None or cell != cell] or [None]
+        pool = [choose.choice(gone)] * 5 + [choose.choice(pool)]
+    elif shape == "tame":
+        pool = [
+            cell
+            for cell in pool
+            if not (
+                isinstance(cell, (int, float))
+                and not isinstance(cell, bool)
+                and cell == cell
+                and not 18 <= cell <= 90
+            )
+        ]
+    cells = [choose.choice(pool or [None]) for _ in range(rows)]
+    if shape == "sorted" and all(isinstance(cell, (int, float)) for cell in cells):
+        cells.sort()
+    return cells
+
+
+def table_of(columns, types):
+    arrays = {}
+    for name, cells in columns.items():
+        kind = types[name]
+        array = pa.array(
+            cells, STORED.get(kind, kind.value_type if pa.types.is_dictionary(kind) else kind)
+        )
+        arrays[name] = (
+            array.cast(kind)
+            if kind in STORED
+            else array.dictionary_encode().cast(kind)
+            if pa.types.is_dictionary(kind)
+            else array
+        )
+    return pa.table(arrays)
+
+
+def random_columns(choose, types, rows):
+    return {name: random_cells(choose, name, kind, rows) for name, kind in types.items()}
+
+
+# ── writers ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def random_writer(choose):
+    """A writer with its settings: a function of (table, path)."""
+    rows = choose.choice([1, 2, 7, 1000])
+    pages = {
+        "compression": choose.choice(["none", "snappy", "zstd", "gzip"]),
+        "use_dictionary": choose.random() < 0.6,
+        "write_statistics": choose.random() < 0.8,
+    }
+    if choose.random() < 0.5:
+        pages |= {
+            "data_page_version": "2.0",
+            "write_page_index": True,
+            "data_page_size": 1 << choose.choice([4, 20]),
+        }
+    if choose.random() < 0.2:
+        pages["bloom_filter_options"] = {"x": {"ndv": 100}}
+    if choose.random() < 0.2:
+        pages["sorting_columns"] = [pq.SortingColumn(0)]
+    statistics, compression = (
+        choose.choice([True, False, "full"]),
+        choose.choice(["uncompressed", "snappy", "zstd"]),
+    )
+
+    def by_pyarrow(table, path):
+        known = {name: value for name, value in pages.items() if name != "bloom_filter_options"}
+        with contextlib.suppress(TypeError):
+            return pq.write_table(table, path, row_group_size=rows, **pages)
+        return pq.write_table(table, path, row_group_size=rows, **known)
+
+    def by_polars(table, path):
+        # it has no such types
+        assert not any(
+            pa.types.is_decimal256(kind) or kind in STORED for kind in table.schema.types
+        )
+        pl.from_arrow(table).write_parquet(
+            path, statistics=statistics, compression=compression, row_group_size=rows
+        )
+
+    def by_pandas(table, path):
+        import pandas as pd
+
+        table.to_pandas(types_mapper=pd.ArrowDtype).to_parquet(path, row_group_size=rows)
+
+    def by_duckdb(table, path):
+        with duckdb.connect() as connection:
+            connection.register("given", table)
+            connection.execute(
+                f"COPY given TO '{path}' (FORMAT parquet, ROW_GROUP_SIZE {rows}, COMPRESSION "
+                f"'{compression}')"
+            )
+
+    return choose.choice([by_pyarrow, by_pyarrow, by_polars, by_pandas, by_duckdb]), by_pyarrow
+
+
+def write(table, path, writers):
+    """Writes by the first writer that has all the types; the table as Arrow reads it back."""
+    for writer in writers:
+        try:
+            writer(table, path)
+        except (Exception, pl.exceptions.PanicException):  # a type that it does not have
+            continue
+        return pq.read_table(path)
+    raise AssertionError("no writer wrote the table")
+
+
+# ── questions ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _asked(session, neighbors):
+    """Every public procedure, once or in its variants."""
+    spend, pure = dp.GDP(3), dp.PureDP(3)
+    yield lambda: dp.count(session, spend=spend, where={"c": ["N", "7"], "n": (20, 60)})
+    for column in ("x", "n", "z", "b"):
+        yield lambda column=column: dp.sum(session, column, spend=spend)
+        yield lambda column=column: dp.mean(session, column, spend=spend)
+    yield lambda: dp.mean(session, "x", spend=spend, where={"b": True, "y": (0, 40)})
+    yield lambda: dp.mean(session, "y", spend=pure)
+    yield lambda: dp.variance(session, "x", spend=spend)
+    yield lambda: dp.proportion(session, "b", spend=spend)
+    yield lambda: dp.proportion(session, "c", level="é", spend=pure)
+    yield lambda: dp.histogram(session, "x", bins=[-5, 0, 1.5, 33.3, 100], spend=spend)
+    yield lambda: dp.histogram(session, "c", spend=pure)
+    yield lambda: dp.table(session, "x", by="c", spend=spend)
+    yield lambda: dp.table(
+        session, by={"c": None, "n": [18, 40, 90]}, spend=spend, where={"b": False}
+    )
+    yield lambda: dp.table(session, by="k", spend=spend, delta=1e-3)
+    yield lambda: dp.table(session, by=["k", "c"], spend=spend, delta=1e-3)
+    yield lambda: dp.median(session, "x", spend=spend)
+    yield lambda: dp.median(session, "z", spend=pure, where={"b": True})
+    yield lambda: dp.quantiles(session, "n", [0.25, 0.75], spend=spend)
+    yield lambda: dp.ecdf(session, "y", spend=spend)
+    yield lambda: dp.density(session, "x", spend=spend)
+    yield lambda: dp.covariance(session, ["x", "y", "n"], spend=spend)
+    yield lambda: dp.iqr(session, "x", spend=spend)
+    yield lambda: dp.mad(session, "x", spend=spend)
+    yield lambda: dp.mode(session, "c", spend=pure)
+    yield lambda: dp.top(session, "c", 2, spend=spend)
+    yield lambda: dp.unbounded_mean(session, "x", spend=dp.GDP(6))
+    yield lambda: dp.location(session, "x", spend=dp.GDP(6))
+    yield lambda: dp.truncated_mean(session, "x", bound=30, spend=spend)
+    yield lambda: dp.above_threshold(session, [{"c": "N"}, {"b": True}], 3, spend=pure)
+    yield lambda: dp.paired_test(session, "x", "y", spend=spend)
+    yield lambda: dp.rank_test(session, "x", by="b", spend=spend)
+    yield lambda: dp.independence_test(session, "b", "c", spend=spend)
+    yield lambda: dp.subsample_test(
+        session, _mean_below, columns=["x", "n"], parts=4, inner=0.3, spend=spend
+    )
+    fit = dp.GDP(20)
+    yield lambda: dp.ols(session, "x ~ n + c", spend=fit)
+    yield lambda: dp.ols(session, "x ~ n + y", spend=fit, method="moments")
+    yield lambda: dp.robust(session, "y ~ x + b", spend=fit)
+    yield lambda: dp.logistic(session, "b ~ x + c", spend=fit)
+    yield lambda: dp.poisson(session, "n ~ x", spend=fit)
+    yield lambda: dp.residuals(session, dp.ols(session, "x ~ n", spend=fit), spend=spend)
+    if neighbors.unit is None:
+        yield lambda: dp.logistic(session, "b ~ x", spend=dp.ApproxDP(5, 1e-3), solver=dp.SGD())
+
+
+def _mean_below(x, n):
+    return 0.1 if len(x) and float(np.mean(x)) < float(np.mean(n)) else 0.9
+
+
+def questions(neighbors):
+    """The different queries that the public procedures ask, caught on a small tame data set."""
+    rng = np.random.default_rng(3)
+    rows = PUBLIC_ROWS
+    data = {
+        "x": rng.uniform(0, 90, rows),
+        "y": rng.uniform(0, 50, rows),
+        "z": rng.normal(0, 1e5, rows),
+        "n": rng.integers(18, 91, rows),
+        "b": rng.random(rows) < 0.5,
+        "c": rng.choice(["N", "S", "é", "7"], rows),
+        "k": rng.choice(["p", "q"], rows),
+        "id": np.arange(rows),
+    }
+    session = seeded_session(
+        dp.from_arrays(data, schema=SCHEMA, neighbors=neighbors), dp.ApproxDP(1e5, 0.5), seed=1
+    )
+    found, release, failed = {}, Session.release, []
+
+    def caught(self, question, **options):
+        found[json.dumps(question.query.to_dict(), sort_keys=True)] = question.query
+        return release(self, question, **options)
+
+    Session.release = caught
+    try:
+        for place, ask in enumerate(_asked(session, neighbors)):
+            try:
+                ask()
+            except dp.DiscreetError as error:
+                failed.append((place, str(error)[:200]))
+    finally:
+        Session.release = release
+    gram = GramMatrix(
+        tuple(number_factor(SCHEMA, name, "a sum", 16) for name in ("x", "y", "n", "b"))
+    )
+    return [*found.values(), gram], failed
+
+
+# ── statistics and how far they move ──────────────────────────────────────────────────────────────
+
+
+class PlacedWords:
+    """Words by their place alone: rows and units are put into parts by their place,
+    so that two engines can be compared.
+    """
+
+    secure = False
+
+    def uint64(self, count):
+        return (np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+
+
+def statistic(query, engine):
+    """What a query's mechanism would read, in plain Python."""
+    found = query.assemble(execute(engine, query.plan(), PlacedWords()))
+    if isinstance(found, Histogram):
+        return dict(zip(found.places.tolist(), found.counts.tolist(), strict=True))
+    if isinstance(found, KeyCounts):
+        return dict(zip(found.names, found.counts.tolist(), strict=True))
+    if hasattr(found, "gradient"):
+        beta = np.array([(-1) ** place * (3 + place) * 2.0**20 for place in range(query.size)])
+        return [int(value) for value in found.gradient(np.arange(found.count), beta)]
+    return [int(value) for value in np.asarray(found, dtype=object).ravel()]
+
+
+def ratio(query, neighbors, before, after):
+    """How far the statistic moved over how far it may:
+    the largest over the sensitivities that the query states.
+    """
+    stated = query.sensitivity(neighbors)
+    return max(
+        _ratio(one, before, after) for one in (stated if isinstance(stated, tuple) else (stated,))
+    )
+
+
+def _ratio(sensitivity, before, after):
+    if isinstance(sensitivity, Rows):
+        change = Counter(after)
+        change.subtract(before)
+        come, gone = (
+            sum(value for value in change.values() if value > 0),
+            -sum(value for value in change.values() if value < 0),
+        )
+        broken = (sensitivity.change == "replaced" and come != gone) or (
+            sensitivity.change == "added or removed" and min(come, gone)
+        )
+        return math.inf if broken else max(come, gone) / sensitivity.rows
+    change = [int(second) - int(first) for first, second in zip(before, after, strict=True)]
+    if isinstance(sensitivity, L1):
+        return float(Fraction(sum(map(abs, change))) / sensitivity.value)
+    if isinstance(sensitivity, LInf):
+        one_way = not sensitivity.one_way or min(change) >= 0 or max(change) <= 0
+        return float(Fraction(max(map(abs, change))) / sensitivity.value) if one_way else math.inf
+    if isinstance(sensitivity, Frobenius):
+        order, weights = sensitivity.order, []
+        for row in range(order):
+            weights += [1] + [2] * (order - row - 1)
+        weights += [1] * (len(change) - len(weights))
+        return math.sqrt(
+            Fraction(
+                sum(weight * value * value for weight, value in zip(weights, change, strict=True))
+            )
+            / sensitivity.squared
+        )
+    squared = sensitivity.moved_squared if isinstance(sensitivity, OneRow) else sensitivity.squared
+    assert isinstance(sensitivity, (L2, OneRow))
+    return math.sqrt(Fraction(sum(value * value for value in change)) / squared)
+
+
+def applies(query, rows):
+    """Whether a query can be asked of a table with so many rows."""
+    return getattr(query, "rows", None) in (None, rows)
+
+
+@contextlib.contextmanager
+def sizes(choose):
+    """Batches of one row or of many, units dealt out on disk or not: nothing may depend on it."""
+    places = (
+        (files, "BATCH_ROWS"),
+        (open_key_counts, "KEYED_ROWS"),
+        (parquet_files, "TASK_ROWS"),
+        (unit_buckets, "HELD_BYTES"),
+    )
+    before = [getattr(module, name) for module, name in places]
+    rows = choose.choice([1, 4, 1 << 17])
+    chosen = (rows, rows, choose.choice([1, 5, 1 << 19]), choose.choice([1, 500, 1 << 26]))
+    for (module, name), size in zip(places, chosen, strict=True):
+        setattr(module, name, size)
+    try:
+        yield
+    finally:
+        for (module, name), size in zip(places, before, strict=True):
+            setattr(module, name, size)
+
+
+# ── comparisons ───────────────────────────────────────────────────────────────────────────────────
+
+
+def naive(plan, listed, neighbors):
+    """A plan's integers by the plain reading, cell by cell; None where there is none."""
+    if isinstance(plan, ScoresPlan):
+        return [reference_sums(listed, part, SCHEMA, neighbors) for part in plan.plans]
+    if isinstance(plan, SumsPlan):
+        return reference_sums(listed, plan, SCHEMA, neighbors)
+    if isinstance(plan, GramPlan):
+        return reference_gram(listed, plan, SCHEMA, neighbors)
+    if isinstance(plan, HistogramPlan):
+        return reference_histogram(listed, plan, SCHEMA, neighbors)
+    return reference_keys(listed, plan, SCHEMA, neighbors) if isinstance(plan, OpenPlan) else None
+
+
+def plain(found):
+    if isinstance(found, list):
+        return [plain(one) for one in found]
+    if isinstance(found, Histogram):
+        return dict(zip(found.places.tolist(), found.counts.tolist(), strict=True))
+    return (
+        dict(zip(found.names, found.counts.tolist(), strict=True))
+        if isinstance(found, KeyCounts)
+        else found.tolist()
+    )
+
+
+def plain_cell(cell):
+    return cell if isinstance(cell, (bool, int, float, str, Decimal, uuid.UUID)) else None
+
+
+def compare(choose, path, neighbors, queries):
+    """Comparisons and differences of one random table, as (number, list of texts)."""
+    types, rows = (
+        random_types(choose),
+        PUBLIC_ROWS if neighbors.row_count_is_public else choose.choice([0, 1, 3, 12, 30]),
+    )
+    table = write(table_of(random_columns(choose, types, rows), types), path, random_writer(choose))
+    engines = {"file": FileEngine(path, "parquet", SCHEMA, neighbors)}
+    if choose.random() < 0.5:
+        engines["cells"] = memory_engine_from_arrays(
+            {
+                name: [plain_cell(cell) for cell in table.column(name).to_pylist()]
+                for name in table.column_names
+            },
+            SCHEMA,
+            neighbors,
+        )
+    if choose.random() < 0.3 and all(type_is_common(field.type) for field in table.schema):
+        engines["polars"] = memory_engine_from_frame(pl.read_parquet(path), SCHEMA, neighbors)
+    oracle, done, wrong = memory_engine_from_frame(table, SCHEMA, neighbors), 0, []
+    listed = (
+        [{name: plain_cell(cell) for name, cell in row.items()} for row in table.to_pylist()]
+        if choose.random() < 0.25
+        else None
+    )
+    with sizes(choose):
+        for query in queries:
+            if not applies(query, rows) or (
+                isinstance(query, PartRejections) and neighbors.unit is not None
+            ):
+                continue
+            expected = statistic(query, oracle)
+            for name, engine in engines.items():
+                done += 1
+                if statistic(query, engine) != expected:
+                    wrong.append(f"{name}: {query} on {table.schema.types}")
+            if (
+                listed is not None
+                and (reading := naive(query.plan(), listed, neighbors)) is not None
+            ):
+                done += 1
+                if plain(execute(oracle, query.plan())) != reading:
+                    wrong.append(f"naive: {query} on {table.schema.types}")
+    return done, wrong
+
+
+def type_is_common(kind):
+    """Types that other readers of Parquet read as what they are."""
+    return kind in (
+        pa.float64(),
+        pa.float32(),
+        pa.int8(),
+        pa.int16(),
+        pa.int32(),
+        pa.int64(),
+        pa.uint8(),
+        pa.uint64(),
+        pa.bool_(),
+        pa.string(),
+        pa.large_string(),
+        pa.date32(),
+    )
+
+
+def neighbouring(choose, columns, types, neighbors):
+    """The columns after one row (or unit) was exchanged, or removed;
+    None where there is none to remove.
+    """
+    rows = len(next(iter(columns.values())))
+    fresh = {name: random_cells(choose, name, kind, 6) for name, kind in types.items()}
+    if neighbors.unit is None:
+        return (
+            {
+                name: [*cells[:-1], *(fresh[name][:1] if isinstance(neighbors, dp.Replace) else [])]
+                for name, cells in columns.items()
+            }
+            if rows
+            else None
+        )
+    ids = [cell for cell in columns["id"] if cell is not None and cell == cell]
+    if not ids:
+        return None
+    one = choose.choice(ids)
+    kept = [row for row in range(rows) if columns["id"][row] is None or columns["id"][row] != one]
+    more = choose.randrange(1, 6) if isinstance(neighbors, dp.Replace) else 0
+    return {
+        name: [
+            *(cells[row] for row in kept),
+            *([one] * more if name == "id" else fresh[name][:more]),
+        ]
+        for name, cells in columns.items()
+    }
+
+
+def neighbours(choose, path, neighbors, queries):
+    """Neighbours compared, the worst ratio of a change to its sensitivity, and what exceeded it,
+    on the file engine alone.
+    """
+    types, rows = (
+        random_types(choose),
+        PUBLIC_ROWS if neighbors.row_count_is_public else choose.choice([1, 3, 12, 30]),
+    )
+    columns, writers = random_columns(choose, types, rows), random_writer(choose)
+    changed = neighbouring(choose, columns, types, neighbors)
+    if changed is None:
+        return 0, 0.0, []
+    seen = []
+    for given in (columns, changed):
+        write(table_of(given, types), path, writers)
+        engine = FileEngine(path, "parquet", SCHEMA, neighbors)
+        count = len(next(iter(given.values())))
+        with sizes(choose):
+            seen.append(
+                {
+                    place: statistic(query, engine)
+                    for place, query in enumerate(queries)
+                    if applies(query, count)
+                    and not (isinstance(query, PartRejections) and neighbors.unit is not None)
+                }
+            )
+    done, worst, wrong = 0, 0.0, []
+    for place in seen[0].keys() & seen[1].keys():
+        moved = ratio(queries[place], neighbors, seen[0][place], seen[1][place])
+        done, worst = done + 1, max(worst, moved)
+        if moved > 1 + 1e-12:
+            wrong.append(f"{moved}: {queries[place]} under {neighbors} with {types}")
+    return done, worst, wrong
