@@ -249,6 +249,7 @@ OF_THE_LIBRARY = {
     "trusted.extensions.local.client",
     "trusted.extensions.local.draw",
     "trusted.extensions.local.gradients",
+    "trusted.extensions.local.values",
     "trusted.noise",
     "trusted.noise.choice",
     "trusted.noise.kernels",
