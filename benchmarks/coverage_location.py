@@ -39,8 +39,8 @@ from discreet.neighbors import Replace
 from discreet.schema import Real, Schema
 from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource
-from discreet.trusted.noise.apply import apply
 from discreet.trusted.noise.kernels import compiled_kernel
+from discreet.trusted.noise.samplers import apply
 from discreet.trusted.release import Release
 from discreet.trusted.session import PublicFacts
 

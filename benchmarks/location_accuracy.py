@@ -48,7 +48,7 @@ from discreet.specs.statistics import Histogram, histogram_of_cells
 from discreet.trusted.engines.kernels import encode, places
 from discreet.trusted.extensions.data_dependent.order_statistics import rank_losses
 from discreet.trusted.losses.pricing import guarantee_of
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import secure_source
 from discreet.trusted.release import Question, Release
 from discreet.trusted.session import PublicFacts

@@ -46,7 +46,7 @@ from discreet.specs.queries.plans import Factor
 from discreet.specs.statistics import histogram_of_cells
 from discreet.trusted.engines.kernels import encode, places
 from discreet.trusted.losses.pricing import guarantee_of
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import secure_source
 from discreet.trusted.release import Question, Release
 from discreet.trusted.session import PublicFacts

@@ -79,10 +79,11 @@ TABLE = (
     ),
     _row(
         "trusted.noise",
-        f"{VOCABULARY} specs search trusted.extensions",
-        "numpy numba cryptography flint",
+        f"{VOCABULARY} specs search trusted.compiled trusted.extensions",
+        "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
+    _row("trusted.compiled", "", "numba", "loops, kept under the hash of what they bake in"),
     _row("trusted.values", "schema", "numpy", "one value, read by the total rules"),
     _row(
         "trusted.engines",

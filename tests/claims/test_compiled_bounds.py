@@ -24,7 +24,7 @@ from discreet.specs.estimating.families import Huber, Logistic
 from discreet.specs.estimating.model import Model, Point
 from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.mechanism import fits_in_size
-from discreet.testing.sessions import seeded_session
+from discreet.testing.seeded import seeded_session
 from discreet.trusted.engines import kernels
 from discreet.trusted.extensions.estimating import loops as model_loops
 from discreet.trusted.extensions.estimating.kernels import ModelData, row_weights
@@ -415,10 +415,10 @@ PLANTED = {
         "if cells[row] >= 0:\n            running[cells[row]] += part[row]",
     ),
     "a row beyond the noise table": (
-        "trusted/noise/compiled.py",
+        "trusted/noise/kernels.py",
         "extreme_words",
-        "radius = steps * table[row, 7] + slack",
-        "radius = steps * table[row + 1, 7] + slack",
+        "radius = steps * table[row, MARGIN] + slack",
+        "radius = steps * table[row + 1, MARGIN] + slack",
     ),
 }
 

@@ -22,7 +22,7 @@ from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.losses.theorems import cut_bounds, cut_delta
-from discreet.trusted.noise.cut_tulap import _flat, _uncut, draw_cut
+from discreet.trusted.noise.additive import _flat, _uncut, draw_cut
 
 ONE = L1(Fraction(1))
 

@@ -22,8 +22,7 @@ from discreet.specs.mechanisms.additive import (
 from discreet.testing import SeededSource
 from discreet.trusted.noise.kernels import UNDECIDED, compiled_kernel, in_numpy
 from discreet.trusted.noise.laws import Law, law_of
-from discreet.trusted.noise.refine import magnitude
-from discreet.trusted.noise.sampling import from_words
+from discreet.trusted.noise.sampling import from_words, magnitude
 from discreet.trusted.noise.tables import MARGIN, tables
 
 KERNELS = {"numpy": in_numpy, "numba": compiled_kernel()}

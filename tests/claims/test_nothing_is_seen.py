@@ -41,7 +41,7 @@ from discreet.specs.estimating.model import Point
 from discreet.specs.estimating.tables import GRID
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import GramMatrix
-from discreet.testing.sessions import seeded_session
+from discreet.testing.seeded import seeded_session
 from discreet.trusted import session
 from discreet.trusted.extensions.estimating import kernels as model_kernels
 from discreet.trusted.extensions.estimating.kernels import in_threads

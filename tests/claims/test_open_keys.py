@@ -39,7 +39,7 @@ from discreet.trusted.extensions.open_keys.loss import (
     tail,
 )
 from discreet.trusted.losses.losses import loss_of
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
 
 ALPHA = 1e-9
 ROWS = [

@@ -48,7 +48,7 @@ from discreet.trusted.extensions.data_dependent.order_statistics import (
 )
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import price_of, within_spend
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import take_bits
 
 F = Fraction

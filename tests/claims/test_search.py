@@ -27,7 +27,8 @@ from discreet.specs.statistics import Histogram, histogram_of_cells
 from discreet.testing import SeededSource
 from discreet.trusted.losses.loss import Loss
 from discreet.trusted.losses.losses import loss_of
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.losses.losses import loss_of
+from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.search import converse, search
 
 ONE = Rows(1, "replaced")

@@ -30,7 +30,7 @@ from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.engines.engine import execute
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import guarantee_of
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import take_bits
 
 TOP = 1 << 64

@@ -28,8 +28,7 @@ from discreet.specs.estimating.tables import GRID, PSI
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.queries.plans import Factor
 from discreet.specs.registry import mechanism_from_dict, query_from_dict
-from discreet.testing.seeded import SeededSource
-from discreet.testing.sessions import seeded_session
+from discreet.testing.seeded import SeededSource, seeded_session
 from discreet.trusted.extensions.estimating.kernels import ModelData, gradient_sums, row_weights
 from discreet.trusted.extensions.sgd.batches import RowGradients
 from discreet.trusted.extensions.sgd.draw import PoissonBatches, descend, subset

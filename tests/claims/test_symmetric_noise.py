@@ -19,8 +19,8 @@ from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise, off_diag
 from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.losses.pricing import guarantee_of, within_spend
-from discreet.trusted.noise.apply import apply
-from discreet.trusted.noise.symmetric import draw_symmetric
+from discreet.trusted.noise.additive import draw_symmetric
+from discreet.trusted.noise.samplers import apply
 
 ALPHA = 1e-9
 MU = Fraction(1)

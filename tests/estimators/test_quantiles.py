@@ -19,7 +19,7 @@ from discreet.neighbors import Replace
 from discreet.schema import Real, Schema
 from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource, seeded_session
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
 from discreet.trusted.release import Release
 from discreet.trusted.session import PublicFacts
 

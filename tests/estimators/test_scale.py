@@ -27,8 +27,8 @@ from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import within_spend
-from discreet.trusted.noise.apply import apply
-from discreet.trusted.noise.folded import folded
+from discreet.trusted.noise.samplers import apply
+from discreet.trusted.noise.search import folded
 from discreet.trusted.release import Release
 
 RELATIONS = [

@@ -31,7 +31,8 @@ from discreet.specs.mechanisms.selection import (
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.engines.engine import execute
 from discreet.trusted.losses.pricing import within_spend
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
+from tests.survey import RELATIONS, SCHEMA, SPENDS, data_set, open_session, survey
 
 SCORES = LInf(Fraction(1), True)
 YOUNG = {"young": {"age": (18, 40)}, "north": {"region": "N"}, "members": {"member": True}}

@@ -24,7 +24,7 @@ from discreet.models.solvers import (
     plain_radius,
 )
 from discreet.schema import Schema
-from discreet.testing.sessions import seeded_session
+from discreet.testing.seeded import seeded_session
 from discreet.trusted.losses.losses import loss_of
 
 SCHEMA = {

@@ -4,8 +4,6 @@ Nothing here protects anyone.
 """
 
 from discreet.testing.reachable import epsilon_seen_in_low_bits
-from discreet.testing.reports import seeded_reports
-from discreet.testing.seeded import SeededSource
-from discreet.testing.sessions import seeded_session
+from discreet.testing.seeded import SeededSource, seeded_reports, seeded_session
 
 __all__ = ["SeededSource", "epsilon_seen_in_low_bits", "seeded_reports", "seeded_session"]

@@ -49,7 +49,7 @@ from discreet.trusted.losses.pricing import (
     price_of_spend,
     within_spend,
 )
-from discreet.trusted.noise.apply import apply
+from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import SecureSource, Source, secure_source
 from discreet.trusted.release import (
     Question,

@@ -17,27 +17,24 @@ charged twice.
 
 from __future__ import annotations
 
-import math
 import os
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, NoReturn, get_args
 
 from discreet import plain
-from discreet.accounting.guarantees import EPSILON_FLOOR, ApproxDP, Guarantee
-from discreet.accounting.renyi.rdp import ZCDP
-from discreet.accounting.replay import Accountant, Replay, epsilon_at, replayed
-from discreet.errors import InsecureNoise, InvalidParameter
-from discreet.exact import decimal_text, float_up, rational
-from discreet.trusted.ledger import opening, refusals
+from discreet.accounting import statement
+from discreet.accounting.guarantees import ApproxDP, Guarantee
+from discreet.accounting.replay import Accountant, Replay, replayed
+from discreet.errors import ledger as refusals
+from discreet.trusted.ledger import opening
 from discreet.trusted.ledger.entries import Entry, bound_request, checked_answer, checked_key, draft
 from discreet.trusted.ledger.requests import Debit, Reservation
 from discreet.trusted.ledger.stores import Balance, Holding, Store, Transaction, View
-from discreet.trusted.ledger.units import COORDINATES, NOTHING, SYMBOLS, Amounts, charge
+from discreet.trusted.ledger.units import NOTHING, Amounts, charge
 from discreet.trusted.ledger.verification import Verification, opened_with, verify
 from discreet.trusted.losses.pricing import Price
 
@@ -51,12 +48,7 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         if not plain.among(type(store), opening.STORES):  # one that forgets would grant everything
-            raise InvalidParameter(
-                "Ledger",
-                f"a {plain.kind_name(store)} is no store of this package",
-                "an account is kept by a store that is proven to keep it",
-                "open a ledger with Ledger.open(budget, path=...)",
-            )
+            raise refusals.not_a_store(plain.kind_name(store))
         self._store = store
         self._making = threading.local()
         with store.read() as view:
@@ -171,14 +163,7 @@ class Ledger:
 
     def guarantee(self) -> str:
         """The promise for everything together, as text."""
-        extra = self._box.exact().delta
-        if not isinstance(self._budget, ZCDP) or not extra:
-            return f"({self._budget})"
-        shown = self._budget.epsilon_at(1e-6)
-        return (
-            f"({self._budget} but for δ₀ = {decimal_text(extra)}: (ε, δ₀ + δ)-DP wherever ρ alone "
-            f"gives (ε, δ), such as ε = {shown:.4g} at δ₀ + 1e-06)"
-        )
+        return statement.promise(self._budget, self.box)
 
     def replay(self, accountant: str | Accountant = "pld", *, delta: float) -> Replay:
         """The history priced again, from the mechanisms of all debits:
@@ -212,31 +197,10 @@ class Ledger:
         It describes how much was used. The promise made in advance, which holds however the
         questions were chosen, is `guarantee()`.
         """
-        spent = self.spent().exact()
-        if spent == Price():
-            return None
-        delta = plain.value(delta, "delta")
-        total = epsilon_at(spent, rational(delta, "delta"))
-        if total == math.inf:
-            raise InvalidParameter(
-                "delta",
-                f"it must be above the {decimal_text(spent.delta)} that was spent directly",
-                "δ₀ is part of the total δ",
-                "ask at a larger delta",
-            )
-        return ApproxDP(float_up(max(rational(total, "epsilon"), EPSILON_FLOOR)), delta)
+        return statement.spent_guarantee(self.spent().exact(), delta)
 
     def __str__(self) -> str:
-        balance = self._balance()
-        used = [
-            f"{name} {decimal_text(one)} of {decimal_text(whole)}"
-            for name, one, whole in _coordinates(balance.spent, balance.box)
-        ]
-        aside = f"; set aside: {balance.reserved.exact()}" if balance.reserved else ""
-        return (
-            f"{self._store.name}: budget ({self._budget}); spent {', '.join(used)}{aside}; "
-            f"{balance.entries} entries, head {balance.head[:12]}"
-        )
+        return statement.state(self._store.name, self._budget, self._balance())
 
     def __repr__(self) -> str:
         return f"<Ledger: {self._store.name}, budget ({self._budget})>"
@@ -264,12 +228,7 @@ class Ledger:
         reservation = None if reservation is None else checked_key(reservation, "reservation")
         (record, body), amounts = bound_request(request, secure=secure), charge(price)
         if not secure and self._store.persistent:
-            raise InsecureNoise(
-                "a debit for seeded noise",
-                "this ledger is a file",
-                "a persistent ledger promises real privacy, and seeded noise can be subtracted",
-                "use a ledger in memory (path=None) for tests",
-            )
+            raise refusals.seeded_on_file()
         with self._changing() as transaction:
             known = transaction.find("debit", key)
             if known is not None:
@@ -288,7 +247,7 @@ class Ledger:
             balance, holding = transaction.balance(), None
             if reservation is None:
                 if not amounts.fits(balance.free):
-                    raise refusals.over_budget(amounts, balance)
+                    raise statement.over_budget(amounts, balance)
             else:
                 holding = _out_of(transaction, reservation, amounts)
                 balance = replace(balance, reserved=balance.reserved - amounts)
@@ -341,7 +300,7 @@ class Ledger:
                 return Reservation(self, name)
             balance = transaction.balance()
             if not amounts.fits(balance.free):
-                raise refusals.over_budget(amounts, balance)
+                raise statement.over_budget(amounts, balance)
             self._append(
                 transaction,
                 draft("reserve", name, amounts=amounts),
@@ -433,12 +392,7 @@ class Ledger:
 
 def _plain_budget(budget: Guarantee) -> Guarantee:
     if not plain.among(type(budget), get_args(Guarantee)):
-        raise InvalidParameter(
-            "budget=",
-            f"a {plain.kind_name(budget)} is not a guarantee",
-            "a ledger promises one guarantee for everything",
-            "pass for example dp.ApproxDP(1, 1e-6)",
-        )
+        raise refusals.not_a_guarantee(plain.kind_name(budget))
     return plain.rebuilt(budget)
 
 
@@ -475,15 +429,5 @@ def _out_of(transaction: Transaction, reservation: str, amounts: Amounts) -> Hol
     if holding is None:
         raise refusals.no_reservation(reservation)
     if not amounts.fits(holding.left):
-        raise refusals.over_reservation(amounts, holding)
+        raise statement.over_reservation(amounts, holding)
     return replace(holding, used=holding.used + amounts)
-
-
-def _coordinates(one: Amounts, whole: Amounts) -> list[tuple[str, Fraction, Fraction]]:
-    """The opened coordinates of two amounts, side by side."""
-    first, second = one.exact(), whole.exact()
-    return [
-        (SYMBOLS[name], getattr(first, name), getattr(second, name))
-        for name in COORDINATES
-        if getattr(second, name)
-    ]

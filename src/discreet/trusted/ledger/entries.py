@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from discreet import plain
-from discreet.errors import InvalidParameter
+from discreet.errors import ledger as refusals
 from discreet.trusted.ledger.units import COORDINATES, NOTHING, Amounts
 
 FIRST_PREVIOUS = "0" * 64
@@ -100,36 +100,20 @@ def canonical(record: object) -> str:
 
 def bound_request(request: object, *, secure: bool) -> tuple[dict[str, Any], str]:
     """A request as plain values and as canonical text, marked where its noise is not secure."""
-    why = "the key is bound to the request, so that a retry cannot ask something else"
     if not issubclass(type(request), Mapping):
-        raise InvalidParameter(
-            "request=",
-            f"a {plain.kind_name(request)} is not a dict",
-            why,
-            "describe the query, mechanisms, spend, neighbors and data id in a dict",
-        )
+        raise refusals.not_a_dict(plain.kind_name(request))
     # the first is quick, and knows no numbers of numpy's and no other mappings
     for copied in (plain.copied, plain.value):
         record = copied(request)
         if type(record) is not dict:
             continue
         if "secure" in record:
-            raise InvalidParameter(
-                "request=",
-                "it has an entry 'secure'",
-                "the ledger writes it where noise is seeded",
-                "leave it out, and pass secure=False",
-            )
+            raise refusals.marked_request()
         if not secure:
             record["secure"] = False
         with contextlib.suppress(TypeError, ValueError, RecursionError):
             return record, canonical(record)
-    raise InvalidParameter(
-        "request=",
-        "it cannot be written as JSON",
-        why,
-        "use text, whole numbers, finite floats, lists and dicts with text keys",
-    )
+    raise refusals.not_json()
 
 
 def checked_answer(answer: object) -> str:
@@ -137,24 +121,14 @@ def checked_answer(answer: object) -> str:
     read = str.__str__(answer) if plain.derives(type(answer), str) else "\0"
     if "\0" not in read and read.encode("utf-8", "replace").decode("utf-8") == read:
         return read
-    raise InvalidParameter(
-        "make_answer",
-        "it did not return plain text",
-        "the answer is stored as it will be read again",
-        "return the JSON text of the release",
-    )
+    raise refusals.not_text()
 
 
 def checked_key(key: object, name: str = "key") -> str:
     """`key` as exact text, if it can be stored."""
     read = str.__str__(key) if plain.derives(type(key), str) else ""
     if not 0 < len(read) <= LONGEST_KEY or not read.isprintable():
-        raise InvalidParameter(
-            f"{name}=",
-            f"it must be printable text of 1 to {LONGEST_KEY} characters",
-            "a key names one request, so that a retry is not paid twice",
-            "pass for example a UUID, or a short name of the question",
-        )
+        raise refusals.bad_key(name, LONGEST_KEY)
     return read
 
 

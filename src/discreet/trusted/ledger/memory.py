@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from discreet.errors import LedgerRefused
+from discreet.errors import ledger as refusals
 from discreet.trusted.ledger.entries import Entry
 from discreet.trusted.ledger.stores import Balance, Holding
 
@@ -101,9 +101,4 @@ class MemoryStore:
 
     def _same_process(self) -> None:
         if os.getpid() != self._process:
-            raise LedgerRefused(
-                "a memory ledger in a forked process",
-                "it was opened in the process that forked",
-                "two copies could each spend the whole budget",
-                "open the ledger with a path: a file can be shared by processes",
-            )
+            raise refusals.forked_memory()

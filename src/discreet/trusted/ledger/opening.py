@@ -7,8 +7,7 @@ import os
 import secrets
 
 from discreet.accounting.guarantees import Guarantee
-from discreet.errors import InvalidParameter
-from discreet.trusted.ledger import refusals
+from discreet.errors import ledger as refusals
 from discreet.trusted.ledger.entries import FIRST_PREVIOUS, Entry, canonical, draft
 from discreet.trusted.ledger.memory import MemoryStore
 from discreet.trusted.ledger.sqlite import FORMAT, SQLiteStore
@@ -27,12 +26,7 @@ def asked_box(
     if budget is not None:
         return capacity(open_box(budget, pure=pure, delta0=delta0))
     if pure is not None or delta0 is not None:
-        raise InvalidParameter(
-            "pure=, delta0=",
-            "no budget was given to split",
-            "the split belongs to the budget",
-            "pass budget= too, or neither",
-        )
+        raise refusals.nothing_to_split()
     return None
 
 

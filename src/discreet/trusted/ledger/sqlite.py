@@ -12,13 +12,15 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import fields
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet import plain
-from discreet.errors import LedgerRefused
+from discreet.errors import ledger as refusals
 from discreet.trusted.ledger.entries import Entry
 from discreet.trusted.ledger.stores import Balance, Holding
 from discreet.trusted.ledger.units import COORDINATES, Amounts
@@ -26,23 +28,64 @@ from discreet.trusted.ledger.units import COORDINATES, Amounts
 APPLICATION_ID = 0x64697363  # "disc"
 FORMAT = 2  # 1 had no ρ; it was never released, and is refused
 BUSY_SECONDS = 120.0
-_SIZE = len(COORDINATES)
-_USED = tuple(f"used_{name}" for name in COORDINATES)
-_TOTALS = tuple(f"{part}_{name}" for part in ("box", "spent", "reserved") for name in COORDINATES)
-_ENTRY_COLUMNS = ", ".join(
-    ("number", "kind", "key", "reservation", *COORDINATES, "body", "timestamp", "previous", "hash")
-)
-_BALANCE_COLUMNS = ", ".join((*_TOTALS, "entries", "head"))
-_HOLDING_COLUMNS = ", ".join(("key", *COORDINATES, *_USED, "is_open"))
+
+Record = Entry | Balance | Holding
+Kept = TypeVar("Kept", Entry, Balance, Holding)
+_TABLES: dict[type[Record], str] = {Entry: "entries", Balance: "balance", Holding: "reservations"}
+# the fields of each record, and whether they are amounts
+_FIELDS = {
+    kind: [(field.name, field.type == "Amounts") for field in fields(kind)] for kind in _TABLES
+}
 
 # never closed: a forked child must not touch its parent's transaction
 _inherited: list[Connection] = []
+
+
+def _columns(kind: type[Record]) -> tuple[str, ...]:
+    """The columns of a record: one a field, and one a coordinate for amounts."""
+    names: list[str] = []
+    for name, is_amounts in _FIELDS[kind]:
+        prefix = "" if name == "amounts" else f"{name}_"
+        names += [prefix + one for one in COORDINATES] if is_amounts else [name]
+    return tuple(names)
+
+
+def _row(record: Record) -> tuple[object, ...]:
+    """The values of a record's columns."""
+    row: list[object] = []
+    for name, is_amounts in _FIELDS[type(record)]:
+        value = getattr(record, name)
+        row += value.as_tuple() if is_amounts else (value,)
+    return tuple(row)
+
+
+def _read(kind: type[Kept], row: Iterable[Any]) -> Kept:
+    """The record of a row."""
+    cells = iter(row)
+    values: dict[str, Any] = {
+        name: Amounts(*islice(cells, len(COORDINATES))) if is_amounts else next(cells)
+        for name, is_amounts in _FIELDS[kind]
+    }
+    return kind(**values)
 
 
 def _whole(*names: str) -> str:
     return ", ".join(
         f"{name} INTEGER NOT NULL CHECK (typeof({name}) = 'integer' AND {name} >= 0)"
         for name in names
+    )
+
+
+def _each(rule: str) -> str:
+    """A check of every coordinate."""
+    return ", ".join(f"CHECK ({rule.format(name=name)})" for name in COORDINATES)
+
+
+def _never(change: str) -> str:
+    vanish = "vanish" if change == "DELETE" else "change"
+    return (
+        f"CREATE TRIGGER entries_never_{vanish} BEFORE {change} ON entries BEGIN SELECT "
+        "RAISE(ABORT, 'a ledger is append-only'); END"
     )
 
 
@@ -56,22 +99,14 @@ hash TEXT NOT NULL UNIQUE,
         UNIQUE (kind, key))""",
     f"""CREATE TABLE balance (
         only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
-        {_whole(*_TOTALS, "entries")}, head TEXT NOT NULL,
-        {
-        ", ".join(f"CHECK (spent_{name} + reserved_{name} <= box_{name})" for name in COORDINATES)
-    })""",
+        {_whole(*_columns(Balance)[:-1])}, head TEXT NOT NULL,
+        {_each("spent_{name} + reserved_{name} <= box_{name}")})""",
     f"""CREATE TABLE reservations (
-        key TEXT PRIMARY KEY NOT NULL, {_whole(*COORDINATES, *_USED)},
+        key TEXT PRIMARY KEY NOT NULL, {_whole(*_columns(Holding)[1:-1])},
         is_open INTEGER NOT NULL CHECK (is_open IN (0, 1)),
-        {", ".join(f"CHECK (used_{name} <= {name})" for name in COORDINATES)})""",
-    (
-        "CREATE TRIGGER entries_never_change BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, "
-        "'a ledger is append-only'); END"
-    ),
-    (
-        "CREATE TRIGGER entries_never_vanish BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, "
-        "'a ledger is append-only'); END"
-    ),
+        {_each("used_{name} <= {name}")})""",
+    _never("UPDATE"),
+    _never("DELETE"),
 )
 
 
@@ -105,20 +140,14 @@ class Connection:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if "locked" in str(error) or "busy" in str(error):
-                raise _failed(
-                    f"using {self.name}", f"other processes held it for {BUSY_SECONDS:.0f} seconds"
-                ) from None
-            raise _failed(f"using {self.name}", f"SQLite said: {error}") from None
+            said = f"SQLite said: {error}"
+            if "locked" in said or "busy" in said:
+                said = f"other processes held it for {BUSY_SECONDS:.0f} seconds"
+            raise refusals.failed(f"using {self.name}", said) from None
         except sqlite3.IntegrityError as error:
-            raise LedgerRefused(
-                f"a change of {self.name}",
-                f"it would break a rule of the file ({error})",
-                "the rules keep what is spent within the budget",
-                "check the ledger with ledger.verify()",
-            ) from None
+            raise refusals.rule_broken(self.name, error) from None
         except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
-            raise _not_a_ledger(
+            raise refusals.not_a_ledger(
                 f"{self.name} cannot be read by SQLite ({type(error).__name__})"
             ) from None
 
@@ -130,105 +159,62 @@ class SQLiteView:
         self._connection = connection
 
     def balance(self) -> Balance:
-        row = self._one(f"SELECT {_BALANCE_COLUMNS} FROM balance")
-        if row is None:
-            raise _not_a_ledger("its balance is missing")
-        box, spent, reserved = (
-            Amounts(*row[start : start + _SIZE]) for start in range(0, 3 * _SIZE, _SIZE)
-        )
-        return Balance(box=box, spent=spent, reserved=reserved, entries=row[-2], head=row[-1])
+        found = self._all(Balance)
+        if not found:
+            raise refusals.not_a_ledger("its balance is missing")
+        return found[0]
 
     def find(self, kind: str, key: str) -> Entry | None:
-        return _entry(
-            self._one(f"SELECT {_ENTRY_COLUMNS} FROM entries WHERE kind = ? AND key = ?", kind, key)
-        )
+        return _first(self._all(Entry, "WHERE kind = ? AND key = ?", kind, key))
 
     def first(self, kind: str) -> Entry | None:
-        return _entry(
-            self._one(
-                f"SELECT {_ENTRY_COLUMNS} FROM entries WHERE kind = ? ORDER BY number LIMIT 1", kind
-            )
-        )
+        return _first(self._all(Entry, "WHERE kind = ? ORDER BY number LIMIT 1", kind))
 
     def at(self, number: int) -> Entry | None:
-        return _entry(self._one(f"SELECT {_ENTRY_COLUMNS} FROM entries WHERE number = ?", number))
+        return _first(self._all(Entry, "WHERE number = ?", number))
 
     def holding(self, key: str) -> Holding | None:
-        row = self._one(f"SELECT {_HOLDING_COLUMNS} FROM reservations WHERE key = ?", key)
-        return None if row is None else _holding(row)
+        return _first(self._all(Holding, "WHERE key = ?", key))
 
     def entries(self) -> list[Entry]:
-        rows = self._connection.run(f"SELECT {_ENTRY_COLUMNS} FROM entries ORDER BY number")
-        return [entry for entry in map(_entry, rows) if entry is not None]
+        return self._all(Entry, "ORDER BY number")
 
     def holdings(self) -> list[Holding]:
-        return [
-            _holding(row)
-            for row in self._connection.run(
-                f"SELECT {_HOLDING_COLUMNS} FROM reservations ORDER BY key"
-            )
-        ]
+        return self._all(Holding, "ORDER BY key")
 
     def damage(self) -> list[str]:
-        problems = [
-            f"SQLite: {row[0]}"
-            for row in self._connection.run("PRAGMA integrity_check")
-            if row[0] != "ok"
-        ]
-        found = {
-            row[0]
-            for row in self._connection.run("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
-        }
+        run = self._connection.run
+        problems = [f"SQLite: {said}" for (said,) in run("PRAGMA integrity_check") if said != "ok"]
+        found = {sql for (sql,) in run("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if found != set(SCHEMA):
             problems.append(
                 "the tables, constraints or triggers are not the ones that this library writes"
             )
-        if self._one("SELECT count(*) FROM balance") != (1,):
+        if run("SELECT count(*) FROM balance") != [(1,)]:
             problems.append("there is not exactly one balance")
         return problems
 
     def append(self, entry: Entry, balance: Balance, holding: Holding | None = None) -> None:
-        values = (
-            entry.number,
-            entry.kind,
-            entry.key,
-            entry.reservation,
-            *entry.amounts.as_tuple(),
-            entry.body,
-            entry.timestamp,
-            entry.previous,
-            entry.hash,
-        )
-        self._connection.run(
-            f"INSERT INTO entries ({_ENTRY_COLUMNS}) VALUES ({_marks(len(values))})", *values
-        )
-        totals = (
-            *balance.box.as_tuple(),
-            *balance.spent.as_tuple(),
-            *balance.reserved.as_tuple(),
-            balance.entries,
-            balance.head,
-        )
-        self._connection.run(
-            f"INSERT OR REPLACE INTO balance (only_row, {_BALANCE_COLUMNS}) VALUES (1, "
-            f"{_marks(len(totals))})",
-            *totals,
-        )
+        self._put("INSERT", entry)
+        self._put("INSERT OR REPLACE", balance, only_row=1)
         if holding is not None:
-            row = (
-                holding.key,
-                *holding.amounts.as_tuple(),
-                *holding.used.as_tuple(),
-                int(holding.is_open),
-            )
-            self._connection.run(
-                f"INSERT OR REPLACE INTO reservations ({_HOLDING_COLUMNS}) VALUES "
-                f"({_marks(len(row))})",
-                *row,
-            )
+            self._put("INSERT OR REPLACE", holding)
 
-    def _one(self, statement: str, *values: object) -> tuple[Any, ...] | None:
-        return next(iter(self._connection.run(statement, *values)), None)
+    def _all(self, kind: type[Kept], where: str = "", *values: object) -> list[Kept]:
+        columns = ", ".join(_columns(kind))
+        rows = self._connection.run(f"SELECT {columns} FROM {_TABLES[kind]} {where}", *values)
+        return [_read(kind, row) for row in rows]
+
+    def _put(self, verb: str, record: Record, **others: object) -> None:
+        columns, values = (*others, *_columns(type(record))), (*others.values(), *_row(record))
+        marks = ", ".join("?" * len(values))
+        self._connection.run(
+            f"{verb} INTO {_TABLES[type(record)]} ({', '.join(columns)}) VALUES ({marks})", *values
+        )
+
+
+def _first(found: list[Kept]) -> Kept | None:
+    return found[0] if found else None
 
 
 class SQLiteStore:
@@ -239,23 +225,13 @@ class SQLiteStore:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         text = plain.path(path, "ledger path")
         if not text or "\0" in text or text.startswith((":memory:", "file:")):
-            raise LedgerRefused(
-                "ledger path",
-                "it does not name a file",
-                "a persistent ledger is one file on a local disk",
-                "pass a file name, or path=None for a ledger in memory",
-            )
+            raise refusals.bad_path("it does not name a file")
         try:
             self.path = Path(text).resolve()
             self.path.exists()
         except (OSError, RuntimeError, ValueError):
             # a loop of links, a name that is too long or no text of the file system
-            raise LedgerRefused(
-                "ledger path",
-                "the file system has no such path",
-                "a persistent ledger is one file on a local disk",
-                "pass a file name, or path=None for a ledger in memory",
-            ) from None
+            raise refusals.bad_path("the file system has no such path") from None
         self.name = f"the ledger file {self.path.name!r}"
 
     def exists(self) -> bool:
@@ -276,7 +252,7 @@ class SQLiteStore:
                 os.link(new, self.path)
             _sync_folder(self.path.parent)
         except OSError as error:
-            raise _failed(
+            raise refusals.failed(
                 f"creating {self.name}", f"the file system said: {error.strerror}"
             ) from None
         finally:
@@ -286,7 +262,7 @@ class SQLiteStore:
     def _fill(self, path: Path, first: Entry, balance: Balance) -> None:
         with closing(Connection(path, self.name)) as connection:
             if connection.run("PRAGMA journal_mode = WAL")[0][0] != "wal":
-                raise _failed(
+                raise refusals.failed(
                     f"creating {self.name}", "SQLite cannot use write-ahead logging there"
                 )
             connection.run("BEGIN IMMEDIATE")
@@ -315,12 +291,7 @@ class SQLiteStore:
             connection.run(begin)
             yield SQLiteView(connection)
             if os.getpid() != process:
-                raise LedgerRefused(
-                    "a ledger transaction",
-                    "the process forked inside it",
-                    "only the process that began it may end it",
-                    "do not fork while an answer is being made",
-                )
+                raise refusals.forked_inside()
             connection.run("COMMIT")
         finally:
             if os.getpid() == process:
@@ -332,43 +303,13 @@ class SQLiteStore:
         identity = connection.run("PRAGMA application_id")[0][0]
         version = connection.run("PRAGMA user_version")[0][0]
         if identity != APPLICATION_ID:
-            raise _not_a_ledger(f"{self.name} was not written by discreet")
+            raise refusals.not_a_ledger(f"{self.name} was not written by discreet")
         if version != FORMAT:
-            raise _not_a_ledger(
+            raise refusals.not_a_ledger(
                 f"{self.name} has format {version}, and this version reads format {FORMAT}"
             )
         if connection.run("PRAGMA journal_mode")[0][0] != "wal":
-            raise _not_a_ledger(f"{self.name} does not use write-ahead logging any more")
-
-
-def _entry(row: Any) -> Entry | None:
-    if row is None:
-        return None
-    number, kind, key, reservation, *amounts, body, timestamp, previous, digest = row
-    return Entry(
-        number=number,
-        kind=kind,
-        key=key,
-        reservation=reservation,
-        amounts=Amounts(*amounts),
-        body=body,
-        timestamp=timestamp,
-        previous=previous,
-        hash=digest,
-    )
-
-
-def _holding(row: Any) -> Holding:
-    return Holding(
-        key=row[0],
-        amounts=Amounts(*row[1 : 1 + _SIZE]),
-        used=Amounts(*row[1 + _SIZE : 1 + 2 * _SIZE]),
-        is_open=bool(row[-1]),
-    )
-
-
-def _marks(count: int) -> str:
-    return ", ".join("?" * count)
+            raise refusals.not_a_ledger(f"{self.name} does not use write-ahead logging any more")
 
 
 def _sync_folder(folder: Path) -> None:
@@ -379,21 +320,3 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _failed(asked: str, found: str) -> LedgerRefused:
-    return LedgerRefused(
-        asked,
-        found,
-        "a debit counts only when it is durably written",
-        "when the cause is gone, ask again with the same key: nothing is debited twice",
-    )
-
-
-def _not_a_ledger(found: str) -> LedgerRefused:
-    return LedgerRefused(
-        "opening a ledger",
-        found,
-        "spending from a file that is not understood could overspend the budget",
-        "name another file, or open it with the version of discreet that wrote it",
-    )

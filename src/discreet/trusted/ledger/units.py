@@ -10,21 +10,21 @@ once per debit; a box is rounded down. So whatever the units say fits, fits exac
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
 from discreet import plain
-from discreet.errors import InvalidParameter
+from discreet.errors import ledger as refusals
 from discreet.exact import rational
 from discreet.trusted.losses.pricing import Price
 
-EPSILON_UNITS = MU_SQUARED_UNITS = RHO_UNITS = 10**12
-DELTA_UNITS = 10**18
 LARGEST_AMOUNT = 2**63 - 1
-COORDINATES = ("epsilon", "mu_squared", "delta", "rho")
-SYMBOLS = {"epsilon": "ε", "mu_squared": "μ²", "delta": "δ₀", "rho": "ρ"}
-_PLACES = {"epsilon": 12, "mu_squared": 12, "delta": 18, "rho": 12}
+COORDINATES = ("epsilon", "mu_squared", "delta", "rho")  # of a Price and of Amounts, in order
+_SYMBOLS = ("ε", "μ²", "δ₀", "ρ")
+_PLACES = (12, 12, 18, 12)  # decimal places of a unit
+_UNITS = tuple(10**places for places in _PLACES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,10 @@ class Amounts:
     rho: int = 0
 
     def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(
-            self.epsilon + other.epsilon,
-            self.mu_squared + other.mu_squared,
-            self.delta + other.delta,
-            self.rho + other.rho,
-        )
+        return Amounts(*map(operator.add, self.as_tuple(), other.as_tuple()))
 
     def __sub__(self, other: Amounts) -> Amounts:
-        return Amounts(
-            self.epsilon - other.epsilon,
-            self.mu_squared - other.mu_squared,
-            self.delta - other.delta,
-            self.rho - other.rho,
-        )
+        return Amounts(*map(operator.sub, self.as_tuple(), other.as_tuple()))
 
     def __bool__(self) -> bool:
         return any(self.as_tuple())
@@ -60,9 +50,7 @@ class Amounts:
 
     def fits(self, room: Amounts) -> bool:
         """Whether every coordinate is at most the one of `room`."""
-        return all(
-            mine <= theirs for mine, theirs in zip(self.as_tuple(), room.as_tuple(), strict=True)
-        )
+        return all(map(operator.le, self.as_tuple(), room.as_tuple()))
 
     def times_in(self, room: Amounts) -> int:
         """How often this amount, which is not nothing, can be taken out of `room`."""
@@ -74,21 +62,16 @@ class Amounts:
 
     def exact(self) -> Price:
         """The same amounts as exact numbers."""
-        return Price(
-            Fraction(self.epsilon, EPSILON_UNITS),
-            Fraction(self.mu_squared, MU_SQUARED_UNITS),
-            Fraction(self.delta, DELTA_UNITS),
-            Fraction(self.rho, RHO_UNITS),
-        )
+        return Price(*map(Fraction, self.as_tuple(), _UNITS))
 
     def __str__(self) -> str:
         """Every digit, so that a shortfall of one unit can be read."""
-        parts = [
-            f"{SYMBOLS[name]} = {_decimal(amount, _PLACES[name])}"
-            for name, amount in zip(COORDINATES, self.as_tuple(), strict=True)
+        shown = [
+            f"{symbol} = {_decimal(amount, places)}"
+            for symbol, amount, places in zip(_SYMBOLS, self.as_tuple(), _PLACES, strict=True)
             if amount
         ]
-        return ", ".join(parts) or "nothing"
+        return ", ".join(shown) or "nothing"
 
 
 NOTHING = Amounts()
@@ -99,50 +82,29 @@ def charge(price: Price) -> Amounts:
 
     Refuses a negative coordinate, which would hand budget back, and a price of nothing.
     """
-    amounts = Amounts(*(math.ceil(number * units) for number, units in _coordinates(price)))
+    amounts = Amounts(*map(math.ceil, _in_units(price)))
     if not amounts:
-        raise InvalidParameter(
-            "price",
-            "it charges nothing",
-            "a release that costs nothing needs no ledger; one that costs something must say what",
-            "price the mechanisms with discreet.accounting.price_of",
-        )
+        raise refusals.no_price()
     return amounts
 
 
 def capacity(box: Price) -> Amounts:
     """The units that a box holds, rounded down."""
-    amounts = Amounts(*(math.floor(number * units) for number, units in _coordinates(box)))
+    amounts = Amounts(*map(math.floor, _in_units(box)))
     if not amounts or max(amounts.as_tuple()) > LARGEST_AMOUNT:
-        raise InvalidParameter(
-            "the ledger's box",
-            "it holds less than one unit, or more than 2**63 of them",
-            "amounts are 64-bit counts of units",
-            "open it with a guarantee, for example dp.ApproxDP(1, 1e-6)",
-        )
+        raise refusals.bad_box()
     return amounts
 
 
-def _coordinates(price: Price) -> list[tuple[Fraction, int]]:
+def _in_units(price: Price) -> list[Fraction]:
+    """An exact price in units, not yet rounded; refuses what is no price."""
     if type(price) is not Price:
-        raise InvalidParameter(
-            "price",
-            f"a {plain.kind_name(price)} is not a Price",
-            "a ledger charges exact amounts in each coordinate of its box",
-            "price the mechanisms with discreet.accounting.price_of",
-        )
+        raise refusals.not_a_price(plain.kind_name(price))
     price = plain.rebuilt(price)
     numbers = [rational(getattr(price, name), name) for name in COORDINATES]
     if min(numbers) < 0:
-        raise InvalidParameter(
-            "price",
-            "a coordinate is negative",
-            "a negative price would hand budget back, and what was released stays released",
-            "price the mechanisms with discreet.accounting.price_of",
-        )
-    return list(
-        zip(numbers, (EPSILON_UNITS, MU_SQUARED_UNITS, DELTA_UNITS, RHO_UNITS), strict=True)
-    )
+        raise refusals.negative_price()
+    return [number * units for number, units in zip(numbers, _UNITS, strict=True)]
 
 
 def _decimal(units: int, places: int) -> str:

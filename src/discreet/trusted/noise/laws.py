@@ -24,7 +24,7 @@ from functools import lru_cache
 from flint import arb
 
 from discreet.enclosure import precision
-from discreet.errors import InvalidParameter
+from discreet.errors.noise import no_sampler, too_wide
 from discreet.specs.mechanisms.additive import (
     LARGEST_STEPS,
     AdditiveNoise,
@@ -81,19 +81,9 @@ def law_of(mechanism: AdditiveNoise) -> Law:
         return _geometric(steps, 0)
     if isinstance(mechanism, TulapNoise):
         if mechanism.spread * (1 << mechanism.refinement) > LARGEST_STEPS:
-            raise InvalidParameter(
-                "TulapNoise",
-                "the noise spans more than 2**50 grid steps",
-                "outputs are 64-bit integers",
-                "use a smaller refinement (at least 32) or a smaller spread",
-            )
+            raise too_wide()
         return _geometric(steps, mechanism.refinement)
-    raise InvalidParameter(
-        "drawing noise",
-        f"{type(mechanism).__name__} has no sampler",
-        "the noise must have the law that was accounted for",
-        "use one of discreet.specs.mechanisms",
-    )
+    raise no_sampler(type(mechanism).__name__)
 
 
 def _geometric(steps: float, uniform_bits: int) -> Law:

@@ -1,12 +1,15 @@
-"""How each mechanism draws: one sampler a mechanism, in one table."""
+"""From a mechanism and a private statistic to an answer: one sampler a mechanism, in one table.
+
+Samplers of extensions are loaded when such a mechanism is first applied.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from discreet.specs.mechanisms.additive import (
-    AdditiveNoise,
     GaussianNoise,
     GeometricNoise,
     LaplaceNoise,
@@ -20,52 +23,33 @@ from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoi
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
-from discreet.trusted.extensions.data_dependent.draw import (
-    add_smooth_noise,
-    choose_cell,
-    propose_test_release,
-)
-from discreet.trusted.extensions.open_keys.draw import shown_keys
-from discreet.trusted.extensions.sgd.draw import descend
-from discreet.trusted.noise.apply import Answer, apply
-from discreet.trusted.noise.cut_tulap import draw_cut
-from discreet.trusted.noise.folded import folded
-from discreet.trusted.noise.sampling import draw
-from discreet.trusted.noise.search import search
+from discreet.specs.statistics import Histogram, KeyCounts
+from discreet.trusted.noise.additive import add_noise
+from discreet.trusted.noise.search import folded, search
 from discreet.trusted.noise.selection import SELECTORS
 from discreet.trusted.noise.source import Source
-from discreet.trusted.noise.symmetric import draw_symmetric
 
 
-def _added(mechanism: AdditiveNoise, statistic: list[int], source: Source) -> Answer:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a mechanism gave: whole numbers, and the names of keys that nobody declared,
+    where it found some.
+    """
+
+    integers: tuple[int, ...]
+    found: tuple[str, ...] = ()
+
+
+def apply(mechanism: Mechanism, statistic: Any, source: Source) -> Answer:
+    """The answer of a mechanism to a statistic of the kind that it reads, drawn with exactly the
+    law that its theorem is about.
+    """
+    return SAMPLERS[type(mechanism)](mechanism, statistic, source)
+
+
+def _added(mechanism: Any, statistic: list[int], source: Source) -> Answer:
     """Statistic plus noise on the mechanism's grid."""
-    noise = draw(mechanism, len(statistic), source)
-    cut = 1 << mechanism.refinement
-    return Answer(
-        tuple(value * cut + int(step) for value, step in zip(statistic, noise, strict=True))
-    )
-
-
-def _added_within_reach(mechanism: CutTulapNoise, statistic: list[int], source: Source) -> Answer:
-    """Statistic plus noise that is cut at both ends."""
-    noise = draw_cut(mechanism, len(statistic), source)
-    return Answer(
-        tuple(
-            (value << mechanism.refinement) + step
-            for value, step in zip(statistic, noise, strict=True)
-        )
-    )
-
-
-def _added_symmetrically(
-    mechanism: SymmetricGaussianNoise, statistic: list[int], source: Source
-) -> Answer:
-    """Statistic plus symmetric matrix noise."""
-    noise = draw_symmetric(mechanism, len(statistic), source)
-    cut = 1 << mechanism.refinement
-    return Answer(
-        tuple(value * cut + int(step) for value, step in zip(statistic, noise, strict=True))
-    )
+    return Answer(add_noise(mechanism, statistic, source))
 
 
 def _selected(mechanism: Mechanism, statistic: list[int], source: Source) -> Answer:
@@ -98,28 +82,46 @@ def _about_centre(mechanism: AboutCentre, statistic: Any, source: Source) -> Ans
     )
 
 
+def _searched(mechanism: CountSearch, histogram: Histogram, source: Source) -> Answer:
+    return Answer(search(mechanism, histogram, source))
+
+
+# ── extensions ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _shown_keys(mechanism: ThresholdedCounts, counts: KeyCounts, source: Source) -> Answer:
+    from discreet.trusted.extensions.open_keys.draw import shown_keys
+
+    return Answer(*shown_keys(mechanism, counts, source))
+
+
+def _by_data(mechanism: Mechanism, histogram: Histogram, source: Source) -> Answer:
+    """A quantile, by a mechanism whose noise depends on the data."""
+    from discreet.trusted.extensions.data_dependent.draw import quantile
+
+    return Answer(quantile(mechanism, histogram, source))
+
+
+def _descended(mechanism: NoisySGD, rows: Any, source: Source) -> Answer:
+    from discreet.trusted.extensions.sgd.draw import descend
+
+    return Answer(descend(mechanism, rows, source))
+
+
 SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
-    ThresholdedCounts: lambda mechanism, counts, source: Answer(
-        *shown_keys(mechanism, counts, source)
-    ),
-    QuantileChoice: lambda mechanism, histogram, source: Answer(
-        choose_cell(mechanism, histogram, source)
-    ),
-    SmoothNoise: lambda mechanism, histogram, source: Answer(
-        add_smooth_noise(mechanism, histogram, source)
-    ),
-    ProposeTestRelease: lambda mechanism, histogram, source: Answer(
-        propose_test_release(mechanism, histogram, source)
-    ),
     GaussianNoise: _added,
     LaplaceNoise: _added,
     GeometricNoise: _added,
     TulapNoise: _added,
-    CutTulapNoise: _added_within_reach,
+    CutTulapNoise: _added,
+    SymmetricGaussianNoise: _added,
     **dict.fromkeys(SELECTORS, _selected),
-    SymmetricGaussianNoise: _added_symmetrically,
-    CountSearch: lambda mechanism, histogram, source: Answer(search(mechanism, histogram, source)),
+    CountSearch: _searched,
     InTurn: _in_turn,
     AboutCentre: _about_centre,
-    NoisySGD: lambda mechanism, rows, source: Answer(descend(mechanism, rows, source)),
+    ThresholdedCounts: _shown_keys,
+    QuantileChoice: _by_data,
+    SmoothNoise: _by_data,
+    ProposeTestRelease: _by_data,
+    NoisySGD: _descended,
 }

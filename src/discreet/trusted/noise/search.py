@@ -1,10 +1,12 @@
 """Runs a search: asks the policy, checks what it pays, draws exact noise for that share,
-and writes the transcript.
+and writes the transcript. And a histogram seen from a public centre, for searches of distances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+import numpy as np
 
 from discreet.search.policies import Count, History
 from discreet.specs.mechanisms.search import CountSearch
@@ -77,3 +79,20 @@ def _asked(mechanism: CountSearch, history: History) -> tuple[int, int] | None:
         return mechanism.policy.next(history)
     except Exception:
         return None
+
+
+def folded(histogram: Histogram, centre: int) -> Histogram:
+    """How many rows lie at each distance, in cells, from a public centre.
+
+    Theorem.  Folding a histogram at a cell that is public changes how neighbours differ (`Rows`) in
+              no way. So #{rows with |v − centre| < t}, a difference of two counts of the histogram,
+              moves no further than one count.
+    Proof.    Each row's distance is a function of its own cell and the centre. A replaced value is
+              then one replaced distance, a value that comes or goes one distance that comes or
+              goes.
+    Checked.  tests/test_scale.py::test_folding_keeps_the_way_in_which_neighbours_differ
+    """
+    distances, positions = np.unique(np.abs(histogram.places - centre), return_inverse=True)
+    counts = np.zeros(len(distances), dtype=np.int64)
+    np.add.at(counts, positions, histogram.counts)
+    return Histogram(histogram.cells, distances.astype(np.int64), counts)

@@ -24,7 +24,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from discreet.errors import InsecureNoise
+from discreet.errors.noise import copied_source
 
 Words = NDArray[np.uint64]
 
@@ -103,24 +103,19 @@ class SecureSource:
         return take_bits(self, count)
 
     def _stream(self, count: int) -> Words:
-        parts = []
+        pieces = []
         while count > 0:
             if self._left <= 0:
                 self._encryptor = counter_mode(os.urandom(32), os.urandom(16))
                 self._left = BYTES_PER_KEY // 8
             length = min(count, self._left)
-            parts.append(keystream(self._encryptor, length))
+            pieces.append(keystream(self._encryptor, length))
             self._left -= length
             count -= length
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise InsecureNoise(
-            "a copy of a random source",
-            "sources cannot be pickled or copied",
-            "two copies would give the same noise twice, and their difference would show the data",
-            "call discreet.trusted.noise.secure_source() where the noise is drawn",
-        )
+        raise copied_source()
 
 
 def take_bits(source: Source, count: int) -> int:

@@ -8,8 +8,7 @@ are the coordinate u ∈ [−2**-6, 2**-6] about the middle of the piece, where 
     row 0             T < 2**20 (t < 2**-44): margin ∞, so that nothing is decided there
     row 1+32(e−20)+j  exponent e = 20 … 62, fraction bits j = 0 … 31
     row 1377          the float 2**63, t = ½ exactly, z = 0
-    columns 0 … 6     coefficients of u⁰ … u⁶
-    column 7          the margin
+    columns           coefficients of u⁰ … u⁶ (CONSTANT … SEXTIC), and the MARGIN
 
 Theorem.  For every t in the cell of T, every s > 0 and every offset 0 ≤ c: with ẑ the polynomial
           evaluated by Horner's rule in float64 (with or without fused multiply-add), y = s·ẑ + c
@@ -27,6 +26,7 @@ a file that is not the proven one is refused.
 from __future__ import annotations
 
 import hashlib
+import math
 from enum import IntEnum
 from functools import cache
 from importlib import resources
@@ -34,13 +34,14 @@ from importlib import resources
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InsecureNoise
+from discreet.errors.noise import other_tables
 
 FRACTION_BITS = 5
 FIRST_EXPONENT = 20
 LAST_EXPONENT = 62
-DEGREE = 6
-MARGIN = 7
+CONSTANT, LINEAR, QUADRATIC, CUBIC, QUARTIC, QUINTIC, SEXTIC, MARGIN = range(8)
+DEGREE = SEXTIC
+COLUMNS = MARGIN + 1
 ROWS = 2 + ((LAST_EXPONENT - FIRST_EXPONENT + 1) << FRACTION_BITS)
 OFFSET_SLACK = 2.0**-50
 SHA256 = "73f3367f7d45bbd2fe45f812b8df20225ff000fb3d9acd4022e30f225439df74"
@@ -59,16 +60,9 @@ def tables() -> NDArray[np.float64]:
     stored = resources.files("discreet.trusted.noise").joinpath("tables.npy")
     content = stored.read_bytes()
     if hashlib.sha256(content).hexdigest() != SHA256:
-        raise InsecureNoise(
-            "drawing noise",
-            "tables.npy is not the file whose margins are proven",
-            "the noise would have another law",
-            "install discreet again",
-        )
-    values = (
-        np.frombuffer(content[-2 * ROWS * 8 * 8 :], dtype="<f8")
-        .astype(np.float64)
-        .reshape(2, ROWS, 8)
-    )
+        raise other_tables()
+    shape = (len(Tail), ROWS, COLUMNS)
+    numbers = np.frombuffer(content[-8 * math.prod(shape) :], dtype="<f8")
+    values = numbers.astype(np.float64).reshape(shape)
     values.flags.writeable = False
     return values

@@ -144,15 +144,15 @@ def smooth_sensitivity(around: Ends, beta: Fraction) -> Smooth:
         int(down[-2]) if len(down) > 1 else around.rows + 2,
         int(up[0]) if up[0] > 0 else around.rows + 2,
     )
-    reach = _reach(around, down, up, least, rate)
-    low = slice(int(np.searchsorted(-down, -reach, side="left")), None)
-    high = slice(None, int(np.searchsorted(up, reach, side="right")))
+    apart = _most_rows_apart(around, down, up, least, rate)
+    low = slice(int(np.searchsorted(-down, -apart, side="left")), None)
+    high = slice(None, int(np.searchsorted(up, apart, side="right")))
     row, column = _best_pair(around.low[low], down[low], around.high[high], up[high] - least, rate)
     width = int(around.high[high][row] - around.low[low][column])
     return Smooth(width, int(up[high][row] + down[low][column]) - 1)
 
 
-def _reach(around: Ends, down: Integers, up: Integers, least: int, rate: float) -> int:
+def _most_rows_apart(around: Ends, down: Integers, up: Integers, least: int, rate: float) -> int:
     """How many rows apart the best pair can be at most:
     beyond it even the whole grid falls below a pair that exists.
     """

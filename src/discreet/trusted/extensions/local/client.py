@@ -52,7 +52,7 @@ from discreet.trusted.noise.source import Source, secure_source
 from discreet.trusted.values import code_of, codes_of, place_of, places_of, plain_array
 
 REPORT_FORMAT = "report/1"
-_PART = 1 << 18  # values read at a time
+_CHUNK = 1 << 18  # values read at a time
 _MEASURED = (OneBitResponse, LaplaceResponse, GaussianResponse)
 
 __all__ = [
@@ -102,7 +102,7 @@ def reports(spec: LocalSpec, values: Iterable[Any]) -> NDArray[Any]:
     `discreet.local` reads these arrays like lists of JSON reports.
     One value gives one answer, drawn as in `report`.
     """
-    return _randomized(spec, values, secure_source())
+    return randomized(spec, values, secure_source())
 
 
 def read_spec(text: str) -> Any:
@@ -126,16 +126,17 @@ def read_spec(text: str) -> Any:
         ) from None
 
 
-def _randomized(spec: LocalSpec, values: Iterable[Any], source: Source) -> NDArray[Any]:
+def randomized(spec: LocalSpec, values: Iterable[Any], source: Source) -> NDArray[Any]:
+    """`reports`, with the bits of `source`."""
     spec = checked_spec(spec)
     read, values = codes_of if isinstance(spec, _MEASURED) else places_of, plain_array(values)
-    if not isinstance(values, np.ndarray) or values.ndim != 1 or len(values) <= _PART:
+    if not isinstance(values, np.ndarray) or values.ndim != 1 or len(values) <= _CHUNK:
         return randomize(spec, read(spec.column, values), source)
-    first = randomize(spec, read(spec.column, values[:_PART]), source)
+    first = randomize(spec, read(spec.column, values[:_CHUNK]), source)
     out = np.empty((len(values), *first.shape[1:]), dtype=first.dtype)
-    out[:_PART] = first
-    for start in range(_PART, len(values), _PART):
-        out[start : start + _PART] = randomize(
-            spec, read(spec.column, values[start : start + _PART]), source
+    out[:_CHUNK] = first
+    for start in range(_CHUNK, len(values), _CHUNK):
+        out[start : start + _CHUNK] = randomize(
+            spec, read(spec.column, values[start : start + _CHUNK]), source
         )
     return out

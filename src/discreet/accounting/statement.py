@@ -1,0 +1,165 @@
+"""What a ledger says of itself, in words: its promise, its balance, what was spent, what would fit.
+
+It describes. What is charged and what is refused is decided in `trusted.ledger`.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet import plain
+from discreet.accounting.guarantees import EPSILON_FLOOR, ApproxDP, Guarantee
+from discreet.accounting.renyi.rdp import ZCDP
+from discreet.accounting.replay import epsilon_at
+from discreet.errors import BudgetExceeded, InvalidParameter
+from discreet.errors.ledger import NEVER_RESPLIT
+from discreet.exact import decimal_text, float_up, rational, sqrt_down
+from discreet.trusted.losses.pricing import Price
+
+if TYPE_CHECKING:
+    from discreet.trusted.ledger.stores import Balance, Holding
+    from discreet.trusted.ledger.units import Amounts
+
+_COORDINATES = (("ε", "epsilon"), ("μ²", "mu_squared"), ("δ₀", "delta"), ("ρ", "rho"))
+
+
+def promise(budget: Guarantee, box: Price) -> str:
+    """`Ledger.guarantee`: the promise for everything together."""
+    if not isinstance(budget, ZCDP) or not box.delta:
+        return f"({budget})"
+    return (
+        f"({budget} but for δ₀ = {decimal_text(box.delta)}: (ε, δ₀ + δ)-DP wherever ρ alone "
+        f"gives (ε, δ), such as ε = {budget.epsilon_at(1e-6):.4g} at δ₀ + 1e-06)"
+    )
+
+
+def state(name: str, budget: Guarantee, balance: Balance) -> str:
+    """What was spent of what, in one line."""
+    spent, box = balance.spent.exact(), balance.box.exact()
+    used = [
+        f"{symbol} {decimal_text(getattr(spent, field))} of {decimal_text(getattr(box, field))}"
+        for symbol, field in _COORDINATES
+        if getattr(box, field)
+    ]
+    aside = f"; set aside: {balance.reserved.exact()}" if balance.reserved else ""
+    return (
+        f"{name}: budget ({budget}); spent {', '.join(used)}{aside}; "
+        f"{balance.entries} entries, head {balance.head[:12]}"
+    )
+
+
+def spent_guarantee(spent: Price, delta: float) -> ApproxDP | None:
+    """`Ledger.spent_guarantee`: the (ε, δ) that a box of exactly this size would promise."""
+    if spent == Price():
+        return None
+    delta = plain.value(delta, "delta")
+    total = epsilon_at(spent, rational(delta, "delta"))
+    if total == math.inf:
+        raise InvalidParameter(
+            "delta",
+            f"it must be above the {decimal_text(spent.delta)} that was spent directly",
+            "δ₀ is part of the total δ",
+            "ask at a larger delta",
+        )
+    return ApproxDP(float_up(max(rational(total, "epsilon"), EPSILON_FLOOR)), delta)
+
+
+# ── what would fit ────────────────────────────────────────────────────────────────────────────────
+
+
+def over_budget(price: Amounts, balance: Balance) -> BudgetExceeded:
+    """A price that the free balance cannot pay; says the largest spend that fits."""
+    closed = _closed_coordinate(price, balance.box)
+    if closed:
+        return BudgetExceeded(price=str(price), left=str(balance.free), remedy=closed)
+    return BudgetExceeded(
+        price=str(price),
+        left=str(balance.free),
+        remedy=_what_fits(price, balance.free) + _set_aside(balance),
+    )
+
+
+def over_reservation(price: Amounts, holding: Holding) -> BudgetExceeded:
+    """A price that the reservation cannot pay."""
+    name = f"in reservation {holding.key!r}"
+    if not holding.is_open:
+        return BudgetExceeded(
+            price=str(price),
+            left=f"nothing {name}, which is closed",
+            remedy="make a new reservation with ledger.reserve(...), or debit without one",
+        )
+    return BudgetExceeded(
+        price=str(price),
+        left=f"{holding.left} {name}",
+        remedy=_what_fits(price, holding.left) + ", or debit without the reservation",
+    )
+
+
+def _closed_coordinate(price: Amounts, box: Amounts) -> str:
+    if box.rho and (price.epsilon or price.mu_squared):
+        return (
+            "this ledger counts in ρ (zCDP): price the mechanism in ρ instead (price_of with "
+            "box=ledger.box), or open a new ledger with dp.ApproxDP(epsilon, delta) "
+            f"({NEVER_RESPLIT})"
+        )
+    if price.rho and not box.rho:
+        return (
+            "this ledger opened no ρ: price the mechanism in its own box (price_of with "
+            f"box=ledger.box), or open a new ledger with dp.ZCDP(rho) ({NEVER_RESPLIT})"
+        )
+    if price.epsilon and not box.epsilon:
+        return (
+            "this ledger opened no pure ε: price the mechanism in μ² instead (price_of with "
+            f"box=ledger.box), or open a new ledger with pure=... ({NEVER_RESPLIT})"
+        )
+    if price.delta and not box.delta:
+        return (
+            "this ledger opened no δ₀: ask with a mechanism that needs no δ of its own, or open a "
+            f"new ledger with delta0=... ({NEVER_RESPLIT})"
+        )
+    if price.mu_squared and not box.mu_squared:
+        return (
+            "this ledger opened no Gaussian part: spend dp.PureDP(epsilon), or open a new ledger "
+            f"with dp.ApproxDP(epsilon, delta) or dp.GDP(mu) ({NEVER_RESPLIT})"
+        )
+    return ""
+
+
+def _what_fits(price: Amounts, room: Amounts) -> str:
+    largest, left = [], room.exact()
+    if price.epsilon > room.epsilon:
+        largest.append(f"dp.PureDP({_rounded_down(left.epsilon)})" if room.epsilon > 0 else "")
+    if price.mu_squared > room.mu_squared:
+        largest.append(
+            f"dp.GDP({_rounded_down(sqrt_down(left.mu_squared))})" if room.mu_squared > 0 else ""
+        )
+    if price.rho > room.rho:
+        largest.append(f"dp.ZCDP({_rounded_down(left.rho)})" if room.rho > 0 else "")
+    if price.delta > room.delta:
+        largest.append(f"δ₀ = {_rounded_down(left.delta)}" if room.delta > 0 else "")
+    if "" in largest:
+        return (
+            "nothing of it is left; answers that were paid for can be read again under their keys, "
+            "at no cost"
+        )
+    return f"the largest spend that fits is {' and '.join(largest)}"
+
+
+def _set_aside(balance: Balance) -> str:
+    return (
+        (
+            f"; {balance.reserved} is set aside by open reservations, and "
+            "ledger.close_reservation(id) returns what they did not use"
+        )
+        if balance.reserved
+        else ""
+    )
+
+
+def _rounded_down(value: Fraction) -> str:
+    """`value` > 0 with six significant digits, never more than it is."""
+    power = math.floor(math.log10(value)) - 5
+    step = Fraction(10) ** power
+    return f"{float(math.floor(value / step) * step):.6g}"
