@@ -16,13 +16,13 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import discreet as dp
-import discreet.trusted.session
 from discreet.sklearn import (
     PrivateHuberRegressor,
     PrivateLinearRegression,
     PrivateLogisticRegression,
 )
 from discreet.testing import SeededSource
+from discreet.trusted import datasets
 
 COMMON = {
     "spend": dp.GDP(20),
@@ -71,7 +71,7 @@ def test_the_estimator_checks_that_make_sense_pass(estimator):
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 def test_noise_is_the_only_reason_for_the_checks_left_out_by_noise(estimator, monkeypatch):
     """With the same noise in every fit (no privacy), the checks that compare two fits pass."""
-    monkeypatch.setattr(discreet.trusted.session, "secure_source", lambda: SeededSource("the same"))
+    monkeypatch.setattr(datasets, "secure_source", lambda: SeededSource("the same"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = check_estimator(estimator, on_fail=None, on_skip=None)

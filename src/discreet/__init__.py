@@ -33,6 +33,7 @@ _HOMES = {
     "asking.preview": ("Assumptions", "preview"),
     "asking.reading": ("from_json",),
     "errors": (
+        "ReleaseFailed",
         "BudgetExceeded",
         "DataShapeRefused",
         "DiscreetError",
@@ -42,6 +43,7 @@ _HOMES = {
         "MissingExtra",
         "NeighborsMissing",
         "NoTheorem",
+        "ReleaseFailed",
         "SourceChanged",
         "UndeclaredColumn",
         "WrongColumnKind",
@@ -53,10 +55,10 @@ _HOMES = {
     "models.solvers": ("GradientDescent", "Newton", "SGD"),
     "neighbors": ("AddRemove", "Replace"),
     "schema": ("Boolean", "Category", "Integer", "Open", "Real", "Schema"),
-    "trusted.datasets": ("from_arrays", "from_frame", "read_csv", "read_parquet"),
+    "trusted.datasets": ("Dataset", "from_arrays", "from_frame", "read_csv", "read_parquet"),
     "trusted.ledger.core": ("Ledger",),
     "trusted.release": ("Release",),
-    "trusted.session": ("Dataset", "ReleaseFailed", "Session"),
+    "trusted.session": ("Session",),
 }
 _PLACES = {name: f"{home}:{name}" for home, names in _HOMES.items() for name in names}
 _PLACES |= {record.name: record.function for record in RECORDS}

@@ -18,6 +18,7 @@ from discreet.errors import (
     MissingExtra,
     NeighborsMissing,
     NoTheorem,
+    ReleaseFailed,
     SourceChanged,
     UndeclaredColumn,
     WrongColumnKind,
@@ -43,10 +44,10 @@ from discreet.models.residuals import residuals
 from discreet.models.solvers import SGD, GradientDescent, Newton
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
-from discreet.trusted.datasets import from_arrays, from_frame, read_csv, read_parquet
+from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.release import Release
-from discreet.trusted.session import Dataset, ReleaseFailed, Session
+from discreet.trusted.session import Session
 
 __version__: str
 __all__ = [

@@ -112,9 +112,9 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.open_keys",
-        f"{VOCABULARY} specs trusted.noise",
+        f"{VOCABULARY} specs trusted.engines trusted.values trusted.noise",
         "numpy",
-        "undeclared keys: draw",
+        "undeclared keys: rows, draw",
     ),
     _row(
         "trusted.extensions.open_keys.loss",
@@ -135,7 +135,17 @@ TABLE = (
         "noise by the data: price",
     ),
     _row(
-        "trusted.extensions.parts", f"{VOCABULARY} seclusion specs", "numpy", "a test on each part"
+        "trusted.extensions.part_tests",
+        f"{VOCABULARY} seclusion specs trusted.engines trusted.noise",
+        "numpy",
+        "a caller's test on random parts",
+    ),
+    _row("trusted.extensions.csv_files", "", "numpy pyarrow", "any bytes are a table"),
+    _row(
+        "trusted.extensions.unit_buckets",
+        "trusted.engines",
+        "numpy pyarrow",
+        "whole units, dealt out on disk",
     ),
     _row(
         "trusted.extensions.local",
@@ -149,16 +159,16 @@ TABLE = (
         "",
         "a report: price",
     ),
-    _row("trusted.extensions", "", "", "an empty room with rooms"),
-    _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
-    _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
-    _row("trusted.datasets", "neighbors plain schema trusted", "", "data are declared"),
     _row(
-        "trusted.noisy_threshold",
-        f"{VOCABULARY} seclusion specs trusted",
+        "trusted.extensions.noisy_threshold",
+        f"{VOCABULARY} seclusion specs trusted.noise trusted.release",
         "",
         "a threshold that stays open",
     ),
+    _row("trusted.extensions", "", "", "an empty room with rooms"),
+    _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
+    _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
+    _row("trusted.datasets", f"{VOCABULARY} accounting trusted", "", "data are declared"),
     _row("trusted", "", "", "an empty room with rooms"),
     _row(
         "inference",
@@ -180,8 +190,7 @@ TABLE = (
     ),
     _row(
         "estimators",
-        f"{READERS} asking trusted.session trusted.losses trusted.noisy_threshold"
-        " trusted.extensions.data_dependent",
+        f"{READERS} asking trusted.session trusted.losses trusted.extensions.data_dependent",
         "numpy",
         "public questions; no engine, noise, ledger",
     ),
@@ -200,7 +209,7 @@ TABLE = (
     _row("client", "trusted.extensions.local", "", "the door of what ships in an app"),
     _row(
         "sklearn",
-        " errors seclusion trusted.engines.cells public",
+        " errors seclusion trusted.engines.cells trusted.engines.columns public",
         "numpy narwhals sklearn",
         "an edge",
     ),

@@ -19,7 +19,9 @@ from discreet.asking.records import RECORDS
 SOURCE = Path(discreet.__file__).parent
 ROOT = SOURCE.parent.parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-MOST_LINES, MOST_SESSION_LINES = 600, 250
+MOST_LINES = 600
+# at 100 columns, theorems and proofs included: 210 lines of code, of which a reader holds every one
+MOST_SESSION_LINES = 300
 
 
 def docstrings(path: Path) -> list[str]:

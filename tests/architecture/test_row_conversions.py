@@ -17,11 +17,17 @@ import discreet
 SOURCE = Path(discreet.__file__).parent
 TRUSTED = (
     "trusted/engines",
+    "trusted/extensions/csv_files.py",
+    "trusted/extensions/unit_buckets.py",
     "trusted/extensions/estimating",
+    "trusted/extensions/open_keys/labels.py",
+    "trusted/extensions/open_keys/counts.py",
     "trusted/extensions/sgd/batches.py",
-    "trusted/extensions/parts.py",
+    "trusted/extensions/part_tests.py",
     "trusted/extensions/local/client.py",
     "trusted/extensions/local/gradients.py",
+    "trusted/extensions/local/values.py",
+    "trusted/noise/assignment.py",
     "trusted/values.py",
     "sklearn",
 )
@@ -254,20 +260,20 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/engines/cells.py", "_label_objects"): {
         "fromiter": LABELS,
     },
-    ("trusted/engines/cells.py", "_mask"): {
+    ("trusted/engines/columns.py", "_mask"): {
         "asarray": VIEW,
     },
-    ("trusted/engines/cells.py", "_open_numbers"): {
+    ("trusted/extensions/open_keys/labels.py", "_open_numbers"): {
         "astype": DTYPE,
         "unique": LABELS,
     },
-    ("trusted/engines/cells.py", "_open_objects"): {
+    ("trusted/extensions/open_keys/labels.py", "_open_objects"): {
         "fromiter": LABELS,
     },
-    ("trusted/engines/cells.py", "_python_cells"): {
+    ("trusted/engines/columns.py", "_python_cells"): {
         "to_list": OBJECTS,
     },
-    ("trusted/engines/cells.py", "_texts"): {
+    ("trusted/engines/columns.py", "_texts"): {
         "to_arrow": "a text column stays text; where a cell cannot be held, all are read "
         "alone, to the same texts",
     },
@@ -281,15 +287,15 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "astype": DTYPE,
         "fromiter": ONE_BY_ONE,
     },
-    ("trusted/engines/cells.py", "cells_from_array"): {
+    ("trusted/engines/columns.py", "cells_from_array"): {
         "asarray": VIEW,
     },
-    ("trusted/engines/cells.py", "cells_from_series"): {
+    ("trusted/engines/columns.py", "cells_from_series"): {
         "asarray": TYPED,
         "to_native": "to look at the type that the column has, not at its cells",
         "to_numpy": TYPED,
     },
-    ("trusted/engines/cells.py", "cells_of"): {
+    ("trusted/engines/columns.py", "cells_of"): {
         "from_native": "a column that has its own type",
     },
     ("trusted/engines/cells.py", "distinct_texts"): {
@@ -299,47 +305,47 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "astype": DTYPE,
         "fromiter": ONE_BY_ONE,
     },
-    ("trusted/engines/cells.py", "open_labels"): {
+    ("trusted/extensions/open_keys/labels.py", "open_labels"): {
         "astype": DTYPE,
     },
     ("trusted/engines/cells.py", "unit_labels"): {
         "unique": LABELS,
     },
-    ("trusted/engines/csv_files.py", "_cut"): {
+    ("trusted/extensions/csv_files.py", "_cut"): {
         "array": "places and masks; bytes are cut by the block's own offsets",
     },
-    ("trusted/engines/csv_files.py", "_field_ends"): {
+    ("trusted/extensions/csv_files.py", "_field_ends"): {
         "array": "the end of the block",
         "concatenate": "places in the block",
     },
-    ("trusted/engines/csv_files.py", "_stretches_in_turn"): {
+    ("trusted/extensions/csv_files.py", "_stretches_in_turn"): {
         "array": "places in the block, of the type that is named",
         "astype": "flags kept as 0 and 1",
     },
-    ("trusted/engines/csv_files.py", "_texts"): {
+    ("trusted/extensions/csv_files.py", "_texts"): {
         "array": "text of the type that is named, each decoded alone",
         "cast": "bytes that are UTF-8 are that text; both ways give the same text for them",
         "to_pylist": "bytes, cell by cell",
     },
-    ("trusted/engines/csv_files.py", "fields_of"): {
+    ("trusted/extensions/csv_files.py", "fields_of"): {
         "to_pylist": "names of the header, each decoded alone",
     },
-    ("trusted/engines/csv_files.py", "records_of"): {
+    ("trusted/extensions/csv_files.py", "records_of"): {
         "frombuffer": "the bytes of the file as they are",
     },
-    ("trusted/engines/csv_files.py", "split"): {
+    ("trusted/extensions/csv_files.py", "split"): {
         "concatenate": "places in the block",
     },
     ("trusted/engines/files.py", "FileEngine.gram"): {
         "asarray": "a sum of exact integers",
     },
-    ("trusted/engines/files.py", "FileEngine.keys"): {
+    ("trusted/extensions/open_keys/counts.py", "KeySums.total"): {
         "array": "exact counts, of the type that is named",
     },
     ("trusted/engines/files.py", "FileEngine.sums"): {
         "asarray": "a sum of exact integers",
     },
-    ("trusted/engines/files.py", "_joined_codes"): {
+    ("trusted/extensions/estimating/reading.py", "_joined"): {
         "asarray": "codes of the type that the encoding has",
         "concatenate": "codes of one type, whichever part they come from",
     },
@@ -349,14 +355,14 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/engines/memory.py", "MemoryEngine._all_values"): {
         "astype": DTYPE,
     },
-    ("trusted/engines/memory.py", "MemoryEngine._cell_index"): {
+    ("trusted/engines/memory.py", "MemoryEngine.cell_index"): {
         "astype": DTYPE,
     },
     ("trusted/engines/memory.py", "MemoryEngine._content"): {
         "array": ONE_BY_ONE,
         "astype": DTYPE,
     },
-    ("trusted/engines/memory.py", "MemoryEngine._given"): {
+    ("trusted/extensions/part_tests.py", "_given"): {
         "array": PUBLIC,
         "asarray": VIEW,
     },
@@ -364,7 +370,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "array": PUBLIC,
         "astype": DTYPE,
     },
-    ("trusted/engines/memory.py", "MemoryEngine._piece_codes"): {
+    ("trusted/extensions/estimating/reading.py", "_number_codes"): {
         "asarray": VIEW,
     },
     ("trusted/engines/memory.py", "MemoryEngine.histogram"): {
@@ -383,24 +389,24 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/estimating/rows.py", "_response"): {
         "astype": DTYPE,
     },
-    ("trusted/extensions/parts.py", "_words"): {
-        "frombuffer": PUBLIC,
+    ("trusted/extensions/part_tests.py", "_assigned"): {
+        "asarray": "parts drawn without data, taken by the label of a row's unit",
     },
-    ("trusted/extensions/parts.py", "balanced_parts"): {
+    ("trusted/noise/assignment.py", "balanced_parts"): {
         "argsort": PUBLIC,
     },
-    ("trusted/extensions/parts.py", "independent_parts"): {
+    ("trusted/noise/assignment.py", "independent_parts"): {
         "asarray": PUBLIC,
     },
-    ("trusted/extensions/parts.py", "rejections"): {
+    ("trusted/extensions/part_tests.py", "rejections"): {
         "argsort": ORDER,
     },
-    ("trusted/engines/unit_parts.py", "Parts.deal"): {
-        "argsort": "rows are put in the order of their parts; none changes",
+    ("trusted/extensions/unit_buckets.py", "Buckets.deal"): {
+        "argsort": "rows are put in the order of their buckets; none changes",
         "array": "row numbers",
     },
-    ("trusted/engines/unit_parts.py", "part_of_rows"): {
-        "array": "parts of distinct ids, of the type that is named",
+    ("trusted/extensions/unit_buckets.py", "bucket_of_rows"): {
+        "array": "buckets of distinct ids, of the type that is named",
     },
     ("trusted/engines/kernels.py", "Totals.total"): {
         "astype": RESULT,
@@ -420,7 +426,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/engines/kernels.py", "gram"): {
         "stack": "codes of integer dtypes; a wider one holds them all",
     },
-    ("trusted/engines/kernels.py", "grouped"): {
+    ("trusted/extensions/open_keys/counts.py", "grouped"): {
         "astype": DTYPE,
         "unique": LABELS,
     },
@@ -520,35 +526,35 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "array": PUBLIC,
         "astype": "codes that are small whole numbers",
     },
-    ("trusted/values.py", "_floats"): {
+    ("trusted/extensions/local/values.py", "_floats"): {
         "astype": DTYPE,
     },
-    ("trusted/values.py", "_grid_codes"): {
+    ("trusted/extensions/local/values.py", "_grid_codes"): {
         "astype": DTYPE,
     },
-    ("trusted/values.py", "_whole_places"): {
+    ("trusted/extensions/local/values.py", "_whole_places"): {
         "astype": DTYPE,
     },
     ("trusted/values.py", "booleans_of"): {
         "astype": DTYPE,
     },
-    ("trusted/values.py", "code_of"): {
+    ("trusted/extensions/local/values.py", "code_of"): {
         "array": ONE_BY_ONE,
     },
-    ("trusted/values.py", "codes_of"): {
+    ("trusted/extensions/local/values.py", "codes_of"): {
         "fromiter": ONE_BY_ONE,
     },
     ("trusted/values.py", "number_of"): {
         "astype": "one value alone",
     },
-    ("trusted/values.py", "place_of"): {
+    ("trusted/extensions/local/values.py", "place_of"): {
         "array": ONE_BY_ONE,
     },
-    ("trusted/values.py", "places_of"): {
+    ("trusted/extensions/local/values.py", "places_of"): {
         "astype": DTYPE,
         "fromiter": ONE_BY_ONE,
     },
-    ("trusted/values.py", "plain_array"): {
+    ("trusted/extensions/local/values.py", "plain_array"): {
         "array": "the same numbers of the same dtype, without a class of their own",
     },
 }

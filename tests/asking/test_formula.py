@@ -23,6 +23,7 @@ from discreet.specs.estimating.components import (
 from discreet.specs.estimating.model import model_from_dict
 from discreet.testing import seeded_session
 from discreet.trusted.engines.memory import memory_engine_from_arrays
+from discreet.trusted.extensions.estimating.reading import model_codes
 
 SCHEMA = Schema(
     {
@@ -61,7 +62,7 @@ def user_scale(column, codes):
 
 def ours(formula):
     design = design_of(formula, SCHEMA)
-    codes, _, _ = memory_engine_from_arrays(DATA, SCHEMA, dp.Replace()).model_codes(design.model())
+    codes, _, _ = model_codes(memory_engine_from_arrays(DATA, SCHEMA, dp.Replace()), design.model())
     return design, np.stack([user_scale(column, codes) for column in design.columns], axis=1)
 
 
@@ -146,7 +147,7 @@ def test_responses():
     engine = memory_engine_from_arrays(DATA, SCHEMA, dp.Replace())
     for formula, values in (("y ~ 1", DATA["y"]), ("log(x) ~ 1", np.log(DATA["x"]))):
         model = design_of(formula, SCHEMA).model()
-        _, codes, _ = engine.model_codes(model)
+        _, codes, _ = model_codes(engine, model)
         read = (
             model.response.steps(codes) / 2**RESPONSE_BITS * model.response.half
             + model.response.middle

@@ -16,7 +16,7 @@ from discreet.specs.mechanisms.symmetric import off_diagonal
 from discreet.specs.queries import pairs
 from discreet.specs.queries.pairs import COUNT_WEIGHTS, PairMoments, replacement_bound, row_bound
 from discreet.specs.queries.plans import Factor
-from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines.execution import execute
 
 
 def query_of(columns, height, count, optional=False):

@@ -31,6 +31,7 @@ from discreet.specs.estimating.tabulated import KNOTS, VALUE_BITS, TabulatedResi
 from discreet.specs.queries.keys import Subset
 from discreet.specs.queries.plans import Factor
 from discreet.specs.registry import query_from_dict
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating.kernels import (
@@ -325,14 +326,14 @@ def test_gradients_agree_with_floating_point():
         False,
         Fraction(3, 2),
     )
-    released = np.array(query.assemble(engine.estimating(query.plan())), dtype=float)
+    released = np.array(query.assemble(execute(engine, query.plan())), dtype=float)
     np.testing.assert_allclose(
         released[:4] * float(query.unit) / scale, (w * psi) @ z, rtol=2e-3, atol=1.0
     )
     assert released[4] * float(query.ride_unit) == pytest.approx((psi**2).sum(), rel=2e-3)
     gram = WeightedGram(query.model, metric, "scores", False, family, query.point)
     flat = (
-        np.array(gram.assemble(engine.estimating(gram.plan())), dtype=float)
+        np.array(gram.assemble(execute(engine, gram.plan())), dtype=float)
         * float(gram.unit)
         / scale**2
     )
@@ -370,11 +371,11 @@ def test_engines_agree(neighbors, keys, tmp_path):
             point_of(family, [0.1, 0.2, -0.1, 0.0]),
             bool(keys),
         )
-        first, second = (query.assemble(engine.estimating(query.plan())) for engine in engines)
+        first, second = (query.assemble(execute(engine, query.plan())) for engine in engines)
         assert first == second
         gram = WeightedGram(query.model, query.metric, "curvature", bool(keys), family, query.point)
-        assert gram.assemble(engines[0].estimating(gram.plan())) == gram.assemble(
-            engines[1].estimating(gram.plan())
+        assert gram.assemble(execute(engines[0], gram.plan())) == gram.assemble(
+            execute(engines[1], gram.plan())
         )
     assert psi_bound(FAMILIES[0]) > 0
 

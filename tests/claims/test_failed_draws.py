@@ -13,7 +13,7 @@ import pytest
 
 import discreet as dp
 from discreet.accounting.calibration.additive import gaussian_noise
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, ReleaseFailed
 from discreet.estimators import questions
 from discreet.schema import Encoding
 from discreet.search.quantile_ends import QuantileEnds
@@ -23,7 +23,6 @@ from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.specs.queries.sums import Sum
 from discreet.trusted.release import Question
-from discreet.trusted.session import ReleaseFailed
 
 DATA = {"x": np.linspace(0, 100, 50), "g": ["a", "b"] * 25}
 SCHEMA = {"x": dp.Real(0, 100), "g": dp.Category(["a", "b"], missing="a")}

@@ -19,8 +19,9 @@ import discreet as dp
 from discreet.estimators import questions
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Integer, Real, Schema
-from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.extensions.estimating import reading
 from discreet.trusted.session import PublicFacts
 
 SCHEMA = Schema({"x": Real(0, 100), "y": Integer(0, 100)})
@@ -164,15 +165,15 @@ def test_a_file_that_changes_between_any_two_passes_of_a_fit_is_noticed(
     read = dp.read_parquet if format == "parquet" else dp.read_csv
     session = read(path, schema=SCHEMA, neighbors=Replace()).open(budget=dp.GDP(100))
     passes = []
-    sums = FileEngine.estimating
+    sums = reading.model_sums
 
-    def counted(self, plan):
+    def counted(engine, plan):
         passes.append(plan)
         if len(passes) == 2:
             write(frame.with_columns(pl.col("x") + 1))
-        return sums(self, plan)
+        return sums(engine, plan)
 
-    monkeypatch.setattr(FileEngine, "estimating", counted)
+    monkeypatch.setattr(reading, "model_sums", counted)
     with pytest.raises((dp.SourceChanged, dp.ReleaseFailed)):
         dp.ols(session, "y ~ x", spend=dp.GDP(10))
     assert len(passes) == 2

@@ -19,10 +19,12 @@ from discreet.specs.estimating.equations import WeightedGram
 from discreet.specs.estimating.families import Huber, Logistic, Poisson
 from discreet.specs.estimating.metric import LARGEST_COLUMNS, WEIGHT_BITS, metric_of, whole_product
 from discreet.specs.estimating.model import EstimatingPlan, Model
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating import kernels as kernels
 from discreet.trusted.extensions.estimating import loops as loops
 from discreet.trusted.extensions.estimating import rows as models
+from discreet.trusted.extensions.estimating.reading import model_codes
 
 ROWS, WIDTH = 6000, 7
 BLOCKS = (
@@ -242,7 +244,7 @@ def test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass(
     engine = memory_engine_from_arrays(columns_of(kind), schema, neighbors)
     drafted = design_of("y ~ x + w + k + d + x:k + square(w)", schema).model()
     model = Model(drafted.columns, drafted.response, keys)
-    codes, _, rows = engine.model_codes(model)
+    codes, _, rows = model_codes(engine, model)
     plain = model_matrix(
         model.columns, {component: code[:] for component, code in codes.items()}, rows
     )
@@ -285,10 +287,10 @@ def test_memory_is_two_bytes_a_cell_and_blocks():
         dp.Replace(),
     )
     for plan in plans:  # tables are built before memory is counted
-        small.estimating(plan)
+        execute(small, plan)
     tracemalloc.start()
     for plan in plans:
-        engine.estimating(plan)
+        execute(engine, plan)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     threads, block = kernels.MOST_THREADS, 8 * kernels.CACHED_CELLS
@@ -334,7 +336,7 @@ def test_second_moments_with_all_weights_1_are_summed_once_and_right():
     model = design_of("y ~ x", schema).model()
     wide, narrow = metric_of(np.eye(2), 50.0), metric_of(np.eye(2), 1.0)
     first, second, third = (
-        engine.estimating(WeightedGram(model, metric, "metric", False).plan())
+        execute(engine, WeightedGram(model, metric, "metric", False).plan())
         for metric in (wide, metric_of(2 * np.eye(2), 50.0), narrow)
     )
     assert (first == second).all()

@@ -43,8 +43,11 @@ from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import GramMatrix
 from discreet.testing.seeded import seeded_session
 from discreet.trusted import session
-from discreet.trusted.extensions.estimating import kernels as model_kernels
-from discreet.trusted.extensions.estimating.kernels import in_threads
+from discreet.trusted.engines import kernels
+from discreet.trusted.engines.kernels import in_threads
+from discreet.trusted.extensions import part_tests
+from discreet.trusted.extensions.estimating import reading as model_reading
+from discreet.trusted.extensions.open_keys import counts as open_key_counts
 from discreet.trusted.noise.selection import ThresholdRun
 from discreet.trusted.release import Description, Question
 
@@ -121,7 +124,12 @@ METHODS = (
     "keys",
     "estimating",
     "parts",
-)  # those of the Engine protocol that are called between debit and draw
+)  # those of the Engine protocol, and of extensions, that are called between debit and draw
+EXTENSIONS = {
+    "keys": (open_key_counts, "key_counts_of"),
+    "estimating": (model_reading, "model_sums"),
+    "parts": (part_tests, "rejecting_parts"),
+}
 
 # ── what is injected ──────────────────────────────────────────────────────────────────────────
 
@@ -360,7 +368,8 @@ def release_seen(data, method, mode, injected=None, *, flags="call", monkeypatch
                 samplers, type(question.mechanism), wrap(samplers[type(question.mechanism)])
             )
         else:
-            patch.setattr(type(opened._engine), method, wrap(getattr(type(opened._engine), method)))
+            owner, name = EXTENSIONS.get(method, (type(opened._engine), method))
+            patch.setattr(owner, name, wrap(getattr(owner, name)))
         found = seen_of(lambda: opened.release(question, key="once").integers, mode, flags=flags)
     assert calls, "the injected place was not reached"
     assert SECRET not in repr(found)
@@ -664,7 +673,7 @@ def chained_failure(self, question, key):
 
 MUTANTS = {
     "no floating-point state of their own in pool threads": (
-        (model_kernels, "seclude_worker", lambda: None),
+        (kernels, "seclude_worker", lambda: None),
         "overflow in a pool",
     ),
     "no filter of warnings": (

@@ -29,6 +29,7 @@ from discreet.errors import (
     InvalidParameter,
     LedgerRefused,
     NeighborsMissing,
+    ReleaseFailed,
 )
 from discreet.estimators import questions
 from discreet.neighbors import require_neighbors
@@ -42,11 +43,12 @@ from discreet.specs.queries.moments import DESIGNS, Moments
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import GramMatrix, Sum
 from discreet.testing import SeededSource, seeded_session
+from discreet.trusted.datasets import Dataset
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.noise.source import secure_source
 from discreet.trusted.release import Question
-from discreet.trusted.session import Dataset, ReleaseFailed, Session
+from discreet.trusted.session import Session
 
 SECRET = 7_315_928.625  # no other number in these tests has these digits
 SCHEMA = Schema(

@@ -31,6 +31,7 @@ from discreet.specs.mechanisms.open_keys import ThresholdedCounts, key_count_sen
 from discreet.specs.queries.open_keys import OpenCounts
 from discreet.specs.statistics import KeyCounts
 from discreet.testing import SeededSource
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.open_keys.loss import (
     failure_bounds,
@@ -452,7 +453,7 @@ def key_counts_of(rows, neighbors):
     columns = {"id": [unit for unit, _ in rows], "word": [word for _, word in rows]}
     query = OpenCounts(("word",), ())
     counts = query.assemble(
-        memory_engine_from_arrays(columns, SCHEMA, neighbors).keys(query.plan())
+        execute(memory_engine_from_arrays(columns, SCHEMA, neighbors), query.plan())
     )
     return dict(zip(counts.names, counts.counts.tolist(), strict=True))
 

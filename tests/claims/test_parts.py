@@ -16,8 +16,10 @@ from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Schema
 from discreet.specs.queries.parts import PartRejections, PartsPlan
 from discreet.specs.registry import query_from_dict
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.memory import memory_engine_from_arrays
-from discreet.trusted.extensions import parts
+from discreet.trusted.noise.assignment import balanced_parts, independent_parts
+from discreet.trusted.noise.source import secure_source
 
 SCHEMA = Schema({"x": Integer(0, 9), "g": Category(["a", "b"]), "f": Boolean()})
 HALF = 0.5
@@ -36,11 +38,22 @@ def odd(x, g):
     return 0.0 if int(x.sum()) % 2 else 1.0
 
 
-def fixed_words(monkeypatch, by_unit):
+class FixedWords:
     """The same random word for the same unit, and a word for one that is absent:
     the coupling of the proof.
     """
-    monkeypatch.setattr(parts, "_words", lambda count: np.array(by_unit[:count], dtype=np.uint64))
+
+    secure = False
+
+    def __init__(self, by_unit):
+        self._by_unit = by_unit
+
+    def uint64(self, count):
+        return np.array(self._by_unit[:count], dtype=np.uint64)
+
+
+def reject(data, plan, source=None):
+    return execute(data, plan, source or secure_source())
 
 
 def plan(test, many=3, keys=()):
@@ -52,16 +65,18 @@ def plan(test, many=3, keys=()):
     [Replace(), AddRemove(), Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=2)],
     ids=str,
 )
-def test_one_unit_moves_the_count_by_at_most_one(monkeypatch, neighbors):
+def test_one_unit_moves_the_count_by_at_most_one(neighbors):
     words = [int.from_bytes(secrets.token_bytes(7), "little") for _ in range(8)]
-    fixed_words(monkeypatch, words)
     others = [(name, x, "a", True) for name, x in (("u1", 1), ("u1", 4), ("u2", 7), ("u3", 2))]
     mine = [
         [("me", x, "b", True)] * k
         for x, k in itertools.product(range(4), (1, 2) if neighbors.unit else (1,))
     ]
     without = [[]] if isinstance(neighbors, AddRemove) else []
-    counts = [engine(others + own, neighbors).parts(plan(odd)) for own in mine + without]
+    counts = [
+        reject(engine(others + own, neighbors), plan(odd), FixedWords(words))
+        for own in mine + without
+    ]
     assert max(counts) - min(counts) <= 1
     if neighbors.rows == 1:
         assert max(counts) - min(counts) == 1  # the bound is attained
@@ -78,17 +93,18 @@ def test_an_assignment_that_looks_at_the_data_would_move_it_further():
 
 
 def test_parts_are_balanced_where_rows_are_public_and_units_stay_together():
-    assert sorted(np.bincount(parts.balanced_parts(11, 4))) == [2, 3, 3, 3]
-    assert parts.balanced_parts(0, 3).size == 0
+    assert sorted(np.bincount(balanced_parts(secure_source(), 11, 4))) == [2, 3, 3, 3]
+    assert balanced_parts(secure_source(), 0, 3).size == 0
     seen = []
     rows = [(f"u{number // 2}", number // 2 % 10, "a", True) for number in range(40)]
-    engine(rows, AddRemove(unit="id", max_rows=2)).parts(
-        plan(lambda x, g: seen.append(np.sort(x)) or 1.0, many=4)
+    reject(
+        engine(rows, AddRemove(unit="id", max_rows=2)),
+        plan(lambda x, g: seen.append(np.sort(x)) or 1.0, many=4),
     )
     assert len(seen) == 4
     assert sum(len(x) for x in seen) == 40
     assert all(len(x) % 2 == 0 for x in seen)
-    counts = np.bincount(parts.independent_parts(100_000, 5), minlength=5)
+    counts = np.bincount(independent_parts(secure_source(), 100_000, 5), minlength=5)
     assert np.abs(counts - 20_000).max() < 7 * np.sqrt(100_000 * 0.16)
 
 
@@ -114,7 +130,7 @@ def leaves(x, g):
     ],
 )
 def test_a_test_that_gives_no_number_rejects_nowhere(test, capfd):
-    assert engine([("u", 1, "a", True)] * 6, Replace()).parts(plan(test)) == 0
+    assert reject(engine([("u", 1, "a", True)] * 6, Replace()), plan(test)) == 0
     assert capfd.readouterr() == ("", "")
 
 
@@ -125,17 +141,17 @@ def test_nothing_is_printed_and_no_part_sees_another(capfd):
         return 0.0
 
     data = engine([("u", 5, "a", True)] * 6, Replace())
-    assert data.parts(plan(careless)) == 3
-    # untouched
-    assert (
-        data.parts(plan(lambda x, g: 0.0 if (x == 5).all() and set(g) <= {"a", "b", None} else 1.0))
-        == 3
-    )
+    assert reject(data, plan(careless)) == 3
+
+    def untouched(x, g):
+        return 0.0 if (x == 5).all() and set(g) <= {"a", "b", None} else 1.0
+
+    assert reject(data, plan(untouched)) == 3
     assert capfd.readouterr() == ("", "")
 
 
 def test_empty_data_runs_the_test_on_empty_parts():
-    assert engine([], AddRemove()).parts(plan(lambda x, g: 0.0 if len(x) == 0 else 1.0)) == 3
+    assert reject(engine([], AddRemove()), plan(lambda x, g: 0.0 if len(x) == 0 else 1.0)) == 3
 
 
 def test_the_query_is_kept_without_its_function():

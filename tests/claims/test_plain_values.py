@@ -30,13 +30,12 @@ from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.engines.cells import PlainTexts
 from discreet.trusted.extensions.local.gradients import LocalGradients
+from discreet.trusted.extensions.local.values import codes_of
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.losses.pricing import Price
 from discreet.trusted.noise.source import SecureSource, secure_source
-from discreet.trusted.noisy_threshold import NoisyThreshold
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import Session
-from discreet.trusted.values import codes_of
 
 SCHEMA = {"x": dp.Real(0, 100), "g": dp.Category(["a", "b"])}
 COLUMNS = {"x": [1.5, 60.25, 99.0], "g": ["a", "b", "a"]}
@@ -362,7 +361,7 @@ def test_a_gradient_request_of_another_class_is_refused_and_each_round_is_answer
 
 def test_a_watch_hands_out_a_copy_of_what_was_paid_for():
     session = data(dp.AddRemove()).open(budget=dp.GDP(10.0))
-    noisy = NoisyThreshold(session, watch_question(session.public, 2, spend=dp.GDP(1.0)))
+    noisy = session.open_threshold(watch_question(session.public, 2, spend=dp.GDP(1.0)))
     before = noisy._question.mechanism
     shown = noisy.question
     assert shown == noisy._question
@@ -519,12 +518,7 @@ def test_a_stored_answer_that_is_none_is_refused():
             '{"integers": ["x"], "found": [], "secure": true}',
         )
     ):
-        session.ledger.debit(
-            key=f"k{number}",
-            request=session._request(checked),
-            price=session.price(question),
-            secure=session._secure,
-        )
+        session._debit(checked, f"k{number}")
         session.ledger.store(f"k{number}", lambda text=text: text)
         with pytest.raises(LedgerRefused):
             session.release(question, key=f"k{number}")

@@ -19,7 +19,7 @@ from discreet.specs.estimating.families import Huber
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.estimating.tables import GRID
 from discreet.specs.registry import query_from_dict
-from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating.kernels import ModelData, residual_counts

@@ -16,19 +16,19 @@ import pyarrow
 import pytest
 
 import discreet as dp
-import discreet.trusted.session
 from discreet.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 from discreet.sklearn.cells import equal_to, numbers_of
 from discreet.sklearn.tables import columns_of
 from discreet.testing import SeededSource
-from discreet.trusted.engines import cells
+from discreet.trusted import datasets
+from discreet.trusted.engines import cells, columns
 
 ROWS = 60
 
 
 @pytest.fixture(autouse=True)
 def _the_same_noise(monkeypatch):
-    monkeypatch.setattr(discreet.trusted.session, "secure_source", lambda: SeededSource("the same"))
+    monkeypatch.setattr(datasets, "secure_source", lambda: SeededSource("the same"))
 
 
 def rows_and_targets():
@@ -271,11 +271,11 @@ def test_columns_of_frames_are_read_as_the_fit_reads_them(name):
     for frame in frames:
         for column, series in zip(
             columns_of(frame, None)[0],
-            cells.nw.from_native(frame, eager_only=True).iter_columns(),
+            columns.nw.from_native(frame, eager_only=True).iter_columns(),
             strict=True,
         ):
             np.testing.assert_array_equal(
-                numbers_of(column), cells.numbers(cells.cells_from_series(series))
+                numbers_of(column), cells.numbers(columns.cells_from_series(series))
             )
 
 
@@ -297,12 +297,12 @@ def test_columns_of_frames_are_read_as_the_fit_reads_them(name):
 def test_columns_of_arrays_keep_their_type_and_are_read_as_the_fit_reads_them(array):
     for column in columns_of(array, None)[0]:
         np.testing.assert_array_equal(
-            numbers_of(column), cells.numbers(cells.cells_from_array(column))
+            numbers_of(column), cells.numbers(columns.cells_from_array(column))
         )
 
 
 def test_lists_are_read_as_the_fit_reads_them():
-    np.testing.assert_array_equal(numbers_of(ODD), cells.numbers(cells.cells_from_sequence(ODD)))
+    np.testing.assert_array_equal(numbers_of(ODD), cells.numbers(columns.cells_from_sequence(ODD)))
 
 
 # ── scores ────────────────────────────────────────────────────────────────────────────────────

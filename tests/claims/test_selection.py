@@ -27,7 +27,7 @@ from discreet.specs.queries.keys import Between, Levels, Subset
 from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.specs.queries.sums import number_factor
 from discreet.testing import SeededSource, seeded_session
-from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.noise.samplers import apply

@@ -27,7 +27,7 @@ from discreet.specs.queries.trees import (
 )
 from discreet.specs.registry import query_from_dict
 from discreet.specs.statistics import Histogram, histogram_of_cells
-from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines.execution import execute
 
 UNITS = [
     Replace(),

@@ -18,9 +18,10 @@ from discreet.inference.quantiles.classical_quantiles import (
     point,
     rank_error_bound,
 )
+from discreet.inference.results.stored import release_from_json
 from discreet.testing import seeded_session
 from discreet.trusted.losses.pricing import within_spend
-from discreet.trusted.release import Question, release_from_json
+from discreet.trusted.release import Question
 
 F = Fraction
 SCHEMA = {
@@ -42,9 +43,7 @@ OPTIONS: list[tuple[str, dict[str, object]]] = [
 ]
 
 
-def data(
-    values: list[object], neighbors: dp.Replace | dp.AddRemove | None = None
-) -> dp.session.Dataset:  # type: ignore[name-defined]
+def data(values: list[object], neighbors: dp.Replace | dp.AddRemove | None = None) -> dp.Dataset:
     columns = {"x": values, "age": values, "yes": [False] * len(values), "who": ["a"] * len(values)}
     return dp.from_arrays(
         {**columns, "id": list(range(len(values)))},

@@ -29,7 +29,7 @@ from discreet.specs.mechanisms.selection import (
     TopChoices,
 )
 from discreet.testing import SeededSource, seeded_session
-from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.losses.pricing import within_spend
 from discreet.trusted.noise.samplers import apply
 

@@ -6,15 +6,12 @@ follows.
 
 from __future__ import annotations
 
-from discreet.accounting.steps import (
+from discreet.accounting.calibration.iterative import (
     gaussian_sigma_for_approx,
     gaussian_sigma_for_zcdp,
     laplace_scale_for_steps,
     largest_rate_for_pure,
-    sampled_gaussian_rdp,
 )
-from discreet.inference.results.released import released_moments
-
 from discreet.accounting.composition import (
     adaptive_filter_epsilon,
     advanced,
@@ -35,6 +32,7 @@ from discreet.accounting.pld import (
     poisson_subsampled,
     randomized_response_pld,
 )
+from discreet.accounting.renyi.mechanisms import sampled_gaussian_rdp
 from discreet.accounting.renyi.rdp import rdp_of, zcdp_of
 from discreet.accounting.subsampling import (
     FixedSizeSampling,
@@ -45,6 +43,7 @@ from discreet.accounting.subsampling import (
 from discreet.cli.commands import app as command_line
 from discreet.inference.simulation.bootstrap import parametric_bootstrap, reproduced_set
 from discreet.inference.simulation.fiducial import matched_draws
+from discreet.inference.simulation.released import released_moments
 from discreet.models.uncertified import output_perturbation
 
 __all__ = [

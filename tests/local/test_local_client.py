@@ -18,13 +18,9 @@ import pytest
 
 from discreet import client, local
 from discreet.testing import seeded_reports
-from discreet.trusted.engines.cells import (
-    boolean_codes,
-    category_codes,
-    cells_from_sequence,
-    numbers,
-)
-from discreet.trusted.values import codes_of, place_of, places_of
+from discreet.trusted.engines.cells import boolean_codes, category_codes, numbers
+from discreet.trusted.engines.columns import cells_from_sequence
+from discreet.trusted.extensions.local.values import codes_of, place_of, places_of
 
 LEVELS = client.Category(["red", "green", 3, True])
 NAMED = client.Category(["red", "green", "none"], missing="none")
@@ -257,6 +253,7 @@ OF_THE_LIBRARY = {
     "trusted.extensions.local.client",
     "trusted.extensions.local.draw",
     "trusted.extensions.local.gradients",
+    "trusted.extensions.local.values",
     "trusted.noise",
     "trusted.noise.choice",
     "trusted.noise.kernels",

@@ -19,6 +19,7 @@ from discreet.models.scales import huber_second_moment
 from discreet.models.tuning import GROWTH, noise_index, tuning, tuning_for
 from discreet.specs.queries.keys import Subset
 from discreet.specs.registry import mechanism_from_dict
+from discreet.trusted.extensions.estimating import reading
 from discreet.trusted.losses.losses import loss_of
 
 FAMILIES = ("robust", "ols", "logistic", "poisson")
@@ -107,15 +108,15 @@ def test_an_interrupted_fit_goes_on_where_it_stopped(monkeypatch):
     data = sample(300, 3)
     whole = fit_regression(session_of(data, 3), model_of(), "robust", spend=dp.GDP(1.0), key="k")
     session = session_of(data, 3)
-    original, calls = session._engine.estimating, []
+    original, calls = reading.model_sums, []
 
-    def failing(plan):
+    def failing(engine, plan):
         calls.append(plan)
         if len(calls) == 6:
             raise OSError("the disk is gone")
-        return original(plan)
+        return original(engine, plan)
 
-    monkeypatch.setattr(session._engine, "estimating", failing)
+    monkeypatch.setattr(reading, "model_sums", failing)
     with pytest.raises(dp.ReleaseFailed):
         fit_regression(session, model_of(), "robust", spend=dp.GDP(1.0), key="k")
     again = fit_regression(session, model_of(), "robust", spend=dp.GDP(1.0), key="k")

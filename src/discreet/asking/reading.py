@@ -16,7 +16,8 @@ from discreet.errors import InvalidParameter
 from discreet.inference.means.unbounded import VERSION, Procedure
 from discreet.inference.results.hypothesis import TEST_FORMAT, HypothesisTest, test_again
 from discreet.inference.results.results import Result
-from discreet.trusted.release import Release, release_from_json
+from discreet.inference.results.stored import release_from_json
+from discreet.trusted.release import Release
 
 
 def from_json(text: str) -> Any:

@@ -4,6 +4,9 @@ what was asked, what was found, why it matters, what to do.
 An error never carries a private value. All of them are decided from public inputs (parameters, the
 schema, the ledger), before data is opened and before anything is debited; what data may hold is
 handled by the total rules in `schema.py` instead.
+
+The classes stand here; texts that a room of the library needs are made in `questions` (sessions and
+their questions), `data` (what an engine refuses) and their neighbours.
 """
 
 from __future__ import annotations
@@ -126,6 +129,19 @@ class SourceChanged(DiscreetError):
             "up for one table only",
             "declare the data set again and open a session on the same ledger; answers that were "
             "stored can still be read under their keys",
+        )
+
+
+class ReleaseFailed(DiscreetError):
+    """The statistic could not be computed after the debit; the text does not depend on the data."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            "a release",
+            "the engine failed after the debit",
+            "the debit stands, so that a failure can never be used to learn for free",
+            f"look at the data source (is the file still there?), then retry with key={key!r}: "
+            "it will not be charged again",
         )
 
 

@@ -18,7 +18,7 @@ et al. 2020, Lyu, Su and Li 2017.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
@@ -29,8 +29,10 @@ from discreet.estimators.basic import _open
 from discreet.estimators.selection_questions import Candidates, Questions
 from discreet.inference.counts.selection import ChoiceResult, ThresholdResult, TopResult
 from discreet.specs.queries.scores import CandidateGroup, CandidateScores
-from discreet.trusted.noisy_threshold import NoisyThreshold
 from discreet.trusted.session import Session
+
+if TYPE_CHECKING:
+    from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
 
 
 @plain.door
@@ -143,8 +145,7 @@ def watch(session: Session, threshold: int, *, spend: Guarantee, positives: int 
     because its noise is written nowhere.
     """
     return Watch(
-        NoisyThreshold(
-            _open(session),
+        _open(session).open_threshold(
             build.watch_question(
                 _open(session).public, threshold, spend=spend, positives=positives
             ),

@@ -8,7 +8,8 @@ import numpy as np
 
 from discreet.seclusion import Secluded
 from discreet.sklearn.tables import Table
-from discreet.trusted.engines.cells import cells_of, numbers, python_objects
+from discreet.trusted.engines.cells import numbers
+from discreet.trusted.engines.columns import cells_of, python_objects
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 

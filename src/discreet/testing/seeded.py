@@ -10,10 +10,11 @@ from typing import Any
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.specs.mechanisms.local import LocalSpec
+from discreet.trusted.datasets import Dataset
 from discreet.trusted.extensions.local.client import randomized
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.noise.source import Words, counter_mode, keystream, take_bits
-from discreet.trusted.session import Dataset, Session
+from discreet.trusted.session import Session
 
 
 class SeededSource:

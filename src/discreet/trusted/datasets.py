@@ -1,22 +1,82 @@
-"""Ways to declare data: files (Arrow), frames (narwhals) and arrays.
+"""A declared data set, and the ways to declare one: files (Arrow), frames (narwhals) and arrays.
 
 Only names, types and lengths are looked at here; no cell is read before a debit.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from discreet import plain
+from discreet.accounting.guarantees import Guarantee
+from discreet.errors import questions
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.schema import Column, Schema
+from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
-from discreet.trusted.session import Dataset
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.noise.source import secure_source
+from discreet.trusted.session import Session
 
 Paths = str | Path | Sequence[str | Path]
+
+
+class Dataset:
+    """Declared data that nobody can look at: open a session on it to ask questions."""
+
+    __slots__ = ("__weakref__", "_engine", "_neighbors", "_schema")
+
+    def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors) -> None:
+        self._engine, self._schema = engine, Schema(schema)
+        self._neighbors = require_neighbors(neighbors)
+
+    @property
+    def schema(self) -> Schema:
+        """The declared columns."""
+        return self._schema
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """What is protected."""
+        return self._neighbors
+
+    def open(
+        self,
+        *,
+        budget: Guarantee | None = None,
+        ledger: Ledger | str | Path | None = None,
+        pure: float | None = None,
+        delta0: float | None = None,
+        expected_head: str | None = None,
+    ) -> Session:
+        """A session that can spend `budget`.
+
+        `ledger` is a file that keeps the account across sessions and processes (made if new),
+        a Ledger, or None for an account in memory that ends with this process. `pure` and `delta0`
+        split an (ε, δ) budget (accounting.open_box).
+        """
+        if plain.derives(type(ledger), Ledger):
+            if any(given is not None for given in (budget, pure, delta0, expected_head)):
+                raise questions.budget_beside_ledger()
+            account: Ledger = ledger  # type: ignore[assignment]
+        else:
+            ledger = None if ledger is None else plain.path(ledger, "ledger=")
+            if budget is None and (ledger is None or not os.path.exists(ledger)):
+                raise questions.no_budget()
+            account = Ledger.open(
+                budget, path=ledger, pure=pure, delta0=delta0, expected_head=expected_head
+            )
+        return Session(self._engine, self._schema, self._neighbors, account, secure_source())
+
+    def __reduce__(self) -> NoReturn:
+        raise questions.not_copied("data set")
+
+    def __repr__(self) -> str:
+        return f"Dataset({', '.join(self.schema)}; {self.neighbors})"
 
 
 def read_parquet(

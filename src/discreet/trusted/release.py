@@ -1,8 +1,8 @@
 """What leaves the trusted side: noisy integers with everything needed to read them,
 and nothing else.
 
-A `Release` is frozen, holds no data, pickles and round-trips through JSON; every estimate, interval
-and plot is a function of it alone.
+A `Release` is frozen, holds no data, pickles and writes itself as JSON (read again in
+inference/results/stored.py); every estimate, interval and plot is a function of it alone.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from fractions import Fraction
 from typing import Any, get_args
 
 from discreet import plain
-from discreet.accounting.guarantees import Guarantee as Guarantee
-
-# results of several releases read their spend with it
-from discreet.accounting.guarantees import guarantee_from_dict as guarantee_from_dict
-from discreet.errors import InvalidParameter, LedgerRefused
+from discreet.accounting.guarantees import Guarantee
+from discreet.errors.questions import foreign_answer, mismatched, not_spendable
 from discreet.exact import fraction_text, rational
-from discreet.neighbors import Neighbors, neighbors_from_dict
+from discreet.neighbors import Neighbors
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.queries.query import Query
 from discreet.specs.registry import (
@@ -80,20 +77,6 @@ class Description:
         }
 
 
-def description_from_dict(record: dict[str, Any]) -> Description:
-    labels = tuple(tuple(labels) for labels in record["labels"])
-    in_steps = record["estimator"] in IN_STEPS
-    return Description(
-        record["estimator"],
-        record["column"],
-        () if in_steps else tuple(record["by"]),
-        labels,
-        record["where"],
-        tuple(record["edges"]),
-        step_from_text(record["by"][0]) if in_steps else None,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question with its statistic, its mechanism and what the caller agreed to spend.
@@ -127,10 +110,8 @@ def plain_question(question: Question) -> Question:
     ):
         raise mismatched("its query or its mechanism is of a type without a theorem")
     try:
-        own_query, own_mechanism = (
-            _own(query, query_from_dict),
-            _own(mechanism, mechanism_from_dict),
-        )
+        own_query = _own(query, query_from_dict)
+        own_mechanism = _own(mechanism, mechanism_from_dict)
     except Exception:  # whatever was smuggled into it failed
         raise mismatched(
             "its query or its mechanism cannot be written down and read again"
@@ -165,25 +146,9 @@ def _field(question: Question, name: str) -> Any:
 def plain_spend(spend: object) -> Guarantee:
     """A new guarantee of exactly one of the kinds that can be spent."""
     if not plain.among(type(spend), get_args(Guarantee)):
-        raise InvalidParameter(
-            "spend=",
-            f"a {plain.kind_name(spend)} is not a guarantee that can be spent",
-            "the price of an answer is read from it",
-            "pass for example dp.GDP(0.1), dp.PureDP(0.5) or dp.ApproxDP(1, 1e-6)",
-        )
+        raise not_spendable(plain.kind_name(spend))
     own: Guarantee = plain.rebuilt(spend)  # type: ignore[assignment]
     return own
-
-
-def mismatched(found: str) -> InvalidParameter:
-    """The refusal of a question whose statistic, noise and price do not belong together."""
-    return InvalidParameter(
-        "a question",
-        found,
-        "the guarantee holds for this statistic with this noise at this price, and for nothing "
-        "else",
-        "ask through dp.count, dp.mean, …, which build all three together",
-    )
 
 
 def stored_answer(answer: str) -> dict[str, Any] | None:
@@ -204,12 +169,7 @@ def stored_answer(answer: str) -> dict[str, Any] | None:
         pass
     if failed:
         return None
-    raise LedgerRefused(
-        "an answer that is stored",
-        "it is none that this library wrote",
-        "the ledger keeps whatever text was handed to ledger.store",
-        "use another key",
-    )
+    raise foreign_answer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,42 +221,3 @@ class Release:
             "found": list(self.found),
         }
         return json.dumps(record, ensure_ascii=False)
-
-
-def release_from_json(text: str) -> Release:
-    """The release that `Release.to_json` wrote."""
-    try:
-        record = json.loads(plain.text(text, "from_json"))
-        if (
-            isinstance(record, dict)
-            and record.get("format") == FORMAT
-            and record.get("version") == VERSION
-        ):
-            return _release_from_dict(record)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError):
-        pass
-    raise InvalidParameter(
-        "from_json",
-        f"this is not a {FORMAT} of version {VERSION}",
-        "another layout could be read wrongly",
-        "pass what to_json() of this version wrote",
-    )
-
-
-def _release_from_dict(record: dict[str, Any]) -> Release:
-    return Release(
-        description=description_from_dict(record["asked"]),
-        query=query_from_dict(record["query"]),
-        mechanism=mechanism_from_dict(record["mechanism"]),
-        integers=tuple(int(value) for value in record["integers"]),
-        neighbors=neighbors_from_dict(record["neighbors"]),
-        spend=guarantee_from_dict(record["spend"]),
-        guarantee=guarantee_from_dict(record["guarantee"]),
-        public_count=record["public_count"],
-        key=record["key"],
-        entry=record["entry"],
-        entry_hash=record["entry_hash"],
-        secure=record["secure"],
-        delta=Fraction(record["delta"]),
-        found=tuple(record["found"]),
-    )

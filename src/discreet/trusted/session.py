@@ -17,31 +17,25 @@ Checked.  tests/claims/test_one_meeting_point.py, tests/claims/test_release_nois
 from __future__ import annotations
 
 import json
-import os
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
-from discreet.errors import (
-    DataShapeRefused,
-    DiscreetError,
-    InvalidParameter,
-    LedgerRefused,
-    SourceChanged,
-)
+from discreet.errors import ReleaseFailed, SourceChanged, questions
+from discreet.errors.questions import mismatched
 from discreet.exact import fraction_text, rational
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
 from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.specs.queries.keys import may_leave_out
-from discreet.trusted.engines.engine import Engine, execute
+from discreet.trusted.engines.engine import Engine
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.ledger.core import Ledger
-from discreet.trusted.ledger.requests import Reservation
+from discreet.trusted.ledger.requests import Debit, Reservation
 from discreet.trusted.losses.pricing import (
     Price,
     guarantee_of,
@@ -50,28 +44,17 @@ from discreet.trusted.losses.pricing import (
     within_spend,
 )
 from discreet.trusted.noise.samplers import apply
-from discreet.trusted.noise.source import SecureSource, Source, secure_source
+from discreet.trusted.noise.source import SecureSource, Source
 from discreet.trusted.release import (
     Question,
     Release,
-    mismatched,
     plain_question,
     plain_spend,
     stored_answer,
 )
 
-
-class ReleaseFailed(DiscreetError):
-    """The statistic could not be computed after the debit; the text does not depend on the data."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(
-            "a release",
-            "the engine failed after the debit",
-            "the debit stands, so that a failure can never be used to learn for free",
-            f"look at the data source (is the file still there?), then retry with key={key!r}: "
-            "it will not be charged again",
-        )
+if TYPE_CHECKING:
+    from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,78 +71,6 @@ class PublicFacts:
     def rows(self) -> int | None:
         """The number of rows where it is public (row-level Replace)."""
         return self.count if self.neighbors.row_count_is_public else None
-
-
-class Dataset:
-    """Declared data that nobody can look at: open a session on it to ask questions."""
-
-    __slots__ = ("__weakref__", "_engine", "_neighbors", "_schema")
-
-    def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors) -> None:
-        self._engine, self._schema, self._neighbors = (
-            engine,
-            Schema(schema),
-            require_neighbors(neighbors),
-        )
-
-    @property
-    def schema(self) -> Schema:
-        """The declared columns."""
-        return self._schema
-
-    @property
-    def neighbors(self) -> Neighbors:
-        """What is protected."""
-        return self._neighbors
-
-    def open(
-        self,
-        *,
-        budget: Guarantee | None = None,
-        ledger: Ledger | str | Path | None = None,
-        pure: float | None = None,
-        delta0: float | None = None,
-        expected_head: str | None = None,
-    ) -> Session:
-        """A session that can spend `budget`.
-
-        `ledger` is a file that keeps the account across sessions and processes (made if new),
-        a Ledger, or None for an account in memory that ends with this process. `pure` and `delta0`
-        split an (ε, δ) budget (accounting.open_box).
-        """
-        if plain.derives(type(ledger), Ledger):
-            if (
-                budget is not None
-                or pure is not None
-                or delta0 is not None
-                or expected_head is not None
-            ):
-                raise InvalidParameter(
-                    "budget=",
-                    "given beside an open ledger",
-                    "a ledger has its budget already",
-                    "pass one or the other",
-                )
-            account: Ledger = ledger  # type: ignore[assignment]
-        else:
-            ledger = None if ledger is None else plain.path(ledger, "ledger=")
-            if budget is None and (ledger is None or not os.path.exists(ledger)):
-                raise InvalidParameter(
-                    "budget=",
-                    "no budget was given",
-                    "a session stops when its budget is spent",
-                    "pass for example budget=dp.ApproxDP(epsilon=1, delta=1e-6)",
-                )
-            account = Ledger.open(
-                budget, path=ledger, pure=pure, delta0=delta0, expected_head=expected_head
-            )
-        return Session(self._engine, self._schema, self._neighbors, account, secure_source())
-
-    def __reduce__(self) -> NoReturn:
-        raise _not_copied("data set")
-
-    def __repr__(self) -> str:
-        return f"Dataset({', '.join(self.schema)}; {self.neighbors})"
 
 
 class Session:
@@ -185,17 +96,10 @@ class Session:
     def __init__(
         self, engine: Engine, schema: Schema, neighbors: Neighbors, ledger: Ledger, source: Source
     ) -> None:
-        schema, neighbors = (
-            schema if type(schema) is Schema else Schema(schema),
-            require_neighbors(neighbors),
-        )
+        schema = schema if type(schema) is Schema else Schema(schema)
+        neighbors = require_neighbors(neighbors)
         if engine.schema != schema or engine.neighbors != neighbors:
-            raise InvalidParameter(
-                "a session",
-                "its engine has another schema or neighbour relation",
-                "noise is set by the one and rows are read by the other",
-                "declare the data set again, with dp.read_parquet, dp.from_frame, …",
-            )
+            raise questions.another_engine()
         if type(ledger) is not Ledger:
             raise plain.not_exact(ledger, "ledger=")
         self._engine, self._source, self._ledger = engine, source, ledger
@@ -225,18 +129,13 @@ class Session:
         under the same key is refused.
         """
         question = self._checked(question)
-        price, guarantee = self._price(question), guarantee_of(question.mechanism)
+        guarantee = guarantee_of(question.mechanism)
         name = fresh_key() if key is None else _checked_key(key)
         # what was paid for can still be read, or finished
         if not self._engine.unchanged() and not self.ledger.holds(name):
             raise SourceChanged()
-        held = None if reservation is None else _reservation_id(reservation)
-        debit = self.ledger.debit(
-            key=name,
-            request=self._request(question),
-            price=price,
-            reservation=held,
-            secure=self._secure,
+        debit = self._debit(
+            question, name, None if reservation is None else _reservation_id(reservation)
         )
         answer = debit.answer
         if answer is None:
@@ -260,6 +159,22 @@ class Session:
             secure=self._secure and record["secure"],
             delta=question.delta,
             found=tuple(record["found"]),
+        )
+
+    def open_threshold(self, question: Question) -> NoisyThreshold:
+        """A noisy threshold that stays open: debit → run, and no data is read before it is asked.
+
+        Its key is never a caller's: the same key again would be a second run at the price of one.
+        """
+        from discreet.trusted.extensions import noisy_threshold as extension
+
+        question, name = extension.require_threshold(self._checked(question)), fresh_key()
+        self._debit(question, name)
+        return extension.NoisyThreshold(
+            question,
+            self._neighbors,
+            self._source,
+            lambda query: self._aggregate(replace(question, query=query), name),
         )
 
     def price(self, question: Question) -> Price:
@@ -313,8 +228,9 @@ class Session:
             raise mismatched("its mechanism costs more than its spend")
         return question
 
-    def _request(self, question: Question) -> dict[str, Any]:
-        return {
+    def _debit(self, question: Question, name: str, reservation: str | None = None) -> Debit:
+        """The price of a checked question, debited under a name."""
+        request = {
             "asked": question.description.to_dict(),
             "query": question.query.to_dict(),
             "mechanism": question.mechanism.to_dict(),
@@ -323,11 +239,20 @@ class Session:
             "neighbors": self._neighbors.to_dict(),
             "data": self._engine.data_id(),
         }
+        return self.ledger.debit(
+            key=name,
+            request=request,
+            price=self._price(question),
+            reservation=reservation,
+            secure=self._secure,
+        )
 
     def _aggregate(self, question: Question, key: str) -> Sealed:
         """The exact statistic, sealed; nothing that the engine says or raises beside it is seen."""
         query = question.query
-        statistic = aside(lambda: Sealed(query.assemble(execute(self._engine, query.plan()))))
+        statistic = aside(
+            lambda: Sealed(query.assemble(execute(self._engine, query.plan(), self._source)))
+        )
         if isinstance(statistic, Failed):
             raise ReleaseFailed(key)
         return statistic
@@ -348,7 +273,7 @@ class Session:
         )
 
     def __reduce__(self) -> NoReturn:
-        raise _not_copied("session")
+        raise questions.not_copied("session")
 
     def __repr__(self) -> str:
         return f"Session({', '.join(self.public.schema)}; {self.public.neighbors}; {self.ledger})"
@@ -358,16 +283,7 @@ def _public_count(engine: Engine) -> int | None:
     """The count that the relation makes public; reading it says nothing else."""
     count = aside(engine.public_count)
     if isinstance(count, Failed):
-        raise (
-            SourceChanged()
-            if not engine.unchanged()
-            else DataShapeRefused(
-                "opening a session",
-                "the data could not be read",
-                "the reader's own message may quote the data and is not shown",
-                "check that the file is intact",
-            )
-        )
+        raise SourceChanged() if not engine.unchanged() else questions.data_unreadable()
     return count
 
 
@@ -379,31 +295,12 @@ def fresh_key() -> str:
 def _checked_key(key: object) -> str:
     name = str.__str__(key) if plain.derives(type(key), str) else ""
     if not 1 <= len(name) <= 200:
-        raise InvalidParameter(
-            "key=",
-            "not a text of 1 to 200 characters",
-            "a key names one question and its one answer",
-            "pass for example key='income-mean-2026'",
-        )
+        raise questions.bad_key()
     return name
 
 
 def _reservation_id(reservation: object) -> str:
     """The name of a reservation, read once."""
     if type(reservation) is not Reservation:
-        raise InvalidParameter(
-            "reservation=",
-            f"a {plain.kind_name(reservation)} is not a Reservation",
-            "a debit must say where its budget comes from",
-            "pass what session.reserve(...) returned",
-        )
+        raise questions.not_a_reservation(plain.kind_name(reservation))
     return plain.text(object.__getattribute__(reservation, "id"), "reservation=")
-
-
-def _not_copied(what: str) -> LedgerRefused:
-    return LedgerRefused(
-        f"copying a {what}",
-        "it cannot be pickled or copied",
-        "a copy could spend the same budget twice or carry private data",
-        "copy the results instead; they are safe to share",
-    )

@@ -1,4 +1,4 @@
-"""The CSV rule of `trusted/engines/csv_files.py`, written naively: one byte after another."""
+"""The CSV rule of `trusted/extensions/csv_files.py`, written naively: one byte after another."""
 
 from __future__ import annotations
 

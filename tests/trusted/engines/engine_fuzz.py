@@ -37,11 +37,12 @@ from discreet.specs.queries.scores import ScoresPlan
 from discreet.specs.queries.sums import GramMatrix, number_factor
 from discreet.specs.statistics import Histogram, KeyCounts
 from discreet.testing import seeded_session
-from discreet.trusted.engines import files, parquet_files, unit_parts
-from discreet.trusted.engines.engine import execute
+from discreet.trusted.engines import files, parquet_files
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
-from discreet.trusted.extensions import parts as engine_parts
+from discreet.trusted.extensions import unit_buckets
+from discreet.trusted.extensions.open_keys import counts as open_key_counts
 from discreet.trusted.session import Session
 
 SCHEMA = Schema(
@@ -417,24 +418,20 @@ def questions(neighbors):
 # ── statistics and how far they move ──────────────────────────────────────────────────────────────
 
 
-@contextlib.contextmanager
-def fixed_parts():
-    """Rows and units are put into parts by their place alone,
+class PlacedWords:
+    """Words by their place alone: rows and units are put into parts by their place,
     so that two engines can be compared.
     """
-    words = engine_parts._words
-    engine_parts._words = lambda count: (
-        (np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
-    )
-    try:
-        yield
-    finally:
-        engine_parts._words = words
+
+    secure = False
+
+    def uint64(self, count):
+        return (np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
 
 
 def statistic(query, engine):
     """What a query's mechanism would read, in plain Python."""
-    found = query.assemble(execute(engine, query.plan()))
+    found = query.assemble(execute(engine, query.plan(), PlacedWords()))
     if isinstance(found, Histogram):
         return dict(zip(found.places.tolist(), found.counts.tolist(), strict=True))
     if isinstance(found, KeyCounts):
@@ -497,18 +494,22 @@ def applies(query, rows):
 @contextlib.contextmanager
 def sizes(choose):
     """Batches of one row or of many, units dealt out on disk or not: nothing may depend on it."""
-    before = files.BATCH_ROWS, files.KEYED_ROWS, parquet_files.TASK_ROWS, unit_parts.HELD_BYTES
-    rows = choose.choice([1, 4, 1 << 17])
-    files.BATCH_ROWS, files.KEYED_ROWS, parquet_files.TASK_ROWS, unit_parts.HELD_BYTES = (
-        rows,
-        rows,
-        choose.choice([1, 5, 1 << 19]),
-        choose.choice([1, 500, 1 << 26]),
+    places = (
+        (files, "BATCH_ROWS"),
+        (open_key_counts, "KEYED_ROWS"),
+        (parquet_files, "TASK_ROWS"),
+        (unit_buckets, "HELD_BYTES"),
     )
+    before = [getattr(module, name) for module, name in places]
+    rows = choose.choice([1, 4, 1 << 17])
+    chosen = (rows, rows, choose.choice([1, 5, 1 << 19]), choose.choice([1, 500, 1 << 26]))
+    for (module, name), size in zip(places, chosen, strict=True):
+        setattr(module, name, size)
     try:
         yield
     finally:
-        files.BATCH_ROWS, files.KEYED_ROWS, parquet_files.TASK_ROWS, unit_parts.HELD_BYTES = before
+        for (module, name), size in zip(places, before, strict=True):
+            setattr(module, name, size)
 
 
 # ── comparisons ───────────────────────────────────────────────────────────────────────────────────
@@ -568,7 +569,7 @@ def compare(choose, path, neighbors, queries):
         if choose.random() < 0.25
         else None
     )
-    with fixed_parts(), sizes(choose):
+    with sizes(choose):
         for query in queries:
             if not applies(query, rows) or (
                 isinstance(query, PartRejections) and neighbors.unit is not None
@@ -654,7 +655,7 @@ def neighbours(choose, path, neighbors, queries):
         write(table_of(given, types), path, writers)
         engine = FileEngine(path, "parquet", SCHEMA, neighbors)
         count = len(next(iter(given.values())))
-        with fixed_parts(), sizes(choose):
+        with sizes(choose):
             seen.append(
                 {
                     place: statistic(query, engine)

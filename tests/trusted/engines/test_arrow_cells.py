@@ -30,6 +30,7 @@ from discreet.trusted.engines.arrow_cells import (
     reading_of,
 )
 from discreet.trusted.engines.cells import numbers
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 
@@ -192,7 +193,7 @@ def frame_of(column):
 
 
 def answers(engine):
-    counts = engine.keys(OpenPlan(("k",), ()))
+    counts = execute(engine, OpenPlan(("k",), ()))
     return (
         [engine.sums(plan).tolist() for plan in PLANS],
         list(counts.names),
@@ -265,7 +266,7 @@ def test_a_dictionary_may_list_texts_twice_or_for_nobody():
     engine = memory_engine_from_frame(frame, schema, Replace(unit="id", max_rows=1))
     assert engine.public_count() == 2  # a and b
     rows = memory_engine_from_frame(frame, schema, AddRemove())
-    counts = rows.keys(OpenPlan(("k",), ()))
+    counts = execute(rows, OpenPlan(("k",), ()))
     assert (list(counts.names), counts.counts.tolist()) == (["a", "b"], [2, 1])
     assert rows.sums(SumsPlan((Levels("c", 2),), ((),)))[:, 0].tolist() == [2, 1]
 
@@ -342,7 +343,7 @@ def test_no_cell_makes_reading_fail(cell):
                 0, 0
             ] in (2, 3)
             assert engine.sums(SumsPlan((Levels("c", 2),), ((),))).sum() in (2, 3)
-            assert "x" in engine.keys(OpenPlan(("k",), ())).names
+            assert "x" in execute(engine, OpenPlan(("k",), ())).names
 
 
 def test_each_reading_has_a_type():

@@ -18,9 +18,10 @@ from discreet.specs.queries.keys import Levels
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import csv_files
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
+from discreet.trusted.extensions import csv_files
 
 PIECES = [
     b'"',
@@ -108,7 +109,7 @@ PLANS = (
 
 
 def answers(engine):
-    counts = engine.keys(OpenPlan(("k",), ()))
+    counts = execute(engine, OpenPlan(("k",), ()))
     return (
         [engine.sums(plan).tolist() for plan in PLANS],
         list(counts.names),

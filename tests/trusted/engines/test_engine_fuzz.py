@@ -13,7 +13,8 @@ import pytest
 
 import engine_fuzz as fuzz
 from discreet.specs.registry import PROVEN_QUERIES
-from discreet.trusted.engines import arrow_cells, csv_files, files, kernels, parquet_files
+from discreet.trusted.engines import arrow_cells, files, kernels, parquet_files
+from discreet.trusted.extensions import csv_files
 
 TABLES = 30
 
@@ -95,10 +96,10 @@ def without_a_clip(monkeypatch):
 
 
 def without_the_last_row(monkeypatch):
-    part = files.FileEngine._part
+    part = files.FileEngine._batch
     monkeypatch.setattr(
         files.FileEngine,
-        "_part",
+        "_batch",
         lambda self, columns, rows: (
             part(
                 self, {name: array.slice(0, rows - 1) for name, array in columns.items()}, rows - 1
@@ -124,8 +125,8 @@ def ids_of_a_batch(monkeypatch):
     """Units are bounded batch by batch, not together."""
     monkeypatch.setattr(
         files.FileEngine,
-        "_unit_parts",
-        lambda self, unit, names, tasks, folder: self._row_parts(tasks),
+        "_unit_batches",
+        lambda self, unit, names, tasks, folder: self._row_batches(tasks),
     )
 
 

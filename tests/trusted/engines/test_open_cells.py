@@ -23,9 +23,10 @@ from discreet.neighbors import AddRemove
 from discreet.schema import Open, Real, Schema
 from discreet.specs.queries.keys import Between
 from discreet.specs.queries.open_keys import OpenPlan
-from discreet.trusted.engines.cells import open_text
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
+from discreet.trusted.extensions.open_keys.labels import open_text
 
 SCHEMA = Schema({"word": Open()})
 PLAN = OpenPlan(("word",), ())
@@ -44,7 +45,7 @@ class Loud(str):
 
 
 def found(engine, plan=PLAN):
-    counts = engine.keys(plan)
+    counts = execute(engine, plan)
     return dict(zip(counts.names, counts.counts.tolist(), strict=True))
 
 
@@ -222,7 +223,7 @@ def test_a_plan_for_a_column_that_is_not_open_fails(tmp_path):
         FileEngine(tmp_path / "a.parquet", "parquet", schema, AddRemove()),
     ):
         with pytest.raises((AssertionError, DataShapeRefused)):
-            engine.keys(PLAN)
+            execute(engine, PLAN)
 
 
 @pytest.mark.parametrize("kind", ["memory", "parquet"])

@@ -22,6 +22,7 @@ from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.engines.cells import seed_text
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 
@@ -197,9 +198,10 @@ def test_cells_that_are_no_python_values_are_missing_alone():
     ):
         assert (
             list(
-                memory_engine_from_arrays({"k": column}, schema, AddRemove())
-                .keys(OpenPlan(("k",), ()))
-                .names
+                execute(
+                    memory_engine_from_arrays({"k": column}, schema, AddRemove()),
+                    OpenPlan(("k",), ()),
+                ).names
             )
             == expected
         )

@@ -29,10 +29,11 @@ from discreet.inference.regression.summary import clip_notes, closing_notes, fil
 from discreet.inference.results.decode import as_kind
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level
+from discreet.inference.results.stored import release_from_json
 from discreet.inference.results.summary import Summary
 from discreet.specs.estimating.batches import BETA_BITS, SUM_BITS
 from discreet.specs.mechanisms.sgd import NoisySGD
-from discreet.trusted.release import Release, release_from_json
+from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-lecture-fit", 1
 SOLVERS = {

@@ -29,11 +29,12 @@ from discreet.inference.regression.metric import MetricState, after_round, first
 from discreet.inference.regression.scale import user_map
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level, checked_target
+from discreet.inference.results.stored import release_from_json
 from discreet.inference.results.summary import Summary
 from discreet.specs.estimating.components import ModelColumn
 from discreet.specs.estimating.families import Family, Logistic, Poisson
 from discreet.specs.estimating.tabulated import TabulatedMean
-from discreet.trusted.release import Release, release_from_json
+from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-fit", 1
 LARGEST_MULTIPLIER = 50.0

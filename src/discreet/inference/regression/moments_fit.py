@@ -28,8 +28,9 @@ from discreet.inference.regression.facts import LeastSquares, facts_from_dict, f
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import closing_notes, filter_notes, fit_summary
 from discreet.inference.results.laws import Array
+from discreet.inference.results.stored import release_from_json
 from discreet.inference.results.summary import Summary, number_text
-from discreet.trusted.release import Release, release_from_json
+from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-moments-fit", 1
 FLOOR = 0.5  # of the spectral radius of the noise

@@ -7,7 +7,6 @@ decides how another is read: what a column is follows from its type alone.
 
 from __future__ import annotations
 
-import importlib
 import math
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,17 +14,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, Protocol
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from discreet.schema import LARGEST_EXACT_FLOAT, LONGEST_KEY, MOST_KEY_DIGITS, Boolean, Category
+from discreet.schema import Boolean, Category
 from discreet.trusted.values import boolean_of, booleans_of, levels_of, number_of, whole_of
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
 Labels = npt.NDArray[np.signedinteger[Any]]
-NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
 NAN = math.nan
 LARGEST_SEED = 1 << 128
 
@@ -62,125 +59,6 @@ class Texts(Protocol):
     def numbers(self) -> Floats:
         """Each cell as a number, NaN where it is missing or no number."""
         ...
-
-
-def cells_of(column: Any) -> Cells:
-    """Cells of a list or tuple, a one-dimensional array, or a column of a frame."""
-    if isinstance(column, (list, tuple)):
-        return cells_from_sequence(column)
-    return (
-        cells_from_array(column)
-        if isinstance(column, np.ndarray)
-        else cells_from_series(nw.from_native(column, series_only=True))
-    )
-
-
-def python_objects(cells: Cells) -> list[Any]:
-    """Each cell as a Python value, None where it is missing or nothing."""
-    if cells.kind == "nothing":
-        return [None] * cells.length
-    listed = cells.values.tolist() if cells.kind in ("number", "boolean") else list(cells.values)
-    return (
-        listed
-        if cells.missing is None
-        else [None if gone else cell for cell, gone in zip(listed, cells.missing, strict=True)]
-    )
-
-
-def cells_from_array(array: npt.NDArray[Any]) -> Cells:
-    """Cells of a one-dimensional numpy array (masked cells are missing)."""
-    plain = np.asarray(array)
-    if plain.dtype.kind not in "iufbOUT":  # before its mask is read: records have masks of records
-        return Cells("nothing", None, None, len(plain))
-    missing = (
-        np.ma.getmaskarray(array).copy()
-        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array)
-        else None
-    )
-    if plain.dtype.kind in "iuf":
-        return Cells("number", plain, missing, len(plain))
-    if plain.dtype.kind == "b":
-        return Cells("boolean", plain, missing, len(plain))
-    listed = _listed(plain)
-    return Cells(
-        "objects",
-        listed
-        if missing is None
-        else [None if gone else cell for cell, gone in zip(listed, missing, strict=True)],
-        None,
-        len(plain),
-    )
-
-
-def _listed(array: npt.NDArray[Any]) -> list[Any]:
-    """An array as a list of its cells; one that is no Python value (a code point beyond Unicode) is
-    missing, alone.
-    """
-    try:
-        return list(array.tolist())
-    except Exception:
-        return [
-            _or_missing(lambda row=row: array[row : row + 1].tolist()[0])
-            for row in range(len(array))
-        ]
-
-
-def _or_missing(read: Any) -> Any:
-    try:
-        return read()
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # some libraries panic outside of Exception
-        return None
-
-
-def cells_from_sequence(cells: Sequence[Any]) -> Cells:
-    """Cells of a list or tuple: each is read by its own type."""
-    return Cells("objects", cells, None, len(cells))
-
-
-def cells_from_series(series: nw.Series[Any]) -> Cells:
-    """Cells of a pandas, polars or pyarrow column."""
-    length = len(series)
-    if series.implementation.is_pyarrow():
-        cells: Cells = _arrow().cells_from_arrow(series.to_native())
-        return cells
-    # by its first cells narwhals would call it text, or not
-    if str(getattr(series.to_native(), "dtype", "")) == "object":
-        return Cells("objects", _python_cells(series), None, length)
-    dtype = series.dtype
-    if isinstance(dtype, NOT_NUMBERS):
-        return Cells("nothing", None, None, length)
-    if dtype in (nw.Float32, nw.Float64):
-        gone = series.is_null().to_numpy()
-        values = series.fill_null(0.0).to_numpy() if gone.any() else series.to_numpy()
-        return Cells("number", np.asarray(values, dtype=np.float64), _mask(gone), length)
-    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
-        gone = series.is_null().to_numpy()
-        values = series.fill_null(0).to_numpy() if gone.any() else series.to_numpy()
-        return Cells("number", np.asarray(values), _mask(gone), length)
-    if dtype == nw.Boolean:
-        gone = series.is_null().to_numpy()
-        values = series.fill_null(False).to_numpy() if gone.any() else series.to_numpy()
-        return Cells("boolean", np.asarray(values, dtype=bool), _mask(gone), length)
-    if dtype == nw.String:
-        return Cells("text", _texts(series), None, length)
-    return Cells("objects", _python_cells(series), None, length)
-
-
-def _texts(series: nw.Series[Any]) -> Texts:
-    """A text column through Arrow, or one by one where Arrow is not there or cannot hold a cell:
-    the same texts.
-    """
-    try:
-        texts: Texts = _arrow().cells_from_arrow(series.to_arrow()).values
-        return texts
-    except Exception:
-        return PlainTexts(_python_cells(series))
-
-
-def _arrow() -> Any:
-    return importlib.import_module("discreet.trusted.engines.arrow_cells")  # pyarrow is optional
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -222,19 +100,6 @@ def distinct_texts(labels: Labels, texts: list[str | None]) -> tuple[Labels, lis
         if len(found) == len(texts)
         else (np.array([*places, -1], dtype=np.int64)[labels], list(found))
     )
-
-
-def _mask(gone: Any) -> npt.NDArray[np.bool_] | None:
-    mask = np.asarray(gone, dtype=bool)
-    return mask if mask.any() else None
-
-
-def _python_cells(series: nw.Series[Any]) -> list[Any]:
-    listed = _or_missing(lambda: list(series.to_list()))
-    if listed is not None:
-        return list(listed)
-    # a date that Python has not, say: missing, alone
-    return [_or_missing(lambda row=row: series.item(row)) for row in range(len(series))]
 
 
 def numbers(cells: Cells) -> Floats:
@@ -301,101 +166,9 @@ def category_codes(cells: Cells, column: Category) -> Codes:
     return levels.of_numbers(numbers(cells)).astype(np.int32)
 
 
-def open_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """A label 0, 1, … for each row's key in an Open column (−1: it has none),
-    and the text of each label, in no order.
-    """
-    if cells.kind == "nothing":
-        return np.full(cells.length, -1, dtype=np.int64), []
-    if cells.kind == "boolean":
-        labels = cells.values.astype(np.int64)
-        labels[~_known(cells)] = -1
-        return labels, ["false", "true"]
-    if cells.kind == "number":
-        return _open_numbers(cells)
-    return _with_keys(*(cells.values.labelled() if cells.kind == "text" else _open_objects(cells)))
-
-
-def _open_numbers(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
-    known, values = _known(cells), cells.values
-    if values.dtype.kind == "f":
-        values = numbers(cells)
-        known = (values == np.floor(values)) & (np.abs(values) < LARGEST_EXACT_FLOAT)
-        values = np.where(known, values, 0.0).astype(np.int64)
-    distinct, inverse = np.unique(values[known], return_inverse=True)
-    labels = np.full(cells.length, -1, dtype=np.int64)
-    labels[known] = inverse
-    return labels, [str(int(number)) for number in distinct]
-
-
-def _open_objects(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str | None]]:
-    found: dict[str | None, int] = {}
-    labels = np.fromiter(
-        (
-            found.setdefault(cell if type(cell) is str else open_text(cell), len(found))
-            for cell in cells.values
-        ),
-        dtype=np.int64,
-        count=cells.length,
-    )
-    return labels, list(found)
-
-
-def open_text(cell: Any) -> str | None:
-    """The text that one Python cell of an Open column stands for, before its length is looked at;
-    None for none.
-    """
-    if issubclass(type(cell), str):
-        return str.__str__(cell)
-    if issubclass(type(cell), (bool, np.bool_)):
-        return "true" if cell else "false"
-    whole = whole_of(cell)
-    if whole is not None:
-        return str(whole) if abs(whole) < 10**MOST_KEY_DIGITS else None
-    if issubclass(type(cell), (float, np.floating)):
-        number = number_of(cell)
-        return (
-            str(int(number))
-            if abs(number) < LARGEST_EXACT_FLOAT and number == math.floor(number)
-            else None
-        )
-    if issubclass(type(cell), Decimal):
-        small = Decimal.is_finite(cell) and (
-            Decimal.is_zero(cell) or Decimal.adjusted(cell) < MOST_KEY_DIGITS
-        )
-        return (
-            str(Decimal.__int__(cell))
-            if small and Decimal.__eq__(cell, Decimal.__int__(cell))
-            else None
-        )
-    return _uuid_text(cell)
-
-
-def _uuid_text(cell: Any) -> str | None:
+def uuid_text(cell: Any) -> str | None:
     number = getattr(cell, "int", None) if type(cell) is uuid.UUID else None
     return str(uuid.UUID(int=number)) if type(number) is int and 0 <= number < 1 << 128 else None
-
-
-def _with_keys(
-    labels: npt.NDArray[np.int64], texts: Sequence[str | None]
-) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Labels and texts without those that are no key."""
-    kept = [text for text in texts if text is not None and _is_key(text)]
-    if len(kept) == len(texts):
-        return labels, kept
-    places = np.full(len(texts) + 1, -1, dtype=np.int64)  # the last one is for the label −1
-    places[[place for place, text in enumerate(texts) if text is not None and _is_key(text)]] = (
-        np.arange(len(kept))
-    )
-    return places[labels], kept
-
-
-def _is_key(text: str) -> bool:
-    """Whether a text is a key: 1 to 200 characters, none of them half a surrogate pair."""
-    try:
-        return 1 <= len(text) <= LONGEST_KEY and bool(text.encode())
-    except UnicodeEncodeError:
-        return False
 
 
 def unit_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
@@ -412,13 +185,13 @@ def unit_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
         return _label_objects(
             (
                 ("true" if cell else "false") if known else None
-                for cell, known in zip(cells.values, _known(cells), strict=True)
+                for cell, known in zip(cells.values, known_cells(cells), strict=True)
             ),
             cells.length,
         )
     if cells.kind == "nothing":
         return np.full(cells.length, -1, dtype=np.int64), []
-    known = _known(cells)
+    known = known_cells(cells)
     if cells.values.dtype.kind == "f":
         known = known & ~np.isnan(cells.values)
     distinct, inverse = np.unique(cells.values[known], return_inverse=True)
@@ -435,12 +208,21 @@ def _held_labels(
     """
     held = np.bincount(labels[labels >= 0], minlength=len(texts)) > 0
     kept = [place for place, text in enumerate(texts) if text is not None and held[place]]
+    return renumbered(labels, texts, kept)
+
+
+def renumbered(
+    labels: Labels, texts: Sequence[str | None], kept: Sequence[int]
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Labels 0, 1, … in the order of `kept` among the old ones, −1 for all others,
+    and the texts that are kept.
+    """
     places = np.full(len(texts) + 1, -1, dtype=np.int64)  # the last one is for the label −1
     places[kept] = np.arange(len(kept))
     return places[labels], [texts[place] or "" for place in kept]
 
 
-def _known(cells: Cells) -> npt.NDArray[np.bool_]:
+def known_cells(cells: Cells) -> npt.NDArray[np.bool_]:
     return np.ones(cells.length, dtype=bool) if cells.missing is None else ~cells.missing
 
 
@@ -470,7 +252,7 @@ def unit_key(cell: Any) -> str | int | float | Decimal | None:
         return None if math.isnan(number) else number
     if issubclass(type(cell), Decimal):
         return None if Decimal.is_nan(cell) else Decimal(cell)
-    return _uuid_text(cell)
+    return uuid_text(cell)
 
 
 def seed_text(key: str | int | float | Decimal) -> str:

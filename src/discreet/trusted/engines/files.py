@@ -5,9 +5,9 @@ comes from: no database plans, reorders or shortens a pass by what it knows of t
 cell decides how another one is read. Sums of batches are sums of whole numbers, so that the size of
 batches, their order and the number of threads do not matter.
 
-A unit's rows must be bounded together. They are dealt out by their unit to parts that fit in
-memory, on disk in a private folder that is removed afterwards, and each part is then a data set of
-whole units.
+A unit's rows must be bounded together. They are dealt out by their unit to buckets that fit in
+memory, on disk in a private folder that is removed afterwards, and each bucket is then a data set
+of whole units.
 
 A file is what it was when it was declared, or it is refused: its size, its times, its place on the
 disk, its header or footer and its first and last bytes (by a keyed digest that nobody sees) are
@@ -31,43 +31,34 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from discreet.errors import DataShapeRefused, InvalidParameter, MissingExtra, SourceChanged
+from discreet.errors import MissingExtra, SourceChanged, data
 from discreet.neighbors import Neighbors
 from discreet.schema import Category, Schema
-from discreet.specs.estimating.model import EstimatingPlan, Model
-from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.queries.histograms import HistogramPlan
-from discreet.specs.queries.open_keys import OpenPlan
-from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.statistics import (
     COUNTED_CELLS,
     Histogram,
-    KeyCounts,
     histogram_of_counts,
-    key_counts,
     merged_histogram,
 )
 from discreet.trusted.engines.engine import (
     ObjectIntegers,
+    State,
     needed_columns,
-    refuse_unit,
     require_columns,
 )
+from discreet.trusted.engines.kernels import MOST_THREADS, in_threads
 from discreet.trusted.engines.memory import MemoryEngine, sums_of
-from discreet.trusted.extensions.estimating.kernels import in_threads
-from discreet.trusted.extensions.estimating.rows import ModelCodes, ModelRows
 
 FORMATS = ("parquet", "csv")
 BATCH_ROWS = 1 << 17
-# of a batch of which keys are counted: the fewer batches, the fewer times a key is met
-KEYED_ROWS = 1 << 20
 SEVERAL_THREADS = 1 << 22  # bytes of files from which on several threads read them
 READ_ENDS = 1 << 16  # bytes at the beginning and the end of a file that are looked at again
-State = TypeVar("State")
 Result = TypeVar("Result")
 Batch = tuple[dict[str, Any], int]  # Arrow arrays by column name, and the number of rows
 Task = Callable[[], Iterator[Batch]]
+Batches = Callable[[], Iterator[MemoryEngine]]
 
 
 class Source(Protocol):
@@ -101,59 +92,45 @@ class FileEngine:
         schema: Schema,
         neighbors: Neighbors,
     ) -> None:
-        listed = (
-            [paths]
-            if isinstance(paths, (str, os.PathLike))
-            else list(paths)
-            if isinstance(paths, Sequence)
-            else []
-        )
-        if not listed or not all(isinstance(path, (str, os.PathLike)) for path in listed):
-            raise InvalidParameter(
-                "path",
-                "neither a path nor a list of paths",
-                "data are read from files",
-                "pass for example 'survey.parquet'",
-            )
+        listed = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+        if (
+            not isinstance(listed, Sequence)
+            or not listed
+            or not all(isinstance(path, (str, os.PathLike)) for path in listed)
+        ):
+            raise data.not_paths()
         if format not in FORMATS:
-            raise InvalidParameter(
-                "format=",
-                f"{format!r} is not known",
-                "it decides how a file is read",
-                "use 'parquet' or 'csv'",
-            )
+            raise data.unknown_format(format)
         self._arrow = _arrow_cells()
         self.schema, self.neighbors = schema, neighbors
-        self._paths, self._format = (
-            tuple(os.path.abspath(os.fspath(path)) for path in listed),
-            format,
-        )
+        self.remembered: dict[type[Any], Any] = {}
+        self._paths = tuple(os.path.abspath(os.fspath(path)) for path in listed)
+        self._format = format
         for name, column in schema.items():
             if isinstance(column, Category):
                 _require_text(name, column)
         self._key = secrets.token_bytes(32)
         self._sources, self._seen = self._opened()
         self._readings = self._check_columns()
-        self._models = ModelRows(self._model_codes)
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
         """Σ of each term over the rows of each cell:
         Python integers of shape (cells, terms), in one pass.
         """
-        states = self._fold(
+        states = self.fold(
             plan.columns,
             lambda: sums_of(plan, self._bytes() >> 3),
-            lambda sums, _, part: part.add_sums(plan, sums),
+            lambda sums, _, batch: batch.add_sums(plan, sums),
         )
         return np.asarray(sum((state.total() for state in states[1:]), states[0].total()))
 
     def gram(self, plan: GramPlan) -> ObjectIntegers:
         """Σ of all pairwise products of the factors, exact."""
         width = len(plan.factors)
-        states = self._fold(
+        states = self.fold(
             plan.columns,
             lambda: np.zeros((width, width), dtype=object),
-            lambda total, _, part: np.add(total, part.gram(plan), out=total),
+            lambda total, _, batch: np.add(total, batch.gram(plan), out=total),
         )
         return np.asarray(sum(states[1:], states[0]))
 
@@ -161,69 +138,30 @@ class FileEngine:
         """How many rows hold each value of a factor's grid."""
         if plan.cells > COUNTED_CELLS:
             found: list[Histogram] = []
-            self._fold(
+            self.fold(
                 plan.columns,
                 lambda: found,
-                lambda histograms, _, part: histograms.append(part.histogram(plan)),
+                lambda histograms, _, batch: histograms.append(batch.histogram(plan)),
             )
             return merged_histogram(plan.cells, found)
 
-        def add(counts: Any, _: int, part: MemoryEngine) -> None:
-            histogram = part.histogram(plan)
+        def add(counts: Any, _: int, batch: MemoryEngine) -> None:
+            histogram = batch.histogram(plan)
             counts[histogram.places] += histogram.counts
 
         return histogram_of_counts(
             np.add.reduce(
-                self._fold(plan.columns, lambda: np.zeros(plan.cells, dtype=np.int64), add)
+                self.fold(plan.columns, lambda: np.zeros(plan.cells, dtype=np.int64), add)
             )
         )
 
-    def keys(self, plan: OpenPlan) -> KeyCounts:
-        """How many rows hold each key that nobody declared."""
-
-        def add(counts: dict[str, int], _: int, part: MemoryEngine) -> None:
-            found = part.keys(plan)
-            for name, count in zip(found.names, found.counts.tolist(), strict=True):
-                counts[name] = counts.get(name, 0) + count
-
-        total: dict[str, int] = {}
-        for counts in self._fold(plan.columns, dict[str, int], add, rows=KEYED_ROWS):
-            for name, count in counts.items():
-                total[name] = total.get(name, 0) + count
-        return key_counts(list(total), np.array(list(total.values()), dtype=np.int64))
-
-    def estimating(self, plan: EstimatingPlan | ResidualPlan) -> Any:
-        """The sums of an estimating equation; the model's rows are read once and kept as whole
-        numbers, two bytes a cell.
-        """
-        if not self.unchanged():
-            raise SourceChanged()
-        return self._models.sums(plan)
-
-    def parts(self, plan: PartsPlan) -> int:
-        """In how many random parts of the rows a caller's test rejects;
-        the files are read into memory, where the test runs.
-        """
+    def whole(self) -> MemoryEngine:
+        """All rows in memory."""
         names = needed_columns(self.schema, self.neighbors)
-        whole = self._guarded(
+        return self._guarded(
             lambda: self._joined(
                 names, [batch for task in self._tasks(names, BATCH_ROWS) for batch in task()]
             )
-        )
-        return whole.parts(plan)
-
-    def _model_codes(self, model: Model) -> ModelCodes:
-        found: list[tuple[int, ModelCodes]] = []
-        self._fold(
-            model.reads,
-            lambda: found,
-            lambda codes, number, part: codes.append((number, part.model_codes(model))),
-        )
-        ordered = [codes for _, codes in sorted(found, key=lambda entry: entry[0])]
-        return (
-            _joined_codes(ordered)
-            if ordered
-            else self._joined(needed_columns(self.schema, self.neighbors), []).model_codes(model)
         )
 
     def public_count(self) -> int | None:
@@ -234,10 +172,10 @@ class FileEngine:
             return None
         names = () if self.neighbors.unit is None else (self.neighbors.unit,)
         counts: list[int] = []
-        self._fold(
+        self.fold(
             names,
             lambda: counts,
-            lambda total, _, part: total.append(part.public_count() or 0),
+            lambda total, _, batch: total.append(batch.public_count() or 0),
             bounded=False,
         )
         return sum(counts)
@@ -263,16 +201,16 @@ class FileEngine:
 
     # ── passes ────────────────────────────────────────────────────────────────────────────────────
 
-    def _fold(
+    def fold(
         self,
         names: Sequence[str],
         start: Callable[[], State],
         add: Callable[[State, int, MemoryEngine], object],
         *,
-        rows: int | None = None,
+        batch_rows: int | None = None,
         bounded: bool = True,
     ) -> list[State]:
-        """add(state, number, part) for every part of the rows, on several threads,
+        """add(state, number, batch) for every batch of the rows, on several threads,
         each with a state of its own; the states.
 
         Which rows of a unit count depends on all its columns,
@@ -283,35 +221,32 @@ class FileEngine:
             names = needed_columns(self.schema, self.neighbors)
 
         def work() -> list[State]:
-            with (
-                tempfile.TemporaryDirectory(prefix="discreet-")
-                if unit is not None
-                else contextlib.nullcontext("") as folder
-            ):
-                tasks = self._tasks(names, BATCH_ROWS if rows is None else rows)
-                parts = (
-                    self._row_parts(tasks)
-                    if unit is None
-                    else self._unit_parts(unit, names, tasks, folder)
-                )
-                numbered, lock = enumerate(parts), threading.Lock()
+            with contextlib.ExitStack() as stack:
+                tasks = self._tasks(names, BATCH_ROWS if batch_rows is None else batch_rows)
+                if unit is None:
+                    numbered = enumerate(self._row_batches(tasks))
+                else:
+                    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="discreet-"))
+                    numbered = enumerate(self._unit_batches(unit, names, tasks, folder))
+                lock = threading.Lock()
 
                 def one_thread(_: int) -> State:
                     state = start()
                     while True:
                         with lock:
-                            number, part = next(numbered, (-1, None))
-                        if part is None:
+                            number, batches = next(numbered, (-1, None))
+                        if batches is None:
                             return state
-                        for engine in part():
-                            add(state, number, engine)
+                        for batch in batches():
+                            add(state, number, batch)
 
-                threads = (
-                    max(1, min(os.cpu_count() or 1, 8)) if self._bytes() >= SEVERAL_THREADS else 1
-                )
-                return in_threads(one_thread, range(threads))
+                return in_threads(one_thread, range(self._threads()))
 
         return self._guarded(work)
+
+    def _threads(self) -> int:
+        large = self._bytes() >= SEVERAL_THREADS
+        return max(1, min(os.cpu_count() or 1, MOST_THREADS)) if large else 1
 
     def _guarded(self, work: Callable[[], Result]) -> Result:
         """What `work` gives, from files that did not change;
@@ -327,34 +262,33 @@ class FileEngine:
         if not self.unchanged():
             raise SourceChanged()
         if not done:
-            raise _unreadable(self._format)
+            raise data.unreadable(self._format)
         return result  # type: ignore[return-value]
 
     def _tasks(self, names: Sequence[str], rows: int) -> Iterator[Task]:
         for source in self._sources:
             yield from source.tasks(names, rows)
 
-    def _row_parts(self, tasks: Iterator[Task]) -> Iterator[Callable[[], Iterator[MemoryEngine]]]:
+    def _row_batches(self, tasks: Iterator[Task]) -> Iterator[Batches]:
         for task in tasks:
-            yield functools.partial(self._parts_of, task)
+            yield functools.partial(self._batches_of, task)
 
-    def _unit_parts(
+    def _unit_batches(
         self, unit: str, names: Sequence[str], tasks: Iterator[Task], folder: str
-    ) -> Iterator[Callable[[], Iterator[MemoryEngine]]]:
-        """Parts that hold all rows of each of their units."""
-        dealt = importlib.import_module("discreet.trusted.engines.unit_parts").dealt
+    ) -> Iterator[Batches]:
+        """Batches that hold all rows of each of their units."""
+        from discreet.trusted.extensions.unit_buckets import dealt
+
         read = [name for name in names if self._readings[name] != "nothing"]
         batches = (batch for task in tasks for batch in task())
         for table in dealt(batches, unit, read, folder, self._bytes()):
-            yield functools.partial(self._part_of, read, table)
+            held = {name: table.column(name) for name in read}, table.num_rows
+            yield functools.partial(self._batches_of, functools.partial(iter, [held]))
 
-    def _parts_of(self, task: Task) -> Iterator[MemoryEngine]:
-        return (self._part(columns, rows) for columns, rows in task())
+    def _batches_of(self, task: Task) -> Iterator[MemoryEngine]:
+        return (self._batch(columns, rows) for columns, rows in task())
 
-    def _part_of(self, names: Sequence[str], table: Any) -> Iterator[MemoryEngine]:
-        yield self._part({name: table.column(name) for name in names}, table.num_rows)
-
-    def _part(self, columns: dict[str, Any], rows: int) -> MemoryEngine:
+    def _batch(self, columns: dict[str, Any], rows: int) -> MemoryEngine:
         """The engine in memory over some of the rows."""
         readers = {
             name: _once(functools.partial(self._arrow.cells_from_arrow, array))
@@ -374,7 +308,7 @@ class FileEngine:
             for name in names
             if self._readings[name] != "nothing"
         }
-        return self._part(columns, sum(rows for _, rows in batches))
+        return self._batch(columns, sum(rows for _, rows in batches))
 
     def _bytes(self) -> int:
         return sum(fingerprint.facts[0] for fingerprint in self._seen)
@@ -387,20 +321,15 @@ class FileEngine:
         """
         for path in self._paths:
             if not os.path.isfile(path):
-                raise DataShapeRefused(
-                    f"file {os.path.basename(path)!r}",
-                    "there is no such file",
-                    "data are read from it",
-                    "check the path",
-                )
+                raise data.no_file(os.path.basename(path))
         try:
             seen = tuple(map(self._fingerprint, self._paths))
-            sources = tuple(map(_source(self._format), self._paths))
+            sources = tuple(_source(self._format, path) for path in self._paths)
             if tuple(map(self._fingerprint, self._paths)) == seen:
                 return sources, seen
         except Exception:  # raised below: the reader's own text may quote the data
             pass
-        raise _unreadable(self._format)
+        raise data.unreadable(self._format)
 
     def _fingerprint(self, path: str) -> Fingerprint:
         with open(path, "rb", buffering=0) as file:
@@ -427,31 +356,11 @@ class FileEngine:
                 kind = self._arrow.type_name(source.types[name])
                 readings[name] = self._arrow.reading_of(source.types[name])
                 if found.setdefault(name, kind) != kind:
-                    raise DataShapeRefused(
-                        f"column {name!r}",
-                        "its type differs between files",
-                        "files of one data set have the same columns",
-                        "write the files with one type",
-                    )
+                    raise data.types_differ(name)
         unit = self.neighbors.unit
         if unit is not None and readings[unit] == "nothing":
-            raise refuse_unit(unit, found[unit])
+            raise data.unit_without_ids(unit, found[unit])
         return readings
-
-
-def _joined_codes(parts: Sequence[ModelCodes]) -> ModelCodes:
-    """The codes of all parts, one after another."""
-    if len(parts) == 1:
-        return parts[0]
-    pieces = {
-        piece: np.concatenate([codes[piece][:] for codes, _, _ in parts]) for piece in parts[0][0]
-    }
-    responses = [np.asarray(response) for _, response, _ in parts if response is not None]
-    return (
-        pieces,
-        np.concatenate(responses) if responses else None,
-        sum(rows for _, _, rows in parts),
-    )
 
 
 def _once(read: Callable[[], Result]) -> Callable[[], Result]:
@@ -466,13 +375,14 @@ def _once(read: Callable[[], Result]) -> Callable[[], Result]:
     return reading
 
 
-def _source(format: str) -> Callable[[str], Source]:
-    source: Callable[[str], Source] = (
-        importlib.import_module("discreet.trusted.engines.parquet_files").ParquetSource
-        if format == "parquet"
-        else importlib.import_module("discreet.trusted.engines.csv_files").CsvSource
-    )
-    return source
+def _source(format: str, path: str) -> Source:
+    if format == "csv":
+        from discreet.trusted.extensions.csv_files import CsvSource
+
+        return CsvSource(path)
+    from discreet.trusted.engines.parquet_files import ParquetSource
+
+    return ParquetSource(path)
 
 
 def _arrow_cells() -> Any:
@@ -486,18 +396,4 @@ def _require_text(name: str, column: Category) -> None:
     try:
         "".join(str(level) for level in column.levels).encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidParameter(
-            f"levels of {name!r}",
-            "one of them is not valid Unicode text",
-            "levels are compared with the text of a file",
-            "remove lone surrogates",
-        ) from None
-
-
-def _unreadable(format: str) -> DataShapeRefused:
-    return DataShapeRefused(
-        f"reading a {format} file",
-        "the file could not be read",
-        "the reader's own message may quote the data and is not shown",
-        f"check that it is an intact {format} file",
-    )
+        raise data.levels_not_unicode(name) from None

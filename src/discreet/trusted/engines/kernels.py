@@ -16,13 +16,16 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.schema import Boolean, Encoding, Number
+from discreet.schema import Boolean, Encoding, Integer, Number, Real
+from discreet.seclusion import Secluded, seclude_worker
 from discreet.specs.queries.plans import BLOCK_ROWS, FLOAT_BITS
 
 Floats = npt.NDArray[np.float64]
@@ -35,6 +38,7 @@ SPLIT_BITS = 24  # wider terms are added in two parts: the low 24 bits and the r
 ACCUMULATOR_LIMIT = 1 << 62
 CACHED_ROWS = 1 << 14  # float64 values at a time that stay in the processor's cache
 COUNTED_ROWS = 1 << 17  # codes at a time in `grid_counts`
+MOST_THREADS = 8
 NUMBA_ROWS = 1 << 20  # from this many rows on, compiling pays
 
 
@@ -78,24 +82,10 @@ def clamp_and_encode(numbers: Floats, column: Number, encoding: Encoding) -> Int
         else None
     )
     if loop is not None and numbers.dtype == np.float64 and numbers.ndim == 1:
-        loop(
-            numbers,
-            (
-                low,
-                high,
-                missing,
-                float(encoding.center),
-                float(encoding.per_unit),
-                float(encoding.low),
-                float(encoding.high),
-            ),
-            out,
-        )
+        loop(numbers, encoding_limits(column, encoding), out)
         return out
-    part, gone = (
-        np.empty(min(len(numbers), CACHED_ROWS)),
-        np.empty(min(len(numbers), CACHED_ROWS), dtype=np.bool_),
-    )
+    part = np.empty(min(len(numbers), CACHED_ROWS))
+    gone = np.empty(len(part), dtype=np.bool_)
     with np.errstate(invalid="ignore"):
         for start in range(0, len(numbers), CACHED_ROWS):
             block = numbers[start : start + CACHED_ROWS]
@@ -106,6 +96,26 @@ def clamp_and_encode(numbers: Floats, column: Number, encoding: Encoding) -> Int
             np.copyto(values, missing, where=nan)
             _encode_block(values, encoding, values, out[start : start + CACHED_ROWS])
     return out
+
+
+def encoding_limits(column: Real | Integer, encoding: Encoding) -> tuple[float, ...]:
+    """What a compiled pass encodes with: (low, high, missing, center, per_unit, lowest code,
+    highest code).
+    """
+    return tuple(
+        map(
+            float,
+            (
+                column.low,
+                column.high,
+                column.missing or 0.0,
+                encoding.center,
+                encoding.per_unit,
+                encoding.low,
+                encoding.high,
+            ),
+        )
+    )
 
 
 def _encode_block(values: Floats, encoding: Encoding, part: Floats, out: Integers) -> None:
@@ -261,9 +271,8 @@ def numba_encode() -> Encode | None:
     """loop(values, limits, out) sets out[i] to the code of values[i],
     or None where numba is not installed.
 
-    limits = (low, high, missing, center, per_unit, lowest code, highest code). Each step is one
-    rounded operation, as in numpy. It reads and writes inside its arrays: both are as long as the
-    loop runs (checked before).
+    `limits` are `encoding_limits`. Each step is one rounded operation, as in numpy. It reads and
+    writes inside its arrays: both are as long as the loop runs (checked before).
     Checked.  tests/claims/test_exact_sums.py::test_codes_are_the_same_compiled_and_not
     """
     compiled = _compiled(_encode_rows)
@@ -379,27 +388,6 @@ def _product(factors: Factors, block: slice, out: npt.NDArray[np.int64]) -> npt.
     return out
 
 
-def grouped(
-    columns: Sequence[tuple[Integers, int]],
-) -> tuple[list[npt.NDArray[np.int64]], npt.NDArray[np.int64]]:
-    """The combinations of several label columns that rows hold, as one array of labels a column,
-    and how many rows hold each.
-
-    A column is its labels and their number; a row with a label −1 is in no combination.
-    """
-    labels, size = columns[0]
-    groups, parts = labels.astype(np.int64, copy=False), [np.arange(size, dtype=np.int64)]
-    for labels, size in columns[1:]:
-        # fewer than 2**31 groups and labels each
-        pairs = np.where((groups < 0) | (labels < 0), np.int64(-1), groups * size + labels)
-        found, groups = np.unique(pairs, return_inverse=True)
-        if found.size and found[0] < 0:
-            found, groups = found[1:], groups - 1
-        parts = [part[found // size] for part in parts] + [found % size]
-    held = groups[groups >= 0] if groups.size and groups.min() < 0 else groups
-    return parts, np.bincount(held, minlength=len(parts[0])).astype(np.int64)
-
-
 def gram(blocks: Iterable[Factors], width: int, block_rows: int, bits: int) -> ObjectIntegers:
     """Σ v vᵀ over the rows of all blocks: exact Python integers of shape (width, width).
 
@@ -447,3 +435,16 @@ def blas_is_exact() -> bool:
         if not np.array_equal(_blas_product(matrix), integer_product(matrix)):
             return False
     return True
+
+
+def in_threads(work: Callable[[int], Any], starts: range) -> list[Any]:
+    """work(start) for every start, on several threads where there are several, in that order.
+
+    Each of the threads is secluded for itself: the floating-point state and the seclusion of the
+    thread that asks do not reach another.
+    """
+    if len(starts) < 2:
+        return [work(start) for start in starts]
+    threads = max(1, min(MOST_THREADS, len(starts), os.cpu_count() or 1))
+    with Secluded(), ThreadPoolExecutor(threads, initializer=seclude_worker) as pool:
+        return list(pool.map(work, starts))

@@ -7,53 +7,41 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import DataShapeRefused
+from discreet.errors import data
 from discreet.neighbors import Neighbors
-from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
-from discreet.specs.estimating.components import LevelComponent
-from discreet.specs.estimating.model import EstimatingPlan, Model
-from discreet.specs.estimating.residuals import ResidualPlan
+from discreet.schema import Boolean, Category, Open, Schema
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.keys import Between, Bins, Key, Levels, Split
-from discreet.specs.queries.open_keys import OpenPlan
-from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import BLOCK_ROWS, Factor, GramPlan, SumsPlan, term_bounds
-from discreet.specs.statistics import (
-    COUNTED_CELLS,
-    Histogram,
-    KeyCounts,
-    histogram_of_counts,
-    key_counts,
-)
+from discreet.specs.statistics import COUNTED_CELLS, Histogram, histogram_of_counts
 from discreet.trusted.engines import kernels
 from discreet.trusted.engines.bounding import Content, kept_rows, unit_seed
 from discreet.trusted.engines.cells import (
-    NOT_NUMBERS,
     Cells,
     boolean_codes,
     category_codes,
+    numbers,
+    unit_labels,
+)
+from discreet.trusted.engines.columns import (
+    NOT_NUMBERS,
     cells_from_array,
     cells_from_sequence,
     cells_from_series,
-    numbers,
-    open_labels,
-    unit_labels,
 )
 from discreet.trusted.engines.engine import (
     ObjectIntegers,
+    State,
     needed_columns,
-    refuse_unit,
     require_columns,
 )
-from discreet.trusted.extensions.estimating.rows import ModelCodes, ModelRows, Unread
-from discreet.trusted.extensions.parts import balanced_parts, independent_parts, rejections
 
 Read = Callable[[], Cells]
 
@@ -72,162 +60,76 @@ class MemoryEngine:
         rows: int,
         source: str,
     ) -> None:
-        self.schema, self.neighbors = schema, neighbors
-        self._columns, self._rows, self._source = dict(columns), rows, source
+        self.schema, self.neighbors, self.rows = schema, neighbors, rows
+        self.remembered: dict[type[Any], Any] = {}
+        self.lock = threading.RLock()  # held while columns are read for a plan
+        self._columns, self._source = dict(columns), source
         self._token = secrets.token_hex(16)
-        self._lock = threading.RLock()
         self._codes: dict[Any, npt.NDArray[Any]] = {}
         self._texts: dict[str, list[str]] = {}  # of the labels of Open columns, in order
         self._kept: npt.NDArray[np.int64] | None = None
         self._bounded = neighbors.unit is None
-        self._models = ModelRows(self.model_codes)
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
         """Σ of each term over the rows of each cell: Python integers of shape (cells, terms)."""
-        sums = sums_of(plan, self._rows)
+        sums = sums_of(plan, self.rows)
         self.add_sums(plan, sums)
         return sums.total()
 
     def add_sums(self, plan: SumsPlan, sums: kernels.CellSums) -> None:
         """Adds what `sums` gives to the sums of other rows."""
-        with self._lock:
-            cells = self._cell_index(plan.keys)
-            terms = [tuple(self._factor(factor) for factor in term) for term in plan.terms]
+        with self.lock:
+            cells = self.cell_index(plan.keys)
+            terms = [tuple(self.factor_codes(factor) for factor in term) for term in plan.terms]
         sums.add(cells, terms)
 
     def gram(self, plan: GramPlan) -> ObjectIntegers:
         """Σ of all pairwise products of the factors:
         Python integers of shape (factors, factors).
         """
-        with self._lock:
-            columns = tuple(self._factor(factor) for factor in plan.factors)
+        with self.lock:
+            columns = tuple(self.factor_codes(factor) for factor in plan.factors)
         return kernels.gram(_row_blocks(columns), len(columns), plan.block_rows, plan.product_bits)
 
     def histogram(self, plan: HistogramPlan) -> Histogram:
         """How many rows hold each value of a factor's grid."""
-        with self._lock:
-            codes = self._factor(plan.factor)
+        with self.lock:
+            codes = self.factor_codes(plan.factor)
             if plan.keys:
-                codes = codes[self._cell_index(plan.keys) == 0]
+                codes = codes[self.cell_index(plan.keys) == 0]
         low, cells = plan.factor.encoding.low, plan.cells
         if cells <= COUNTED_CELLS and len(codes) >= cells // 8:
             return histogram_of_counts(kernels.grid_counts(codes, low, plan.stride, cells))
         distinct, counts = np.unique(codes, return_counts=True)
         return Histogram(cells, kernels.places(distinct, low, plan.stride), counts.astype(np.int64))
 
-    def keys(self, plan: OpenPlan) -> KeyCounts:
-        """How many rows hold each key that nobody declared."""
-        with self._lock:
-            columns = [(self._open_labels(name), len(self._texts[name])) for name in plan.open]
-            if plan.keys:
-                cells = self._cell_index(plan.keys)
-                if plan.cells > 1:
-                    columns.append((cells, plan.cells))
-                else:
-                    columns[0] = (np.where(cells < 0, np.int64(-1), columns[0][0]), columns[0][1])
-            texts = [self._texts[name] for name in plan.open]
-        parts, counts = kernels.grouped(columns)
-        if plan.plain:
-            return key_counts(texts[0], counts)
-        cells_held = parts[len(texts)].tolist() if plan.cells > 1 else [0] * len(counts)
-        held = [[words[label] for label in part] for words, part in zip(texts, parts, strict=False)]
-        return key_counts(
-            [plan.name(words, cell) for *words, cell in zip(*held, cells_held, strict=True)], counts
-        )
+    def fold(
+        self,
+        names: Sequence[str],
+        start: Callable[[], State],
+        add: Callable[[State, int, MemoryEngine], object],
+        *,
+        batch_rows: int | None = None,
+    ) -> list[State]:
+        """add(state, 0, self): all rows are one batch."""
+        state = start()
+        add(state, 0, self)
+        return [state]
 
-    def estimating(self, plan: EstimatingPlan | ResidualPlan) -> Any:
-        """The sums of an estimating equation, exact."""
-        return self._models.sums(plan)
-
-    def model_codes(self, model: Model) -> ModelCodes:
-        """Codes of a model's pieces and response in the rows that its filters keep."""
-        with self._lock:
-            chosen = (
-                np.flatnonzero(self._cell_index(model.keys) == 0) if model.keys else slice(None)
-            )
-            components = {component for column in model.columns for component in column.components}
-            codes = {
-                component: self._level_codes(component.column)[chosen]
-                if isinstance(component, LevelComponent)
-                else self._piece_codes(component.factor, chosen)
-                for component in components
-            }
-            response = None
-            if model.response is not None:
-                whole = (
-                    self._factor(model.response.factor)
-                    if model.response.factor is not None
-                    else self._level_codes(model.response.column)
-                )
-                response = whole[chosen]
-            rows = len(chosen) if isinstance(chosen, np.ndarray) else self._counted_rows()
-        return codes, response, rows
-
-    def _piece_codes(self, factor: Factor, chosen: Any) -> npt.NDArray[Any] | Unread:
-        """Codes of a number column in the chosen rows: as given, where reading it again is free,
-        so that no second copy is kept.
-        """
-        column, cells = self.schema[factor.column], self._columns[factor.column]()
-        if (
-            factor in self._codes
-            or not isinstance(column, (Real, Integer))
-            or cells.kind != "number"
-            or self._columns[factor.column]().values is not cells.values
-        ):
-            return np.asarray(self._factor(factor)[chosen])
-        self._bound()
-        rows = (
-            self._kept
-            if isinstance(chosen, slice)
-            else chosen
-            if self._kept is None
-            else self._kept[chosen]
-        )
-        return Unread(cells, column, factor.encoding, rows)
-
-    def parts(self, plan: PartsPlan) -> int:
-        """In how many random parts of the rows a caller's test rejects;
-        a unit's rows are in one part.
-        """
-        with self._lock:
-            if self.neighbors.unit is None:
-                assigned = (
-                    balanced_parts if self.neighbors.row_count_is_public else independent_parts
-                )(self._rows, plan.parts)
-            else:
-                labels, seeds = unit_labels(self._columns[self.neighbors.unit]())
-                assigned = independent_parts(len(seeds), plan.parts)[self._select(labels)]
-            columns = [self._given(name) for name in plan.columns]
-            if plan.keys:
-                chosen = np.flatnonzero(self._cell_index(plan.keys) == 0)
-                assigned, columns = assigned[chosen], [column[chosen] for column in columns]
-        return rejections(plan, columns, assigned)
-
-    def _given(self, name: str) -> npt.NDArray[Any]:
-        """A column as a caller's test gets it: clamped numbers, True and False,
-        or declared levels (None where there is none).
-        """
-        column = self.schema[name]
-        if isinstance(column, Category):
-            return np.asarray(
-                np.array([*column.levels, None], dtype=object)[self._level_codes(name)]
-            )
-        return (
-            np.asarray(self._values(name) == 1.0)
-            if isinstance(column, Boolean)
-            else self._values(name)
-        )
+    def whole(self) -> MemoryEngine:
+        """These rows."""
+        return self
 
     def public_count(self) -> int | None:
         """Rows under row-level Replace, distinct units under Replace(unit=),
         None under AddRemove.
         """
         if self.neighbors.row_count_is_public:
-            return self._rows
+            return self.rows
         if not self.neighbors.unit_count_is_public:
             return None
-        with self._lock:
-            return len(unit_labels(self._columns[self.neighbors.unit or ""]())[1])
+        with self.lock:
+            return len(self.units()[1])
 
     def unchanged(self) -> bool:
         """Arrays are what they are when they are read."""
@@ -241,9 +143,10 @@ class MemoryEngine:
         """A random token made with the engine: contents are never hashed (see `Engine.data_id`)."""
         return f"memory:{self._token}"
 
-    def _cell_index(self, keys: tuple[Key, ...]) -> npt.NDArray[Any]:
+    def cell_index(self, keys: tuple[Key, ...]) -> npt.NDArray[Any]:
+        """The cell of each kept row, −1 for none."""
         if not keys:
-            return np.zeros(self._counted_rows(), dtype=np.int32)
+            return np.zeros(self.counted_rows(), dtype=np.int32)
         index = self._key(keys[0])
         for key in keys[1:]:
             here = self._key(key)
@@ -254,29 +157,23 @@ class MemoryEngine:
 
     def _key(self, key: Key) -> npt.NDArray[Any]:
         if isinstance(key, Bins):
-            return kernels.bin_index(self._values(key.column), key.edges)
+            return kernels.bin_index(self.values(key.column), key.edges)
         if isinstance(key, Between):
-            values = self._values(key.column)
+            values = self.values(key.column)
             inside = (values >= key.low) & (values <= key.high)
         elif isinstance(key, Levels):
-            codes, column = self._level_codes(key.column), self.schema[key.column]
-            if key.size >= (
-                2
-                if isinstance(column, Boolean)
-                else len(column.levels)
-                if isinstance(column, Category)
-                else 0
-            ):
+            codes, column = self.level_codes(key.column), self.schema[key.column]
+            if key.size >= (len(column.levels) if isinstance(column, Category) else 2):
                 return codes  # each is below the size
             return np.where(codes < key.size, codes, np.int32(-1)).astype(np.int32)
         else:
-            inside = np.isin(self._level_codes(key.column), np.array(key.codes, dtype=np.int32))
+            inside = np.isin(self.level_codes(key.column), np.array(key.codes, dtype=np.int32))
         outside = 1 if isinstance(key, Split) else -1
         return np.where(inside, np.int32(0), np.int32(outside)).astype(np.int32)
 
-    def _factor(self, factor: Factor) -> npt.NDArray[Any]:
+    def factor_codes(self, factor: Factor) -> npt.NDArray[Any]:
         """Codes of a number column on the factor's grid, kept rows only, cached."""
-        return self._cached(factor, lambda: self._select(self._encoded(factor)))
+        return self._cached(factor, lambda: self.select(self._encoded(factor)))
 
     def _encoded(self, factor: Factor) -> npt.NDArray[Any]:
         column, encoding = self.schema[factor.column], factor.encoding
@@ -285,14 +182,15 @@ class MemoryEngine:
         assert not isinstance(column, (Category, Open)), (
             "a plan reads numbers of a column of levels"
         )
-        return kernels.clamp_and_encode(numbers(self._columns[factor.column]()), column, encoding)
+        return kernels.clamp_and_encode(numbers(self.cells(factor.column)), column, encoding)
 
-    def _level_codes(self, name: str) -> npt.NDArray[Any]:
-        return self._cached(name, lambda: self._select(self._all_level_codes(name)))
+    def level_codes(self, name: str) -> npt.NDArray[Any]:
+        """Codes of a column of levels, kept rows only, cached."""
+        return self._cached(name, lambda: self.select(self._all_level_codes(name)))
 
-    def _values(self, name: str) -> npt.NDArray[np.float64]:
+    def values(self, name: str) -> npt.NDArray[np.float64]:
         """Clamped numbers of the kept rows."""
-        return self._select(self._all_values(name))
+        return self.select(self._all_values(name))
 
     def _cached(self, key: Any, make: Callable[[], npt.NDArray[Any]]) -> npt.NDArray[Any]:
         if key not in self._codes:
@@ -300,7 +198,7 @@ class MemoryEngine:
         return self._codes[key]
 
     def _all_values(self, name: str) -> npt.NDArray[np.float64]:
-        column, cells = self.schema[name], self._columns[name]()
+        column, cells = self.schema[name], self.cells(name)
         if isinstance(column, Boolean):
             return boolean_codes(cells, column).astype(np.float64)
         assert not isinstance(column, (Category, Open)), (
@@ -309,45 +207,65 @@ class MemoryEngine:
         return kernels.clamp(numbers(cells), column)
 
     def _all_level_codes(self, name: str) -> npt.NDArray[Any]:
-        column, cells = self.schema[name], self._columns[name]()
+        column, cells = self.schema[name], self.cells(name)
         if isinstance(column, Boolean):
             return boolean_codes(cells, column).astype(np.int8)
         assert isinstance(column, Category), "a plan reads levels of a number column"
         codes = category_codes(cells, column)
         return codes.astype(np.int16) if len(column.levels) < 1 << 15 else codes
 
-    def _open_labels(self, name: str) -> npt.NDArray[Any]:
-        return self._cached(name, lambda: self._select(self._all_open_labels(name)))
+    def open_labels(self, name: str) -> tuple[npt.NDArray[Any], list[str]]:
+        """Labels of an Open column's keys in the kept rows (−1: no key), and their texts, in
+        order.
+        """
+        labels = self._cached(name, lambda: self.select(self._all_open_labels(name)))
+        return labels, self._texts[name]
 
     def _all_open_labels(self, name: str) -> npt.NDArray[np.int64]:
-        """Labels of an Open column's keys, in the order of their texts (−1: no key)."""
+        from discreet.trusted.extensions.open_keys.labels import ordered_labels
+
         assert isinstance(self.schema[name], Open), "a plan reads keys of a column that is not open"
-        labels, texts = open_labels(self._columns[name]())
-        order = sorted(range(len(texts)), key=texts.__getitem__)
-        self._texts[name] = [texts[place] for place in order]
-        places = np.full(len(texts) + 1, -1, dtype=np.int64)
-        places[order] = np.arange(len(texts))
-        return places[labels]
+        labels, self._texts[name] = ordered_labels(self.cells(name))
+        return labels
 
-    def _select(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        self._bound()
-        return array if self._kept is None else array[self._kept]
+    def cells(self, name: str) -> Cells:
+        """The cells of a column, all rows."""
+        return self._columns[name]()
 
-    def _counted_rows(self) -> int:
+    def units(self) -> tuple[npt.NDArray[np.int64], list[str]]:
+        """A label of each row's unit (−1: none), all rows, and the seed text of each label."""
+        return unit_labels(self.cells(self.neighbors.unit or ""))
+
+    def has_codes(self, factor: Factor) -> bool:
+        """Whether codes of a factor were made already."""
+        return factor in self._codes
+
+    def select(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Entries of the rows that count, of one entry a row."""
+        kept = self.kept_rows()
+        return array if kept is None else array[kept]
+
+    def kept_rows(self) -> npt.NDArray[np.int64] | None:
+        """The rows of each unit that count; None: all rows."""
         self._bound()
-        return self._rows if self._kept is None else len(self._kept)
+        return self._kept
+
+    def counted_rows(self) -> int:
+        """How many rows count."""
+        kept = self.kept_rows()
+        return self.rows if kept is None else len(kept)
 
     def _bound(self) -> None:
         """Chooses, once, the rows of each unit that count (see `bounding`)."""
         if self._bounded:
             return
-        labels, seeds = unit_labels(self._columns[self.neighbors.unit or ""]())
+        labels, seeds = self.units()
         contents = [self._content(name) for name in sorted(self.schema)]
         self._kept = kept_rows(labels, seeds, contents, self.neighbors.rows)
         self._bounded = True
         for name, content in zip(sorted(self.schema), contents, strict=True):
             if isinstance(self.schema[name], (Category, Open)):
-                self._codes[name] = self._select(content.ordered)
+                self._codes[name] = self.select(content.ordered)
 
     def _content(self, name: str) -> Content:
         column = self.schema[name]
@@ -384,7 +302,7 @@ def memory_engine_from_arrays(
     lists or tuples.
     """
     if not isinstance(mapping, Mapping):
-        raise _not_columns("the data", type(mapping).__name__)
+        raise data.not_a_table(type(mapping).__name__)
     require_columns(schema, neighbors, list(mapping))
     columns, lengths = {}, {}
     for name in needed_columns(schema, neighbors):
@@ -392,23 +310,10 @@ def memory_engine_from_arrays(
             name, mapping[name], is_unit=name == neighbors.unit
         )
     if len(set(lengths.values())) > 1:
-        raise DataShapeRefused(
-            "columns of one data set",
-            "they have different lengths: " + _other_lengths(lengths),
-            "a row is one entry of every column",
-            "pass columns of equal length",
-        )
+        raise data.different_lengths(lengths)
     return MemoryEngine(
         columns, schema, neighbors, rows=next(iter(lengths.values())), source="arrays"
     )
-
-
-def _other_lengths(lengths: Mapping[str, int]) -> str:
-    """Which columns are not as long as the first, without saying how long any is:
-    that may be private.
-    """
-    first, *others = lengths
-    return ", ".join(name for name in others if lengths[name] != lengths[first]) + f" and {first}"
 
 
 def _array_reader(name: str, column: Any, *, is_unit: bool) -> tuple[Read, int]:
@@ -416,19 +321,19 @@ def _array_reader(name: str, column: Any, *, is_unit: bool) -> tuple[Read, int]:
         return lambda: cells_from_sequence(column), len(column)
     if isinstance(column, np.ndarray):
         if column.ndim != 1:
-            raise _not_columns(f"column {name!r}", f"array of {column.ndim} dimensions")
+            raise data.not_a_column(name, f"array of {column.ndim} dimensions")
         if is_unit and column.dtype.kind not in "iufbOUT":
-            raise refuse_unit(name, str(column.dtype))
+            raise data.unit_without_ids(name, str(column.dtype))
         return lambda: cells_from_array(column), len(column)
     series = nw.from_native(column, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
-        raise _not_columns(f"column {name!r}", type(column).__name__)
+        raise data.not_a_column(name, type(column).__name__)
     return _series_reader(name, series, is_unit=is_unit), len(series)
 
 
 def _series_reader(name: str, series: nw.Series[Any], *, is_unit: bool) -> Read:
     if is_unit and isinstance(series.dtype, NOT_NUMBERS):
-        raise refuse_unit(name, str(series.dtype))
+        raise data.unit_without_ids(name, str(series.dtype))
     return lambda: cells_from_series(series)
 
 
@@ -438,7 +343,7 @@ def memory_engine_from_frame(frame: Any, schema: Schema, neighbors: Neighbors) -
         table = nw.from_native(frame, eager_only=True)
         names = list(table.columns)
     except (TypeError, ValueError, nw.exceptions.NarwhalsError):
-        raise _not_columns("the data", type(frame).__name__) from None
+        raise data.not_a_table(type(frame).__name__) from None
     require_columns(schema, neighbors, names)
     columns = {
         name: _series_reader(name, table[name], is_unit=name == neighbors.unit)
@@ -450,15 +355,4 @@ def memory_engine_from_frame(frame: Any, schema: Schema, neighbors: Neighbors) -
         neighbors,
         rows=len(table),
         source=type(frame).__module__.split(".")[0] + " table",
-    )
-
-
-def _not_columns(what: str, found: str) -> DataShapeRefused:
-    return DataShapeRefused(
-        what,
-        f"a {found} is not a column of cells"
-        if what.startswith("column")
-        else f"a {found} is not a table with named columns",
-        "every declared column must be found by its name, one cell a row",
-        "pass a mapping of arrays, or a pandas, polars or pyarrow table",
     )

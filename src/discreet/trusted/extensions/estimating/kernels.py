@@ -10,23 +10,20 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.seclusion import Secluded, seclude_worker
 from discreet.specs.estimating.components import UNIT_BITS
 from discreet.specs.estimating.equations import LEAN_BITS
 from discreet.specs.estimating.families import Family, psi_bound, slope_bound
 from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
 from discreet.specs.estimating.model import EstimatingPlan, Point
 from discreet.specs.estimating.tables import PSI_BITS, clipped_rest
-from discreet.trusted.engines.kernels import Totals
+from discreet.trusted.engines.kernels import Totals, in_threads
 from discreet.trusted.extensions.estimating.loops import (
     Loop,
     gradient_loop,
@@ -47,7 +44,6 @@ CACHED_CELLS = 1 << 18  # of a block as float64: it stays in the processor's cac
 CHUNK_ROWS = 1 << 14  # rows that one of our own threads takes at a time
 LOT = 64  # chunks whose sums are kept before they are added
 PANEL = 32  # columns of a tile of a second moment; tiles below its diagonal are left out
-MOST_THREADS = 8
 TOP_WEIGHT = float(1 << WEIGHT_BITS)
 LOWERED = 1 - 2.0**-50  # makes up for the rounding of a quotient
 Floats = npt.NDArray[np.float64]
@@ -88,7 +84,7 @@ def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np
     weights = np.empty(len(matrix), dtype=np.int32)
     tiles, loop = (
         tiles_of(matrix.shape[1], min(scaled.shape[1], 2 * PANEL), GRADIENT_ROWS),
-        worth(norm_loop, len(matrix)),
+        where_it_pays(norm_loop, len(matrix)),
     )
 
     sure = _sure_length(scaled, metric.radius_squared)
@@ -206,23 +202,10 @@ def weights_of(z: Floats, rows: int, radius_squared: float, loop: Loop | None) -
     return np.where(norms <= radius_squared, TOP_WEIGHT, np.floor(share * LOWERED * TOP_WEIGHT))
 
 
-def worth(loop: Callable[[], Loop | None], rows: int) -> Loop | None:
+def where_it_pays(loop: Callable[[], Loop | None], rows: int) -> Loop | None:
     """A compiled pass where it pays: for many rows, or for fewer once it is there."""
     ready = loop.cache_info().currsize > 0  # type: ignore[attr-defined]
     return loop() if rows >= (COMPILED_ROWS >> 4 if ready else COMPILED_ROWS) else None
-
-
-def in_threads(work: Callable[[int], Any], starts: range) -> list[Any]:
-    """work(start) for every start, on several threads where there are several, in that order.
-
-    Each of the threads is secluded for itself: the floating-point state and the seclusion of the
-    thread that asks do not reach another.
-    """
-    if len(starts) < 2:
-        return [work(start) for start in starts]
-    threads = max(1, min(MOST_THREADS, len(starts), os.cpu_count() or 1))
-    with Secluded(), ThreadPoolExecutor(threads, initializer=seclude_worker) as pool:
-        return list(pool.map(work, starts))
 
 
 def psi_and_slope(
@@ -280,7 +263,7 @@ def gradient_sums(
     """Σ m·x, m = wψ·2**(WEIGHT_BITS−PSI_BITS)… cut toward zero, and Σ ψ²: by a compiled pass where
     there are many rows, else by `numpy_gradient`.
     """
-    loop = worth(gradient_loop, len(data.matrix))
+    loop = where_it_pays(gradient_loop, len(data.matrix))
     return (
         numpy_gradient(data, weights, family, point)
         if loop is None
@@ -367,8 +350,8 @@ def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingP
     pairs = [(left, slice(left.start, width)) for left in column_panels(width, PANEL)]
     tiles, loop, places = (
         tiles_of(width, min(width, PANEL), GRAM_ROWS),
-        worth(scale_loop, len(data.matrix)),
-        worth(place_loop, len(data.matrix)),
+        where_it_pays(scale_loop, len(data.matrix)),
+        where_it_pays(place_loop, len(data.matrix)),
     )
 
     def gram(start: int) -> npt.NDArray[np.int64]:

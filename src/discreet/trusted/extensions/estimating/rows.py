@@ -18,7 +18,6 @@ import numpy.typing as npt
 from discreet.schema import Encoding, Integer, Real
 from discreet.specs.estimating.components import (
     Component,
-    LevelComponent,
     ModelColumn,
     NumberComponent,
     model_matrix,
@@ -33,10 +32,9 @@ from discreet.trusted.engines.cells import Cells, numbers
 from discreet.trusted.extensions.estimating.kernels import (
     ModelData,
     estimating_sums,
-    in_threads,
     residual_counts,
     row_weights,
-    worth,
+    where_it_pays,
 )
 from discreet.trusted.extensions.estimating.loops import encode_loop
 from discreet.trusted.extensions.sgd.batches import RowGradients
@@ -70,16 +68,7 @@ class Unread:
     @property
     def limits(self) -> tuple[float, ...]:
         """What the compiled pass encodes with."""
-        grid = self.encoding
-        return (
-            float(self.column.low),
-            float(self.column.high),
-            float(self.column.missing or 0.0),
-            float(grid.center),
-            float(grid.per_unit),
-            float(grid.low),
-            float(grid.high),
-        )
+        return kernels.encoding_limits(self.column, self.encoding)
 
 
 ModelCodes = tuple[Mapping[Component, npt.NDArray[Any] | Unread], npt.NDArray[Any] | None, int]
@@ -96,7 +85,7 @@ def encoded_matrix(
     tests/claims/test_model_blocks.py::test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass
     """
     matrix = np.empty((rows, len(columns)), dtype=np.int16)
-    loop = worth(encode_loop, rows)
+    loop = where_it_pays(encode_loop, rows)
     parts = [
         (column, [(component, codes[component]) for component in column.components])
         for column in columns
@@ -116,7 +105,7 @@ def encoded_matrix(
                     block.stop - block.start,
                 )[:, 0]
 
-    in_threads(encode, range(0, rows, ENCODED_ROWS))
+    kernels.in_threads(encode, range(0, rows, ENCODED_ROWS))
     return matrix
 
 
@@ -206,19 +195,3 @@ def _response(
             np.clip(values * unit, -(2.0**30), 2.0**30) + 0.5
         )
     return rounded
-
-
-def level_columns(model: Model) -> tuple[str, ...]:
-    """The columns of which level codes are read."""
-    components = {
-        component.column
-        for column in model.columns
-        for component in column.components
-        if isinstance(component, LevelComponent)
-    }
-    response = (
-        {model.response.column}
-        if model.response is not None and model.response.level is not None
-        else set()
-    )
-    return tuple(sorted(components | response))

@@ -48,8 +48,14 @@ from discreet.specs.mechanisms.local import (
 )
 from discreet.trusted.extensions.local.draw import randomize
 from discreet.trusted.extensions.local.gradients import LocalGradients
+from discreet.trusted.extensions.local.values import (
+    code_of,
+    codes_of,
+    place_of,
+    places_of,
+    plain_array,
+)
 from discreet.trusted.noise.source import Source, secure_source
-from discreet.trusted.values import code_of, codes_of, place_of, places_of, plain_array
 
 REPORT_FORMAT = "report/1"
 _CHUNK = 1 << 18  # values read at a time

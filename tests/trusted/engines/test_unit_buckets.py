@@ -19,9 +19,10 @@ from discreet.specs.queries.keys import Levels
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import unit_parts
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_frame
+from discreet.trusted.extensions import unit_buckets
 
 SCHEMA = Schema({"x": Real(-1, 1), "n": Integer(0, 9), "c": Category(["a", "b"]), "k": Open()})
 IDS = {
@@ -60,7 +61,7 @@ def table(kind, rows):
 
 
 def answers(engine):
-    counts = engine.keys(OpenPlan(("k",), ()))
+    counts = execute(engine, OpenPlan(("k",), ()))
     histogram = engine.histogram(HistogramPlan((), number_factor(SCHEMA, "n", "a sum")))
     sums = engine.sums(SumsPlan((Levels("c", 2),), ((), (number_factor(SCHEMA, "x", "a sum"),))))
     return (
@@ -77,19 +78,19 @@ def answers(engine):
 @pytest.mark.parametrize(
     "neighbors", [Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=3)], ids=str
 )
-def test_parts_on_disk_and_rows_in_memory_agree(kind, neighbors, tmp_path, monkeypatch):
+def test_buckets_on_disk_and_rows_in_memory_agree(kind, neighbors, tmp_path, monkeypatch):
     frame = table(kind, 500)
     pq.write_table(frame, tmp_path / "data.parquet", row_group_size=37)
     expected = answers(memory_engine_from_frame(frame, SCHEMA, neighbors))
     assert answers(FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, neighbors)) == expected
-    monkeypatch.setattr(unit_parts, "HELD_BYTES", 2000)
+    monkeypatch.setattr(unit_buckets, "HELD_BYTES", 2000)
     dealt = []
     monkeypatch.setattr(
-        unit_parts.Parts,
+        unit_buckets.Buckets,
         "deal",
-        lambda parts, rows, deal=unit_parts.Parts.deal: (
+        lambda buckets, rows, deal=unit_buckets.Buckets.deal: (
             dealt.append(len(rows)),
-            deal(parts, rows),
+            deal(buckets, rows),
         ),
     )
     assert answers(FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, neighbors)) == expected
@@ -97,18 +98,18 @@ def test_parts_on_disk_and_rows_in_memory_agree(kind, neighbors, tmp_path, monke
 
 
 def test_what_was_on_disk_is_gone_and_was_private(tmp_path, monkeypatch):
-    monkeypatch.setattr(unit_parts, "HELD_BYTES", 500)
+    monkeypatch.setattr(unit_buckets, "HELD_BYTES", 500)
     folder = tmp_path / "spill"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     pq.write_table(table("text", 300), tmp_path / "data.parquet")
     modes = []
     monkeypatch.setattr(
-        unit_parts.Parts,
+        unit_buckets.Buckets,
         "tables",
-        lambda parts, tables=unit_parts.Parts.tables: (
-            modes.append(os.stat(os.path.dirname(parts._paths[0])).st_mode & 0o777),
-            tables(parts),
+        lambda buckets, tables=unit_buckets.Buckets.tables: (
+            modes.append(os.stat(os.path.dirname(buckets._paths[0])).st_mode & 0o777),
+            tables(buckets),
         )[1],
     )
     answers(
@@ -118,14 +119,16 @@ def test_what_was_on_disk_is_gone_and_was_private(tmp_path, monkeypatch):
     assert not list(folder.iterdir())
 
 
-def test_a_part_by_anything_but_the_unit_would_be_noticed(tmp_path, monkeypatch):
+def test_a_bucket_by_anything_but_the_unit_would_be_noticed(tmp_path, monkeypatch):
     """A mutant that deals rows out in turn keeps more rows of a unit than max_rows."""
     frame = table("text", 400)
     pq.write_table(frame, tmp_path / "data.parquet")
     neighbors = AddRemove(unit="id", max_rows=1)
     expected = answers(memory_engine_from_frame(frame, SCHEMA, neighbors))
-    monkeypatch.setattr(unit_parts, "HELD_BYTES", 500)
+    monkeypatch.setattr(unit_buckets, "HELD_BYTES", 500)
     import numpy as np
 
-    monkeypatch.setattr(unit_parts, "part_of_rows", lambda ids, count: np.arange(len(ids)) % count)
+    monkeypatch.setattr(
+        unit_buckets, "bucket_of_rows", lambda ids, count: np.arange(len(ids)) % count
+    )
     assert answers(FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, neighbors)) != expected

@@ -1,11 +1,11 @@
-"""Rows dealt out by their unit: parts that fit in memory, each with all rows of its units.
+"""Rows dealt out by their unit: buckets that fit in memory, each with all rows of its units.
 
-Theorem.  Bounding the rows of each part by itself keeps the same rows as bounding all of them
+Theorem.  Bounding the rows of each bucket by itself keeps the same rows as bounding all of them
           together.
 Proof.    Which rows of a unit are kept is a function of that unit's rows and id (`bounding`), and
-          all rows of a unit are in one part: the part is a function of the id's seed text, which
-          equal ids share.
-Checked.  tests/trusted/engines/test_unit_parts.py
+          all rows of a unit are in one bucket: the bucket is a function of the id's seed text,
+          which equal ids share.
+Checked.  tests/trusted/engines/test_unit_buckets.py
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from discreet.trusted.engines.bounding import unit_seed
 from discreet.trusted.engines.cells import unit_labels
 
 HELD_BYTES = 1 << 26  # rows beyond are dealt out on disk
-FEWEST_PARTS, MOST_PARTS = 16, 512
-# a part's rows in memory, over its share of the bytes of the files, at most about so many
+FEWEST_BUCKETS, MOST_BUCKETS = 16, 512
+# a bucket's rows in memory, over its share of the bytes of the files, at most about so many
 SPREAD = 8
 
 
@@ -40,37 +40,37 @@ def dealt(
     and `folder` a private place on disk for what does not fit in memory.
     """
     held: list[pa.Table] = []
-    parts: Parts | None = None
+    buckets: Buckets | None = None
     for columns, _ in batches:
         held.append(pa.table({name: plain(columns[name]) for name in names}))
         if sum(table.nbytes for table in held) > HELD_BYTES:
-            parts = parts or Parts(
-                folder, unit, min(max(FEWEST_PARTS, SPREAD * size // HELD_BYTES), MOST_PARTS)
+            buckets = buckets or Buckets(
+                folder, unit, min(max(FEWEST_BUCKETS, SPREAD * size // HELD_BYTES), MOST_BUCKETS)
             )
-            parts.deal(pa.concat_tables(held))
+            buckets.deal(pa.concat_tables(held))
             held.clear()
-    if parts is None:
+    if buckets is None:
         if held:
             yield pa.concat_tables(held)
         return
     if held:
-        parts.deal(pa.concat_tables(held))
-    yield from parts.tables()
+        buckets.deal(pa.concat_tables(held))
+    yield from buckets.tables()
 
 
-class Parts:
+class Buckets:
     """The files that rows are dealt to."""
 
     def __init__(self, folder: str, unit: str, count: int) -> None:
         self._unit, self._count = unit, count
-        self._paths = [os.path.join(folder, f"part-{place}.arrow") for place in range(count)]
+        self._paths = [os.path.join(folder, f"bucket-{place}.arrow") for place in range(count)]
         self._writers: dict[int, Any] = {}
 
     def deal(self, table: pa.Table) -> None:
         """Writes each row to the file of its unit."""
-        part = part_of_rows(table.column(self._unit), self._count)
-        order = np.argsort(part, kind="stable")
-        ends = np.searchsorted(part[order], np.arange(self._count + 1))
+        bucket = bucket_of_rows(table.column(self._unit), self._count)
+        order = np.argsort(bucket, kind="stable")
+        ends = np.searchsorted(bucket[order], np.arange(self._count + 1))
         ordered = table.take(pa.array(order[ends[0] :]))
         for place in range(self._count):
             low, high = ends[place] - ends[0], ends[place + 1] - ends[0]
@@ -90,7 +90,7 @@ class Parts:
             yield table
 
 
-def part_of_rows(ids: Any, count: int) -> Any:
-    """The part of each row, by its unit's id; −1 for a row without one."""
+def bucket_of_rows(ids: Any, count: int) -> Any:
+    """The bucket of each row, by its unit's id; −1 for a row without one."""
     labels, seeds = unit_labels(cells_from_arrow(ids))
     return np.array([*(unit_seed(text) % count for text in seeds), -1], dtype=np.int64)[labels]

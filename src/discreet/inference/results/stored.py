@@ -1,0 +1,62 @@
+"""Releases read again from the JSON that `Release.to_json` wrote."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+from discreet import plain
+from discreet.accounting.guarantees import guarantee_from_dict
+from discreet.errors.questions import foreign_record
+from discreet.neighbors import neighbors_from_dict
+from discreet.specs.registry import mechanism_from_dict, query_from_dict
+from discreet.trusted.release import FORMAT, IN_STEPS, VERSION, Description, Release, step_from_text
+
+
+def release_from_json(text: str) -> Release:
+    """The release that `Release.to_json` wrote."""
+    try:
+        record = json.loads(plain.text(text, "from_json"))
+        if (
+            isinstance(record, dict)
+            and record.get("format") == FORMAT
+            and record.get("version") == VERSION
+        ):
+            return _release_from_dict(record)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError):
+        pass
+    raise foreign_record(f"{FORMAT} of version {VERSION}")
+
+
+def _release_from_dict(record: dict[str, Any]) -> Release:
+    return Release(
+        description=_description_from_dict(record["asked"]),
+        query=query_from_dict(record["query"]),
+        mechanism=mechanism_from_dict(record["mechanism"]),
+        integers=tuple(int(value) for value in record["integers"]),
+        neighbors=neighbors_from_dict(record["neighbors"]),
+        spend=guarantee_from_dict(record["spend"]),
+        guarantee=guarantee_from_dict(record["guarantee"]),
+        public_count=record["public_count"],
+        key=record["key"],
+        entry=record["entry"],
+        entry_hash=record["entry_hash"],
+        secure=record["secure"],
+        delta=Fraction(record["delta"]),
+        found=tuple(record["found"]),
+    )
+
+
+def _description_from_dict(record: dict[str, Any]) -> Description:
+    labels = tuple(tuple(labels) for labels in record["labels"])
+    in_steps = record["estimator"] in IN_STEPS
+    return Description(
+        record["estimator"],
+        record["column"],
+        () if in_steps else tuple(record["by"]),
+        labels,
+        record["where"],
+        tuple(record["edges"]),
+        step_from_text(record["by"][0]) if in_steps else None,
+    )
