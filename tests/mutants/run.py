@@ -8,8 +8,8 @@
 
 A mutant stands in a file of this folder, one file a room: the text that it takes away, found
 exactly once; what it puts there; what that breaks; and the tests that must fail. If a module has
-moved, the text is looked for in all of src/discreet. Exit 1 where a mutant survives, does not
-apply, or its tests cannot be run.
+moved, the text is looked for in all of src/discreet, in modules of the same name first. Exit 1
+where a mutant survives, does not apply, or its tests cannot be run.
 """
 
 from __future__ import annotations
@@ -55,9 +55,10 @@ class Mutant:
             for path in sorted((root / "src" / "discreet").rglob("*.py"))
             for _ in range(path.read_text().count(self.old))
         ]
-        if len(holds) != 1:
+        moved = [path for path in holds if path.name == named.name]
+        if len(holds) != 1 and len(moved) != 1:
             raise LookupError(f"{self.name}: its old text is in src {len(holds)} times")
-        return holds[0]
+        return (moved if len(moved) == 1 else holds)[0]
 
     def apply(self, root: Path) -> None:
         path = self.place(root)
