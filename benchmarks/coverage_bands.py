@@ -31,13 +31,13 @@ from discreet.estimators.distributions import (
     quantile_leaves,
     tree_noise,
 )
-from discreet.inference.counts.shares import share_interval
-from discreet.inference.counts.simultaneous import band_half_width, cell_level
+from discreet.inference.counts.shares import decode_shares, share_interval
 from discreet.inference.quantiles.cumulative import Cumulative, share_bounds
 from discreet.inference.quantiles.densities import SMALLEST_SHARE
+from discreet.inference.quantiles.simultaneous import band_half_width, cell_level
 from discreet.inference.quantiles.tree_quantiles import invert
 from discreet.inference.quantiles.trees import TreeShape, least_squares, prefix_counts
-from discreet.inference.results.decode import decode_shares, noise_of, to_float
+from discreet.inference.results.decode import noise_of, to_float
 from discreet.schema import Column, Integer, Real, Schema
 from discreet.specs.queries.trees import TreeCounts, tree_over
 from discreet.specs.statistics import histogram_of_cells

@@ -24,10 +24,10 @@ from scipy import stats
 
 import discreet as dp
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of
-from discreet.inference.counts.shares import share_interval
-from discreet.inference.means.means import mean_interval
-from discreet.inference.means.variances import variance_interval
-from discreet.inference.results.decode import decode_means, decode_shares, decode_variance, noise_of
+from discreet.inference.counts.shares import decode_shares, share_interval
+from discreet.inference.means.means import decode_means, mean_interval
+from discreet.inference.means.variances import decode_variance, variance_interval
+from discreet.inference.results.decode import noise_of
 from discreet.inference.results.laws import half_width
 from discreet.schema import Column, Encoding, Integer, Real
 from discreet.specs.queries.keys import Levels

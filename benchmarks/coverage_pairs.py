@@ -31,8 +31,7 @@ from discreet.estimators.matrices import correlation_question
 from discreet.estimators.questions import variance_question
 from discreet.inference.means.pair_decode import decode_pairs
 from discreet.inference.means.pairs import correlation_estimate, correlation_interval
-from discreet.inference.means.variances import variance_interval
-from discreet.inference.results.decode import decode_variance
+from discreet.inference.means.variances import decode_variance, variance_interval
 from discreet.schema import Column, Integer, Real, Schema
 from discreet.sensitivity import L2
 from discreet.specs.mechanisms.additive import GaussianNoise
@@ -62,7 +61,11 @@ class Margin:
     of_normal: Callable[[np.ndarray], np.ndarray]
 
     def clamped(self, z: np.ndarray) -> np.ndarray:
-        return np.clip(self.of_normal(z), float(self.column.low), float(self.column.high))  # type: ignore[union-attr]
+        return np.clip(
+            self.of_normal(z),
+            float(self.column.low),
+            float(self.column.high),
+        )  # type: ignore[union-attr]
 
 
 def _tabulated(quantile: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:

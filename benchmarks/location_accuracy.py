@@ -36,10 +36,10 @@ import numpy as np
 from scipy.special import ndtr
 
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
+from discreet.asking.records import result_class
 from discreet.errors import DiscreetError
 from discreet.estimators.classical_quantiles import METHODS
 from discreet.estimators.quantiles import median_question
-from discreet.inference.means.basic import RESULTS
 from discreet.neighbors import Replace
 from discreet.schema import Integer, Real, Schema
 from discreet.specs.mechanisms.in_turn import InTurn
@@ -210,9 +210,11 @@ def answered(question: Question, histogram: Histogram, public: PublicFacts) -> f
         "",
         delta=question.delta,
     )
-    value = float(RESULTS[question.description.estimator](release).quantities(0.95)[-1].estimate[0])
+    value = float(
+        result_class(question.description.estimator)(release).quantities(0.95)[-1].estimate[0]
+    )
     column = public.schema["x"]
-    return value if np.isfinite(value) else (column.low + column.high) / 2  # type: ignore[union-attr]
+    return value if np.isfinite(value) else (column.low + column.high) / 2
 
 
 _GUARANTEES: dict[int, Guarantee] = {}

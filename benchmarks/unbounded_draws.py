@@ -27,14 +27,9 @@ from discreet.estimators.unbounded import (
     noise_of_width,
     zoomed,
 )
+from discreet.inference.means.clipping import LeftOut, left_out, widened
 from discreet.inference.means.means import MeanStatistics, mean_interval
-from discreet.inference.means.unbounded import (
-    LeftOut,
-    LocationResult,
-    UnboundedMeanResult,
-    left_out,
-    widened,
-)
+from discreet.inference.means.unbounded import LocationResult, UnboundedMeanResult
 from discreet.inference.results.decode import noise_of
 from discreet.inference.results.laws import Noise
 from discreet.neighbors import Neighbors, Replace
@@ -121,7 +116,11 @@ def answering(search: Search, values: np.ndarray) -> Callable[[Question, str], R
             )
         else:
             key = query.keys[-1]
-            statistic = [int(((inside >= key.low) & (inside <= key.high)).sum())]  # type: ignore[union-attr]
+            statistic = [
+                int(
+                    ((inside >= key.low) & (inside <= key.high)).sum(),
+                )
+            ]  # type: ignore[union-attr]
         answer = apply(question.mechanism, statistic, secure_source())
         public = search.public
         return Release(

@@ -184,7 +184,7 @@ TABLE = (
     ),
     _row(
         "asking",
-        f"{READERS} trusted.session trusted.losses estimators local",
+        f"{READERS} trusted.session trusted.losses",
         "numpy formulaic",
         "what procedures share",
     ),

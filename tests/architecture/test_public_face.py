@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from public_stub import STUB, stub_text
 
 import discreet
-from discreet import _HOMES
+from discreet.asking.records import RECORDS
 
 SOURCE = Path(discreet.__file__).parent
 ROOT = SOURCE.parent.parent
@@ -44,17 +45,20 @@ def test_every_public_name_has_a_docstring_of_its_own(name: str) -> None:
 
 
 def test_names_homes_and_typing_imports_agree() -> None:
-    homes = {name: home for home, names in _HOMES.items() for name in names}
-    assert sorted(homes) == sorted(discreet.__all__) == sorted(set(discreet.__all__))
-    tree = ast.parse((SOURCE / "__init__.py").read_text())
-    block = next(node for node in tree.body if isinstance(node, ast.If))
+    assert STUB.read_text() == stub_text(), "run python tests/architecture/public_stub.py"
+    names = [name for names in discreet._HOMES.values() for name in names]
+    names += [record.name for record in RECORDS]
+    assert sorted(names) == sorted(discreet.__all__) == sorted(set(discreet.__all__))
+    tree = ast.parse(STUB.read_text())
     typed = {
-        alias.asname or alias.name: node.module
-        for node in block.body
+        alias.name: f"{node.module}:{alias.name}".removeprefix("discreet.")
+        for node in tree.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert typed == homes
+    assert typed == discreet._PLACES
+    exported = next(node for node in tree.body if isinstance(node, ast.Assign))
+    assert ast.literal_eval(exported.value) == discreet.__all__
     assert set(dir(discreet)) >= set(discreet.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         discreet.nonsense  # noqa: B018

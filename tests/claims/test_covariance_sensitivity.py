@@ -14,12 +14,7 @@ from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Encoding
 from discreet.specs.mechanisms.symmetric import off_diagonal
 from discreet.specs.queries import pairs
-from discreet.specs.queries.pairs import (
-    COUNT_WEIGHTS,
-    PairMoments,
-    replacement_bound,
-    row_bound,
-)
+from discreet.specs.queries.pairs import COUNT_WEIGHTS, PairMoments, replacement_bound, row_bound
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.engines.execution import execute
 

@@ -17,11 +17,14 @@ from discreet.accounting.calibration.additive import (
     laplace_noise,
     pure_within,
 )
-from discreet.accounting.gaussian import mu_for_pure
+from discreet.accounting.gaussian import gdp_delta, mu_for_pure
 from discreet.errors import NoTheorem
-from discreet.sensitivity import L1, L2
+from discreet.exact import sqrt_up
+from discreet.sensitivity import L1, L2, Rows
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise, LaplaceNoise
+from discreet.specs.mechanisms.open_keys import ThresholdedCounts, key_count_sensitivity
 from discreet.trusted.losses.loss import Loss
+from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import (
     Price,
     _price,
@@ -179,3 +182,15 @@ def test_the_greatest_epsilon_of_a_spend_fits_and_a_greater_one_does_not(spend, 
         epsilon = greatest(spend, delta, times=times)
         assert loss_fits(loss(epsilon), spend_box(spend, delta))
         assert not loss_fits(loss(epsilon * (1 + Fraction(1, 10**6))), spend_box(spend, delta))
+
+
+def test_a_gaussian_loss_that_may_fail_states_both_deltas():
+    """δ of the event and δ_μ(ε) of the rest: with less, the stated guarantee would not hold."""
+    rows = Rows(1, "added or removed")
+    noise = gaussian_noise(key_count_sensitivity(rows)[1], Fraction(1, 2))
+    mechanism = ThresholdedCounts(rows, noise, 12 << noise.refinement)
+    loss, stated = loss_of(mechanism), guarantee_of(mechanism)
+    rest = gdp_delta(sqrt_up(loss.mu_squared), Fraction(stated.epsilon))
+    assert 0 < loss.delta < Fraction(stated.delta)
+    assert Fraction(stated.delta) >= loss.delta + Fraction(rest) * (1 - Fraction(1, 10**6))
+    assert float(loss.delta + Fraction(rest)) == pytest.approx(stated.delta, rel=1e-6)

@@ -36,6 +36,7 @@ from discreet.neighbors import require_neighbors
 from discreet.schema import Encoding, Schema
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import GaussianNoise
+from discreet.specs.mechanisms.open_keys import ThresholdedCounts, key_count_sensitivity
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.keys import Between, Bins, Levels, Split, Subset, may_leave_out
 from discreet.specs.queries.moments import DESIGNS, Moments
@@ -166,6 +167,15 @@ def forged_questions(public):
         "noise for another kind of statistic",
         Question(asked, GridCounts((), X, False), right.mechanism, spend),
     )
+    values = GridCounts((), X, False)
+    if not isinstance(public.neighbors, dp.Replace):
+        rows = values.sensitivity(public.neighbors)
+        noise = gaussian_noise(key_count_sensitivity(rows)[1], MU)
+        threshold = (rows.rows + 9) * 2**noise.refinement * (1 + int(noise.spread))
+        yield (
+            "a threshold on a column that declares its values",
+            Question(asked, values, ThresholdedCounts(rows, noise, threshold), spend, HALF),
+        )
     yield "more than the spend", dataclasses.replace(right, spend=dp.GDP(0.49))
     yield "more than the pure spend", dataclasses.replace(pure, spend=dp.PureDP(0.49))
     yield (
@@ -271,6 +281,16 @@ def test_keys_know_which_rows_they_leave_out():
         Bins("x", (-1.0, 2e7)),
     ]
     assert not any(may_leave_out(key, SCHEMA) for key in total)
+    partial = [
+        Levels("g", 2),  # it says no level for missing cells
+        Levels("h", 1),
+        Levels("b", 1),
+        Bins("x", (0.0, 5.0)),
+        Bins("x", (1.0, 1e7)),
+        Subset("g", (0, 1)),
+        Between("x", 0.0, 1e7),
+    ]
+    assert all(may_leave_out(key, SCHEMA) for key in partial)
     with pytest.raises(dp.UndeclaredColumn):
         may_leave_out(Levels("nobody", 2), SCHEMA)
 

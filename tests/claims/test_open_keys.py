@@ -516,3 +516,12 @@ def test_neighbouring_key_counts_differ_as_stated(neighbors):
         assert max(new) <= proven.rows
         assert max(change[change > 0].sum(), -change[change < 0].sum()) <= proven.rows
     assert largest[:3] == [l1.value, l2.squared, proven.rows]  # each bound is attained
+
+
+def test_the_tail_of_gaussian_noise_is_that_of_the_rounded_law():
+    """N ≥ t means s·Z > t − ½: half a step is far more than the difference that is allowed here."""
+    noise = GaussianNoise(key_count_sensitivity(Rows(1, "replaced"))[1], Fraction(2.0), 9)
+    for steps in (-3000, -1, 0, 1, 2000, 6000):
+        low, high = enclose(lambda ball, steps=steps: tail(ball, noise, steps))
+        assert float(low) == pytest.approx(stats.norm.sf((steps - 0.5) / 1024), rel=1e-12)
+        assert float(high) == pytest.approx(stats.norm.sf((steps - 0.5) / 1024), rel=1e-12)

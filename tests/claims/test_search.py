@@ -202,6 +202,10 @@ def test_mechanisms_in_turn_cost_the_sum() -> None:
         pure=(Fraction(1, 3),),
         bounded_range=loss_of(choice).bounded_range,
     )
+    one, two, three, five = (Fraction(1, number) for number in (1, 2, 3, 5))
+    assert Loss(one, (two,), (three,), five, one / 7) + Loss(two, (five,), (), one, two) == Loss(
+        one + two, (two, five), (three,), five + one, one / 7 + two
+    )
     assert loss_of(counts) == Loss(mu_squared=Fraction(1, 5))
     assert loss_of(pure) == Loss(pure=(Fraction(1, 3),))
 

@@ -32,12 +32,7 @@ from discreet.testing.seeded import SeededSource, seeded_session
 from discreet.trusted.extensions.estimating.kernels import ModelData, gradient_sums, row_weights
 from discreet.trusted.extensions.sgd.batches import RowGradients
 from discreet.trusted.extensions.sgd.draw import PoissonBatches, descend, subset
-from discreet.trusted.extensions.sgd.loss import (
-    descent_loss,
-    descent_mu,
-    descent_pld,
-    poisson_rate,
-)
+from discreet.trusted.extensions.sgd.loss import descent_loss, descent_mu, descent_pld, poisson_rate
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.release import Description, Question
 
@@ -268,9 +263,12 @@ def test_a_descent_is_the_function_of_its_noisy_sums_that_the_spec_states():
     assert (shown[0] == iterates[4]).all()
     assert (shown[1] == iterates[9]).all()
     assert (shown[3] == np.rint(np.mean(iterates[-4:], axis=0))).all()
+    noises = []
     for before, after, batch in zip(rows.points, iterates, rows.batches, strict=True):
-        noise = (before - after) / 0.05 - len(batch) * (before - 2.0**20)
-        assert np.abs(noise).max() < 1024 * 8
+        noises.append((before - after) / 0.05 - len(batch) * (before - 2.0**20))
+        assert np.abs(noises[-1]).max() < 1024 * 8
+    apart = [np.abs(one - two).max() for one, two in itertools.combinations(noises, 2)]
+    assert min(apart) > 40, "every step has its own noise"
     assert len({tuple(batch.tolist()) for batch in rows.batches}) > 8, (
         "every step has its own batch"
     )

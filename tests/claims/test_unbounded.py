@@ -86,7 +86,9 @@ def converse(
         assert 0 <= place <= cells
         assert 1 <= share <= left
         left -= share
-        counts.append(Count(place, share, float(answer(place)), deviation / math.sqrt(share)))  # type: ignore[operator]
+        counts.append(
+            Count(place, share, float(answer(place)), deviation / math.sqrt(share)),
+        )  # type: ignore[operator]
     return counts
 
 
@@ -146,7 +148,7 @@ def test_specs_of_searches_come_back_from_json_and_replay_to_what_they_found() -
     bulk = replayed(BulkSearch(1000).talk(Purse(2**32 - 1, 1 << 16, 400.0, "gaussian")), counts)
     assert bulk is not None
     assert abs(bulk.left.place - 3e8) < 1.5e6
-    assert 5e5 < bulk.left.reach + bulk.right.reach < 2e7
+    assert 5e5 < bulk.left.extent + bulk.right.extent < 2e7
     grid, left, right = zoomed(bulk, GridCounts((), Factor("x", grid_on(0.0, 1e9, CODES)), False))
     policy = EndsSearch(bulk.rows, 1.1, left, right)
     assert policy_from_dict(json.loads(json.dumps(policy.to_dict()))) == policy

@@ -116,6 +116,9 @@ def test_rows_without_an_id_count_nowhere():
     ]
     assert kept(nobody, 3) == set()
     assert kept([*nobody, 7, *nobody], 1) == {len(nobody)}
+    typed = np.array([math.nan, 7.0, math.nan, math.nan])
+    assert kept(typed, 3) == {1}
+    assert kept(np.ma.array([1.0, 7.0, 2.0, 3.0], mask=[True, False, True, True]), 3) == {1}
 
 
 def test_ids_that_differ_are_different_units():

@@ -20,8 +20,8 @@ from discreet.estimators.distributions import (
     quantile_leaves,
     tree_question,
 )
-from discreet.inference.counts.simultaneous import band_half_width, cell_level
 from discreet.inference.quantiles.cumulative import cumulative_of, share_bounds
+from discreet.inference.quantiles.simultaneous import band_half_width, cell_level
 from discreet.inference.quantiles.tree_quantiles import checked_quantiles, quantiles_from_tree
 from discreet.inference.results.laws import half_width
 from discreet.testing import seeded_session

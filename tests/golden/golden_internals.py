@@ -41,9 +41,9 @@ from discreet.accounting.subsampling import (
     amplify_renyi,
 )
 from discreet.cli.commands import app as command_line
-from discreet.inference.results.released import released_moments
 from discreet.inference.simulation.bootstrap import parametric_bootstrap, reproduced_set
 from discreet.inference.simulation.fiducial import matched_draws
+from discreet.inference.simulation.released import released_moments
 from discreet.models.uncertified import output_perturbation
 
 __all__ = [

@@ -121,7 +121,7 @@ def test_verbs_and_round_trip():
     fit = dp.ols(
         session, "y ~ x + w", spend=dp.GDP(5), method="moments", where={"b": True}, key="wages"
     )
-    assert [release.description.by[0] for release in fit.releases] == ["count 1", "moments 1"]
+    assert [str(release.description.step) for release in fit.releases] == ["count 1", "moments 1"]
     assert "homoskedastic" in str(fit.summary())
     assert "least squares (moments)" in str(fit)
     again = dp.from_json(fit.to_json())

@@ -134,7 +134,7 @@ def steps_of_usual_data(rows, front, solver, budget, neighbors):
     have.
     """
     fit = fit_of(usual(rows), front, solver, budget, neighbors)
-    return [release.description.by for release in fit.releases], fit.names
+    return [release.description.step for release in fit.releases], fit.names
 
 
 def cases(kind, front):
@@ -186,7 +186,7 @@ def check(kind, front, solver, budget, neighbors):
         assert 0 <= fit.test(fit.names[1:]).p_value <= 1
         if (budget, neighbors) == (1.0, dp.Replace()):
             assert (
-                [release.description.by for release in fit.releases],
+                [release.description.step for release in fit.releases],
                 fit.names,
             ) == steps_of_usual_data(len(data["x"]), front, solver, budget, neighbors)
             assert str(fit.summary())

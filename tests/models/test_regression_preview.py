@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.asking.preview import _BUILDERS, _PROCEDURES
 from discreet.testing import seeded_session
 
 SCHEMA = {
@@ -219,4 +218,3 @@ def test_bad_requests_are_refused():
         dp.preview(session, dp.ols, "y ~ x", spend=dp.PureDP(1))
     with pytest.raises(dp.InvalidParameter, match="not an estimator"):
         dp.preview(session, print, "y ~ x", spend=dp.GDP(1))
-    assert not set(_BUILDERS) & set(_PROCEDURES)

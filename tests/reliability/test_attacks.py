@@ -23,7 +23,8 @@ from tests.chance import without_chance
 
 import discreet as dp
 from discreet.estimators import questions
-from discreet.inference.results.decode import decode_means, to_float
+from discreet.inference.means.means import decode_means
+from discreet.inference.results.decode import to_float
 from discreet.schema import Schema
 from discreet.sensitivity import L1
 from discreet.testing import epsilon_seen_in_low_bits, seeded_session

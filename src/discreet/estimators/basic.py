@@ -4,7 +4,7 @@
 *Method*: one joint, exact integer statistic with exact noise; `PureDP` spends use Laplace or
 two-sided geometric noise, all others Gaussian. Intervals contain sampling and privacy error both,
 and nothing is clamped before them.
-*Validity* is stated by each result class in `discreet.inference.means.basic`. With a `key`, asking
+*Validity* is stated by each result class in `discreet.inference`. With a `key`, asking
 again returns the stored answer at no cost.
 """
 
@@ -16,15 +16,13 @@ from discreet.asking.cells import By, Where
 from discreet.errors import InvalidParameter
 from discreet.estimators import questions
 from discreet.inference.counts.open_keys import OpenTableResult
-from discreet.inference.means.basic import (
+from discreet.inference.counts.results import (
     CountResult,
     HistogramResult,
-    MeanResult,
     ProportionResult,
-    SumResult,
     TableResult,
-    VarianceResult,
 )
+from discreet.inference.means.results import MeanResult, SumResult, VarianceResult
 from discreet.trusted.session import Session
 
 

@@ -12,13 +12,11 @@ import numpy as np
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking import preview as forecast
 from discreet.asking.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.estimators.questions import _counts
 from discreet.exact import rational
-from discreet.inference.results.test_results import TEST_RESULTS as TEST_RESULTS
 from discreet.inference.tables.comparisons import ComparisonResult
 from discreet.inference.tables.table_tests import FitResult, IndependenceResult, RankResult
 from discreet.schema import Boolean, Category
@@ -336,13 +334,3 @@ def _different(names: tuple[str, ...]) -> None:
             "a column says nothing about itself",
             "name different columns",
         )
-
-
-forecast._BUILDERS.update(
-    {
-        compare: compare_question,
-        independence_test: independence_question,
-        goodness_of_fit: fit_question,
-        rank_test: rank_question,
-    }
-)

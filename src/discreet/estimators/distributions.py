@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,12 +23,8 @@ from discreet.schema import Integer, Real
 from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.sums import Sum, number_factor
 from discreet.specs.queries.trees import MOST_LEAVES, TreeCounts, mean_prefix_variance, tree_over
-from discreet.specs.statistics import Histogram
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
-
-if TYPE_CHECKING:
-    from discreet.asking.preview import Assumptions
 
 FEWEST_POINTS, MOST_POINTS = 64, 4096  # of a distribution function, where the caller does not say
 PRIVATE_ROWS_POINTS = 1024  # where the number of rows is private
@@ -248,31 +243,6 @@ def default_bins(rows: float, noise_variance: float, *, cluster: int = 1) -> int
     bins = np.arange(2, MOST_BINS + 1)
     error = BEND / bins**2 + cluster * bins / rows + noise_variance * (bins / rows) ** 2
     return int(bins[np.argmin(error)])
-
-
-def expected_tree(query: TreeCounts, rows: float, assume: Assumptions) -> tuple[list[int], str]:
-    """The counts that a normal law with the assumed mean and standard deviation would give,
-    and the assumptions in words.
-    """
-    low, high = query.value(0), query.value(query.cells - 1)
-    mean = float(assume.mean if assume.mean is not None else (low + high) / 2)
-    deviation = float(
-        assume.standard_deviation if assume.standard_deviation is not None else (high - low) / 4
-    )
-    share = float(assume.share) if assume.share is not None else (0.5 if query.optional else 1.0)
-    ends = [
-        query.value((leaf + 1) * query.width - 0.5)
-        for leaf in range(-(-query.cells // query.width) - 1)
-    ]
-    before = np.array(
-        [0.0, *(math.erfc((mean - end) / (deviation * math.sqrt(2))) / 2 for end in ends), 1.0]
-    )
-    counts = np.diff(np.round(rows * share * before)).astype(np.int64)
-    places = np.arange(len(counts), dtype=np.int64) * query.width
-    words = f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (
-        f", a share of {share:.3g} of the rows" if query.optional else ""
-    )
-    return query.assemble(Histogram(query.cells, places, counts)), words
 
 
 def _checked_points(points: object) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from discreet import plain
 from discreet.accounting.calibration.additive import symmetric_noise
@@ -130,7 +129,12 @@ def _question(
 def _encoding(column: Column, height: int) -> Encoding:
     """The declared range on codes −height … height."""
     low, high = (
-        (0.0, 1.0) if isinstance(column, Boolean) else (float(column.low), float(column.high))  # type: ignore[union-attr]
+        (0.0, 1.0)
+        if isinstance(column, Boolean)
+        else (
+            float(column.low),  # type: ignore[union-attr]
+            float(column.high),  # type: ignore[union-attr]
+        )
     )
     return Encoding(low / 2 + high / 2, height / ((high - low) / 2), -height, height)
 
@@ -161,40 +165,3 @@ def _names(columns: object, *, least: int) -> tuple[str, ...]:
             "pass for example ['age', 'income']",
         )
     return tuple(names)
-
-
-def expected_pairs(query: PairMoments, rows: float, assume: Any) -> tuple[list[int], str]:
-    """The statistic of independent normal columns with the assumed mean and standard deviation
-    (a quarter of each range), for previews.
-    """
-    share = 1.0 if not query.optional else float(assume.share if assume.share is not None else 0.5)
-    powers = []
-    for factor in query.factors:
-        grid = factor.encoding
-        center = 0.0 if assume.mean is None else (float(assume.mean) - grid.center) * grid.per_unit
-        spread = (
-            grid.high / 2
-            if assume.standard_deviation is None
-            else float(assume.standard_deviation) * grid.per_unit
-        )
-        powers.append(
-            (
-                1.0,
-                center,
-                center**2 + spread**2,
-                center**3 + 3 * center * spread**2,
-                center**4 + 6 * center**2 * spread**2 + 3 * spread**4,
-            )
-        )
-    sums = {
-        term: round(rows * share * math.prod(powers[j][term.count(j)] for j in set(term)))
-        for term in query.terms()
-    }
-    words = "uncorrelated columns with a standard deviation of " + (
-        "a quarter of each range"
-        if assume.standard_deviation is None
-        else f"{float(assume.standard_deviation):.6g}"
-    )
-    return query.arrange(sums), words + (
-        f", a share of {share:.3g} in the filter" if query.optional else ""
-    )

@@ -5,12 +5,9 @@ Each is one joint release of counts, sums and spreads; all else is post-processi
 
 from __future__ import annotations
 
-from typing import Any
-
 from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, laplace_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
-from discreet.asking import preview as forecast
 from discreet.asking.cells import Where, cells_where
 from discreet.asking.noise_choice import norm_of, require_spend
 from discreet.errors import WrongColumnKind
@@ -19,7 +16,6 @@ from discreet.estimators.comparisons import _different, _groups
 from discreet.estimators.questions import FINE_MEAN_BITS, MEAN_BITS, _moments, mean_question
 from discreet.exact import rational
 from discreet.inference.means.mean_tests import MeansResult, MeanTestResult, PairedResult
-from discreet.inference.results.results import checked_level
 from discreet.schema import Boolean, Integer, Real
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import AdditiveNoise
@@ -194,37 +190,3 @@ def _common_grid(public: PublicFacts, first: str, second: str) -> tuple[Factor, 
         )
         encoding = Real(low, high, bits=32 if bits == FINE_MEAN_BITS else 16).encoding(bits)
     return Factor(first, encoding), Factor(second, encoding)
-
-
-def _paired_forecast(
-    session: Session,
-    first: str,
-    second: str,
-    *,
-    spend: Guarantee,
-    assume: Any,
-    level: float,
-    **options: Any,
-) -> forecast.Preview:
-    """As for a mean, with the assumptions about the difference."""
-    question = paired_question(session.public, first, second, spend=spend, **options)
-    query = question.query
-    assert isinstance(query, DifferenceMoments)
-    as_column = Question(question.description, query.moments, question.mechanism, spend)
-    release, text = forecast.expected_release(session.public, as_column, assume)
-    quantity = PairedResult(release).quantities(checked_level(level))[0]
-    item = forecast.Forecast(
-        quantity.name,
-        float(quantity.privacy_variance[0]) ** 0.5,
-        float(quantity.std_error[0]),
-        float(quantity.high[0] - quantity.low[0]),
-        float(quantity.noise_share[0]),
-    )
-    price = session.price(question)
-    return forecast.Preview(
-        question, (item,), str(price), session.ledger.how_many(price), text, level
-    )
-
-
-forecast._BUILDERS.update({mean_test: mean_test_question, compare_means: compare_means_question})
-forecast.register_procedure(paired_test, _paired_forecast)

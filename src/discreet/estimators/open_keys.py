@@ -11,16 +11,11 @@ from discreet.accounting.guarantees import ApproxDP, Guarantee
 from discreet.asking.cells import By, Cells, Where, cells_by, cells_where, wanted_by
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter
-from discreet.exact import decimal_text, rational
-from discreet.inference.counts.open_keys import show_probability
+from discreet.exact import rational
 from discreet.schema import Open, Schema
-from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.queries.open_keys import OpenCounts
-from discreet.trusted.losses.pricing import guarantee_of
-from discreet.trusted.release import Description, Question, Release
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts
-
-TYPICAL_SHARE = 0.05
 
 
 def open_columns(schema: Schema, by: By) -> tuple[str, ...]:
@@ -91,50 +86,3 @@ def required_delta(spend: Guarantee, delta: object, opened: tuple[str, ...]) -> 
         "pass delta=, for example 1e-8, or declare the column as dp.Category(levels), which needs "
         "none",
     )
-
-
-def expected_open_release(
-    public: PublicFacts, question: Question, *, rows: float | None, share: float | None
-) -> tuple[Release, str]:
-    """A release that shows one key as the caller imagines it,
-    and in words what is assumed and from which size on keys appear.
-    """
-    mechanism = question.mechanism
-    assert isinstance(mechanism, ThresholdedCounts)
-    least, known = float(mechanism.least_shown), public.rows if public.rows is not None else rows
-    if known is None:
-        size, text = 2 * least, "a key of twice the threshold"
-    else:
-        part = TYPICAL_SHARE if share is None else float(share)
-        size, text = float(known) * part, f"{int(known)} rows, a key with a share of {part:.3g}"
-    chance = float(show_probability(mechanism, size))
-    unit = (
-        "a key that one row alone holds"
-        if mechanism.sensitivity.rows == 1
-        else "a key that one unit alone holds"
-    )
-    loss = decimal_text(question.delta)
-    text += (
-        f" ({size:.0f} rows: it appears with probability {chance:.3g}). A key is shown if its "
-        f"noisy count reaches {least:.4g}: keys with fewer than about "
-        f"{least:.0f} rows are unlikely to appear, and {unit} appears with probability at most "
-        f"{loss}"
-    )
-    shown = max(mechanism.threshold, round(size) << mechanism.noise.refinement)
-    plan = question.query.plan()
-    name = plan.name(("a key",) * len(plan.open), 0)
-    return Release(
-        question.description,
-        question.query,
-        mechanism,
-        (shown,),
-        public.neighbors,
-        question.spend,
-        guarantee_of(mechanism),
-        public.count,
-        "preview",
-        0,
-        "",
-        delta=question.delta,
-        found=(name,),
-    ), text

@@ -12,21 +12,20 @@ from typing import Any
 from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
-from discreet.asking import preview as forecast
 from discreet.asking.cells import Where, cells_where
+from discreet.asking.expected import imagined_release, release_preview
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.preview import Assumptions, Preview
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.exact import rational
 from discreet.inference.counts.part_tests import PartsResult, best_split
 from discreet.inference.counts.tulap import ReleasedNoise
-from discreet.inference.results.test_results import TEST_RESULTS as TEST_RESULTS
 from discreet.schema import Open
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.parts import PartRejections
-from discreet.trusted.losses.pricing import guarantee_of
-from discreet.trusted.release import Description, Question, Release
+from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
 FEWEST_ROWS_A_PART = 10
@@ -116,7 +115,10 @@ def subsample_question(
 
 def _noise(spend: Guarantee) -> AdditiveNoise:
     if isinstance(require_spend(spend), PureDP):
-        return geometric_noise(L1(rational(1, "sensitivity")), rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
+        return geometric_noise(
+            L1(rational(1, "sensitivity")),
+            rational(spend.epsilon, "epsilon"),  # type: ignore[union-attr]
+        )
     return gaussian_noise(L2(rational(1, "sensitivity")), spend_mu_squared(spend))
 
 
@@ -150,52 +152,17 @@ def function_name(test: Callable[..., Any]) -> str:
     return f"{text}#{hashlib.sha256(code.co_code + names).hexdigest()[:16]}"
 
 
-def _forecast(
-    session: Session,
-    test: Callable[..., float],
-    *,
-    spend: Guarantee,
-    assume: Any,
-    level: float,
-    **options: Any,
-) -> forecast.Preview:
+def subsample_preview(
+    session: Session, question: Question, assume: Assumptions, level: float
+) -> Preview:
     """The expected interval of the share of parts where the assumed share (default: the inner
     level) of them rejects.
     """
-    question = subsample_question(session.public, test, spend=spend, **options)
-    query = question.query
+    query, mechanism = question.query, question.mechanism
     assert isinstance(query, PartRejections)
+    assert isinstance(mechanism, AdditiveNoise)
     share = float(query.level) if assume.share is None else float(assume.share)
-    release = Release(
-        question.description,
-        query,
-        question.mechanism,
-        (round(share * query.parts) << question.mechanism.refinement,),  # type: ignore[attr-defined]
-        session.public.neighbors,
-        spend,
-        guarantee_of(question.mechanism),
-        session.public.count,
-        "preview",
-        0,
-        "",
-    )
-    quantity = PartsResult(release).quantities(level)[0]
-    item = forecast.Forecast(
-        quantity.name,
-        float(quantity.privacy_variance[0]) ** 0.5,
-        float(quantity.std_error[0]),
-        float(quantity.high[0] - quantity.low[0]),
-        float(quantity.noise_share[0]),
-    )
-    price = session.price(question)
-    return forecast.Preview(
-        question,
-        (item,),
-        str(price),
-        session.ledger.how_many(price),
-        f"{query.parts} parts, a share of {share:.3g} of which rejects",
-        level,
-    )
-
-
-forecast.register_procedure(subsample_test, _forecast)
+    rejections = round(share * query.parts) << mechanism.refinement
+    release = imagined_release(session.public, question, (rejections,))
+    words = f"{query.parts} parts, a share of {share:.3g} of which rejects"
+    return release_preview(session, question, (release, words), level)

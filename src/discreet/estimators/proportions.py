@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
@@ -16,10 +14,10 @@ from discreet.estimators.basic import _open
 from discreet.estimators.questions import proportion_question
 from discreet.exact import rational
 from discreet.inference.counts.binomial import checked_alternative
+from discreet.inference.counts.power import ProportionPlan
+from discreet.inference.counts.results import ProportionResult
 from discreet.inference.counts.tulap import ReleasedNoise, checked_share, released_noise
-from discreet.inference.means.basic import ProportionResult
 from discreet.inference.results.hypothesis import HypothesisTest, checked_alpha
-from discreet.inference.results.power import PowerResult, ProportionPlan, checked_rows
 from discreet.sensitivity import L1, L2
 from discreet.trusted.release import Question
 from discreet.trusted.session import PublicFacts, Session
@@ -76,7 +74,7 @@ def proportion_test_question(
     return with_tulap(proportion_question(public, column, spend=spend, level=level, noise=noise))
 
 
-def _proportion_plan(
+def proportion_plan(
     *,
     spend: Guarantee,
     alternative: str,
@@ -108,104 +106,8 @@ def _count_law(spend: Guarantee, noise: str | None) -> ReleasedNoise:
     if isinstance(require_spend(spend), PureDP):
         return ReleasedNoise(
             "tulap",
-            float(geometric_noise(L1(Fraction(1)), rational(spend.epsilon, "epsilon")).spread),  # type: ignore[union-attr]
+            float(
+                geometric_noise(L1(Fraction(1)), rational(spend.epsilon, "epsilon")).spread,  # type: ignore[union-attr]
+            ),
         )
     return released_noise(gaussian_noise(L2(Fraction(1)), spend_mu_squared(spend)))
-
-
-# test → its plan (with power(rows), rows_for(power)), what must and what may be assumed
-_PLANS: dict[Callable[..., Any], tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]] = {
-    proportion_test: (_proportion_plan, ("null", "share"), ("noise",)),
-}
-
-
-@plain.door
-def power(
-    test: Callable[..., Any],
-    *,
-    rows: int,
-    spend: Guarantee,
-    alternative: str = "two-sided",
-    alpha: float = 0.05,
-    **assumed: Any,
-) -> PowerResult:
-    """How often a test will reject: ``dp.power(dp.proportion_test, rows=500, null=0.5, share=0.56,
-    spend=dp.PureDP(0.5)).power``.
-
-    What is assumed depends on the test. `proportion_test`: ``null``, ``share``
-    (and ``noise="tulap"``). `compare`: ``baseline``, ``share`` of two equal groups. `mean_test`,
-    `paired_test`: ``difference`` from the null, ``standard_deviation`` (of pairs: of their
-    differences), ``low``, ``high`` as declared. `compare_means`: the same, for two equal groups,
-    and perhaps ``mean``, about which the two means lie (default: the middle of the range, where
-    noise is least).
-    `independence_test`, `rank_test`: ``table``, the shares of all cells (ranks: groups by bins).
-    `goodness_of_fit`: ``expected`` (the null) and ``shares`` (the truth). `subsample_test`:
-    ``effect``, where the test's normal statistic has mean effect·√n on n rows.
-
-    Method.   Exact for a proportion, from the binomial law at the assumed `share` and the law of
-              the noise (row-level Replace); a normal or χ² approximation with the variance of the
-              noise for all others, but parts, whose number of rejections is binomial. `plot()`
-              shows it by rows and by ε.
-    Validity. Nothing is read or spent. Independent rows, as assumed.
-    """
-    return _planned(_plan(test, spend, alternative, alpha, assumed), checked_rows(rows), spend)
-
-
-@plain.door
-def sample_size(
-    test: Callable[..., Any],
-    *,
-    spend: Guarantee,
-    power: float = 0.8,
-    alternative: str = "two-sided",
-    alpha: float = 0.05,
-    **assumed: Any,
-) -> PowerResult:
-    """The least number of rows (`rows` of the answer) at which a test has the power asked for:
-    ``dp.sample_size(dp.proportion_test, null=0.5, share=0.56, spend=dp.PureDP(1)).rows``.
-    """
-    plan = _plan(test, spend, alternative, alpha, assumed)
-    wanted = rational(power, "power")
-    if not plan.alpha < wanted < 1:
-        raise InvalidParameter(
-            "power=",
-            "it is not between alpha and 1",
-            "a test without data already rejects with probability alpha",
-            "pass for example 0.8",
-        )
-    return _planned(plan, plan.rows_for(float(wanted)), spend)
-
-
-def _planned(plan: Any, rows: int, spend: Guarantee) -> PowerResult:
-    from discreet.inference.counts.test_power import PlannedPower
-
-    return (
-        PowerResult(plan, rows, str(spend))
-        if isinstance(plan, ProportionPlan)
-        else PlannedPower(plan, rows, str(spend))
-    )
-
-
-def _plan(
-    test: object, spend: Guarantee, alternative: str, alpha: float, assumed: dict[str, Any]
-) -> Any:
-    from discreet.estimators import test_plans  # noqa: F401  (adds the plans of the other tests)
-
-    if not callable(test) or test not in _PLANS:
-        raise InvalidParameter(
-            "power",
-            "this is not a test that can be planned",
-            "power needs the law of its statistic",
-            "pass one of " + ", ".join(f"dp.{known.__name__}" for known in _PLANS),
-        )
-    build, names, optional = _PLANS[test]
-    if set(assumed) - set(optional) != set(names):
-        raise InvalidParameter(
-            f"the power of dp.{getattr(test, '__name__', '')}",
-            f"assumed were {', '.join(f'{name}=' for name in sorted(assumed)) or 'no values'}",
-            "power is computed at assumed values, and of these alone",
-            "pass "
-            + ", ".join(f"{name}=" for name in names)
-            + "".join(f" and perhaps {name}=" for name in optional),
-        )
-    return build(spend=spend, alternative=alternative, alpha=alpha, **assumed)

@@ -14,28 +14,29 @@ from discreet.accounting.calibration.additive import gaussian_noise, geometric_n
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.noise_choice import norm_of, require_spend
 from discreet.errors import InvalidParameter
-from discreet.estimators import proportions
-from discreet.estimators.comparisons import compare, goodness_of_fit, independence_test, rank_test
-from discreet.estimators.mean_comparisons import compare_means, mean_test, paired_test
-from discreet.estimators.part_tests import subsample_test
 from discreet.exact import rational
 from discreet.inference.counts.binomial import checked_alternative
 from discreet.inference.counts.part_tests import best_split, planned_power
-from discreet.inference.counts.test_power import Distance, TestPlan
 from discreet.inference.counts.tulap import ReleasedNoise, checked_share, released_noise
 from discreet.inference.results.hypothesis import checked_alpha
+from discreet.inference.tables.power import Distance, TestPlan
 from discreet.inference.tables.table_tests import fit_statistic
 from discreet.inference.tables.tables import NoisyTables, chi_square, kruskal_wallis
 from discreet.neighbors import Replace
 from discreet.sensitivity import L1, L2
 from discreet.specs.queries.moments import mean_design
 
+_MEAN_ASSUMED = ("difference", "standard_deviation", "low", "high")
+
 
 def count_law(spend: Guarantee, moved: int = 2) -> ReleasedNoise:
     """The noise of a count in a table, `moved` of whose cells one row changes by one."""
     if isinstance(require_spend(spend), PureDP):
         return released_noise(
-            geometric_noise(L1(Fraction(moved)), rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
+            geometric_noise(
+                L1(Fraction(moved)),
+                rational(spend.epsilon, "epsilon"),  # type: ignore[union-attr]
+            )
         )
     return released_noise(gaussian_noise(L2(Fraction(moved)), spend_mu_squared(spend)))
 
@@ -101,7 +102,7 @@ def _table_plan(
     return _plan(name, assumed, distance, freedom, alternative, alpha, noise, effect)
 
 
-def _compare_plan(
+def compare_plan(
     *, spend: Guarantee, alternative: str, alpha: float, baseline: float, share: float
 ) -> TestPlan:
     low, high = checked_share(baseline, "baseline"), checked_share(share, "share")
@@ -141,7 +142,7 @@ def _shares_table(table: Any) -> Any:
     return shares / shares.sum()
 
 
-def _independence_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
+def independence_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
     shares = _shares_table(table)
     freedom = (shares.shape[0] - 1) * (shares.shape[1] - 1)
     return _table_plan(
@@ -156,7 +157,7 @@ def _independence_plan(*, spend: Guarantee, alternative: str, alpha: float, tabl
     )
 
 
-def _rank_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
+def rank_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) -> TestPlan:
     shares = _shares_table(table)
     columns = shares.sum(axis=0)
     ranks = (shares * (columns.cumsum() - columns / 2)).sum(axis=1) / np.maximum(
@@ -175,7 +176,7 @@ def _rank_plan(*, spend: Guarantee, alternative: str, alpha: float, table: Any) 
     )
 
 
-def _fit_plan(
+def fit_plan(
     *, spend: Guarantee, alternative: str, alpha: float, expected: Any, shares: Any
 ) -> TestPlan:
     null, true = _shares_table([expected, expected])[0] * 2, _shares_table([shares, shares])[0] * 2
@@ -204,7 +205,9 @@ def _mean_laws(spend: Guarantee, groups: int) -> tuple[ReleasedNoise, tuple[floa
     design = mean_design(Replace(), cells=groups, optional=groups > 1, norm=norm)
     reach = design.bound(Replace(), cells=groups, optional=groups > 1)
     if norm == 1:
-        spread = float(reach) / float(rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
+        spread = float(reach) / float(
+            rational(spend.epsilon, "epsilon"),  # type: ignore[union-attr]
+        )
         return ReleasedNoise("laplace", spread), (
             (1 / design.count) if design.count else 0.0,
             *(1 / weight for weight in design.weights),
@@ -261,7 +264,7 @@ def _effect(
     return numbers[0] / half, numbers[1] / half
 
 
-def _means_plan(
+def means_plan(
     *,
     spend: Guarantee,
     alternative: str,
@@ -327,15 +330,37 @@ def _one_mean(
     )
 
 
-def _mean_plan(*, spend: Guarantee, alternative: str, alpha: float, **assumed: float) -> TestPlan:
+def mean_plan(
+    *,
+    spend: Guarantee,
+    alternative: str,
+    alpha: float,
+    difference: float,
+    standard_deviation: float,
+    low: float,
+    high: float,
+) -> TestPlan:
+    values = (difference, standard_deviation, low, high)
+    assumed = dict(zip(_MEAN_ASSUMED, values, strict=True))
     return _one_mean("the test of a mean", 1.0, spend, alternative, alpha, assumed)
 
 
-def _paired_plan(*, spend: Guarantee, alternative: str, alpha: float, **assumed: float) -> TestPlan:
+def paired_plan(
+    *,
+    spend: Guarantee,
+    alternative: str,
+    alpha: float,
+    difference: float,
+    standard_deviation: float,
+    low: float,
+    high: float,
+) -> TestPlan:
+    values = (difference, standard_deviation, low, high)
+    assumed = dict(zip(_MEAN_ASSUMED, values, strict=True))
     return _one_mean("the paired test", 2.0, spend, alternative, alpha, assumed)
 
 
-def _parts_plan(*, spend: Guarantee, alternative: str, alpha: float, effect: float) -> TestPlan:
+def parts_plan(*, spend: Guarantee, alternative: str, alpha: float, effect: float) -> TestPlan:
     """`effect`: the mean of the test's normal statistic on n rows is effect·√n."""
     size, level = abs(float(rational(effect, "effect"))), checked_alpha(alpha)
     law = count_law(spend, 1)
@@ -357,18 +382,3 @@ def _parts_plan(*, spend: Guarantee, alternative: str, alpha: float, effect: flo
         law,
     )
     return replace(plan, chance=chance)
-
-
-_MEANS = ("difference", "standard_deviation", "low", "high")
-proportions._PLANS.update(
-    {
-        compare: (_compare_plan, ("baseline", "share"), ()),
-        independence_test: (_independence_plan, ("table",), ()),
-        rank_test: (_rank_plan, ("table",), ()),
-        goodness_of_fit: (_fit_plan, ("expected", "shares"), ()),
-        compare_means: (_means_plan, _MEANS, ("mean",)),
-        mean_test: (_mean_plan, _MEANS, ()),
-        paired_test: (_paired_plan, _MEANS, ()),
-        subsample_test: (_parts_plan, ("effect",), ()),
-    }
-)

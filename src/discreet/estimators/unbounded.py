@@ -13,15 +13,14 @@ asking again returns the stored answers at no cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from discreet import plain
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Cells, Where, cells_where
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
+from discreet.asking.steps import Ask, Steps
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.exact import float_down, rational, sqrt_up
@@ -29,13 +28,15 @@ from discreet.inference.means.unbounded import (
     LocationResult,
     TruncatedMeanResult,
     UnboundedMeanResult,
-    found_by,
+    bulk_of,
+    ends_of,
+    grid_counts,
     mean_of_clipped,
 )
 from discreet.schema import Encoding, Integer, Real
 from discreet.search.policies import Policy
 from discreet.search.range_policy import BulkSearch, EndsSearch
-from discreet.search.ranges import Bulk, Ends, Start
+from discreet.search.ranges import Bulk, Start
 from discreet.search.tails import Seen
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
@@ -44,7 +45,7 @@ from discreet.specs.queries.moments import Moments, mean_design
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import Sum
 from discreet.trusted.release import Description, Question, Release
-from discreet.trusted.session import PublicFacts, Session, fresh_key
+from discreet.trusted.session import PublicFacts, Session
 
 UNITS = 1 << 16
 # of the spend, for both searches together
@@ -61,9 +62,6 @@ ZOOM = 16  # the finer grid reaches this many widths of the bulk to both sides
 TUNING = 1.345  # Huber's constant: 95 % efficient for normal data
 TAIL_SCORE = 1.5548  # the normal score of ranges.TAIL_SHARE
 USUAL_INSIDE = 0.8  # share of rows inside, for the first step of a location
-
-
-Step = Callable[[Question, str], Release]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,17 +219,17 @@ def unbounded_mean(
     opened = _open(session)
     search = begun(opened.public, column, spend=spend, where=where, asked="an unbounded mean")
     refuse_early(search, mean_shares(search))
-    with Steps(opened, search.spend, key) as step:
-        return mean_by_steps(search, step)
+    with Steps(opened, search.spend, key) as steps:
+        return mean_by_steps(search, steps.ask)
 
 
-def mean_by_steps(search: Search, step: Step) -> UnboundedMeanResult:
-    """The three releases of an unbounded mean; `step` releases a question under a name."""
+def mean_by_steps(search: Search, ask: Ask) -> UnboundedMeanResult:
+    """The three releases of an unbounded mean; `ask` answers the question of a step."""
     first, second, last = mean_shares(search)
-    bulk = step(search.bulk_question(first), "bulk")
-    ends = step(ends_question(search, bulk, second, last), "ends")
+    bulk = ask(search.bulk_question(first), "bulk")
+    ends = ask(ends_question(search, bulk, second, last), "ends")
     return UnboundedMeanResult(
-        step(search.moments("unbounded mean", *range_found(search, ends), last), "mean"),
+        ask(search.moments("unbounded mean", *range_found(search, ends), last), "mean"),
         (bulk, ends),
     )
 
@@ -253,19 +251,18 @@ def mean_shares(search: Search) -> tuple[Fraction, Fraction, Fraction]:
 
 def ends_question(search: Search, release: Release, share: Fraction, last: Fraction) -> Question:
     """The second search, on a finer grid about the bulk that the first one found."""
-    bulk: Bulk = found_by(release)
-    wide: Any = release.query
-    grid, left, right = zoomed(bulk, wide)
+    bulk = bulk_of(release)
+    grid, left, right = zoomed(bulk, grid_counts(release))
     return search.question(
         "ends", grid, EndsSearch(bulk.rows, noise_of_width(search, last), left, right), share
     )
 
 
-def zoomed(bulk: Bulk, wide: Any) -> tuple[Encoding, Start, Start]:
+def zoomed(bulk: Bulk, wide: GridCounts) -> tuple[Encoding, Start, Start]:
     """The finer grid, and both sides of the bulk in its places."""
     edges = [wide.value(side.place) - wide.step / 2 for side in (bulk.left, bulk.right)]
     width = (
-        max(bulk.left.reach + bulk.right.reach + bulk.right.place - bulk.left.place, 1.0)
+        max(bulk.left.extent + bulk.right.extent + bulk.right.place - bulk.left.place, 1.0)
         * wide.step
     )
     middle = edges[0] / 2 + edges[1] / 2
@@ -278,7 +275,7 @@ def zoomed(bulk: Bulk, wide: Any) -> tuple[Encoding, Start, Start]:
                 grid.high - grid.low + 1,
             ),
             side.beyond,
-            side.reach * factor,
+            side.extent * factor,
             tuple(Seen(seen.distance * factor, seen.rows, seen.deviation) for seen in side.seen),
         )
         for edge, side in zip(edges, (bulk.left, bulk.right), strict=True)
@@ -299,8 +296,7 @@ def noise_of_width(search: Search, share: Fraction) -> float:
 
 def range_found(search: Search, release: Release) -> tuple[float, float]:
     """The released range in the units of the column, within the declared one and never empty."""
-    ends: Ends = found_by(release)
-    query: Any = release.query
+    ends, query = ends_of(release), grid_counts(release)
     low, high = (query.value(place) - query.step / 2 for place in (ends.low, ends.high))
     declared = search.declared
     low, high = (
@@ -330,20 +326,20 @@ def location(
     opened = _open(session)
     search = begun(opened.public, column, spend=spend, where=where, asked="a location")
     refuse_early(search, LOCATION_SHARES)
-    with Steps(opened, search.spend, key) as step:
-        return location_by_steps(search, step)
+    with Steps(opened, search.spend, key) as steps:
+        return location_by_steps(search, steps.ask)
 
 
-def location_by_steps(search: Search, step: Step) -> LocationResult:
+def location_by_steps(search: Search, ask: Ask) -> LocationResult:
     """The four releases of a location."""
     first, second, third, last = LOCATION_SHARES
-    bulk = step(search.bulk_question(first), "bulk")
+    bulk = ask(search.bulk_question(first), "bulk")
     center, half = centre_and_half_width(bulk)
-    rough = step(search.moments("first step", center - half, center + half, second), "first")
+    rough = ask(search.moments("first step", center - half, center + half, second), "first")
     center = stepped(rough, center, half, search)
-    inside = step(inside_question(search, center, half, third), "inside")
+    inside = ask(inside_question(search, center, half, third), "inside")
     return LocationResult(
-        step(search.moments("location", center - half, center + half, last), "second"),
+        ask(search.moments("location", center - half, center + half, last), "second"),
         (bulk, rough, inside),
     )
 
@@ -352,11 +348,10 @@ def centre_and_half_width(release: Release) -> tuple[float, float]:
     """Where the first search puts the middle,
     and Huber's constant times the scale that it found.
     """
-    bulk: Bulk = found_by(release)
-    query: Any = release.query
+    bulk, query = bulk_of(release), grid_counts(release)
     edges = [query.value(side.place) - query.step / 2 for side in (bulk.left, bulk.right)]
     width = (
-        max(bulk.left.reach + bulk.right.reach + bulk.right.place - bulk.left.place, 1.0)
+        max(bulk.left.extent + bulk.right.extent + bulk.right.place - bulk.left.place, 1.0)
         * query.step
     )
     return edges[0] / 2 + edges[1] / 2, TUNING * width / (2 * TAIL_SCORE)
@@ -427,45 +422,3 @@ def truncated_mean(
             key=key,
         )
     )
-
-
-class Steps:
-    """The steps of one procedure: released one after another out of one reservation of the whole
-    spend.
-
-    Theorem.  All steps together cost no more than the spend,
-              and each is debited before its data is read.
-    Proof.    A debit out of a reservation is refused where it exceeds what is left of it
-              (discreet.trusted.ledger).
-    Checked.  tests/estimators/test_unbounded_means.py::test_the_steps_of_a_procedure_stay_within_its_spend
-
-    With a key a procedure that stopped half-way goes on where it stopped: finished steps are known
-    by their keys, and the reservation is closed only when all are done. Without one nobody could go
-    on, and what was not used is handed back at once.
-    """
-
-    def __init__(self, session: Session, spend: Guarantee, key: str | None) -> None:
-        if key is not None and not (isinstance(key, str) and 1 <= len(key) <= 180):
-            raise InvalidParameter(
-                "key=",
-                "not a text of 1 to 180 characters",
-                "the steps of a procedure are named after it",
-                "pass for example key='income-mean-2026'",
-            )
-        self._session, self._named, self._key = (
-            session,
-            key is not None,
-            key if key is not None else fresh_key(),
-        )
-        self._reservation = session.reserve(spend, key=f"{self._key}/all")
-
-    def __enter__(self) -> Step:
-        return lambda question, name: self._session.release(
-            question, key=f"{self._key}/{name}", reservation=self._reservation
-        )
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: Any
-    ) -> None:
-        if kind is None or not self._named:
-            self._reservation.close()

@@ -156,7 +156,7 @@ class LocalResult:
 
     def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
         """A matplotlib figure of the estimates with their intervals; saved if a path is given."""
-        from discreet.plots.local import plot_local
+        from discreet.plots.results import plot_local
 
         return plot_local(self, level, path=path)
 

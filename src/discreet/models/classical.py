@@ -10,7 +10,7 @@ Theorem.  All releases together satisfy the spend. *Proof.*  As for Algorithm A:
 of `Session.release` at its share of μ², the shares sum to at most 1, and every point is computed
 from earlier releases and public numbers alone (reference.md C4, G3, G5).
 Checked.
-tests/models/test_classical.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
+tests/models/test_classical.py::test_every_release_is_in_the_ledger_and_all_compose_to_the_spend
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from discreet.inference.regression.classical import ClassicalFacts, ClassicalRes
 from discreet.inference.regression.curvature import floored
 from discreet.inference.results.laws import Array
 from discreet.models.points import point_at
-from discreet.models.preconditioned import Descent, Steps
+from discreet.models.preconditioned import Descent
 from discreet.models.procedure import (
     LEDGER_GRAIN,
-    Procedure,
+    Fitting,
+    Regression,
     budget_of,
     constant,
     estimator_of,
@@ -55,7 +56,7 @@ from discreet.specs.estimating.metric import Metric
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.tables import PSI_BITS
 from discreet.trusted.losses.pricing import spend_box
-from discreet.trusted.release import Release
+from discreet.trusted.release import Release, Step
 from discreet.trusted.session import Session
 
 CURVATURE_SHARE, SCORES_SHARE = Fraction(1, 10), Fraction(1, 10)
@@ -78,26 +79,26 @@ def fit_classical(
     """A regression of the model's response on its columns by one of the classical solvers, with
     private inference; as `fit.fit_regression`.
     """
-    procedure = Procedure(session, model, estimator_of(family), spend, key, where)
-    mu_squared, delta = classical_budget(procedure, family, solver)
+    regression = Regression(session, model, estimator_of(family), spend, key, where)
+    mu_squared, delta = classical_budget(regression, family, solver)
     return ClassicalResult(
-        *procedure.asked(
-            lambda steps: ask_classical(steps, family, solver, spend, delta), mu_squared, delta
+        *regression.asked(
+            lambda fitting: ask_classical(fitting, family, solver, spend, delta), mu_squared, delta
         )
     )
 
 
 def classical_budget(
-    procedure: Procedure, family: str | Family, solver: Solver
+    regression: Regression, family: str | Family, solver: Solver
 ) -> tuple[Fraction, Fraction]:
     """(μ², δ₀) that the steps may share; refused, from public facts,
     where there is no theorem or too little for so many steps.
     """
-    session, spend = procedure.session, procedure.spend
+    session, spend = regression.session, regression.spend
     budget_of(spend, session.public.neighbors.rows)
-    require_response(session, procedure.model, family)
+    require_response(session, regression.model, family)
     delta = (
-        needed_delta(session, solver, spend, optional=procedure.optional)
+        needed_delta(session, solver, spend, optional=regression.optional)
         if isinstance(solver, SGD)
         else Fraction(0)
     )
@@ -128,26 +129,26 @@ def _mu_squared(spend: Guarantee, delta: Fraction, solver: Solver, unit_rows: in
 
 
 def ask_classical(
-    steps: Steps, asked: str | Family, solver: Solver, spend: Guarantee, delta: Fraction
+    fitting: Fitting, asked: str | Family, solver: Solver, spend: Guarantee, delta: Fraction
 ) -> ClassicalFacts:
     """All releases of a fit; gives its public facts."""
-    public, model = steps.session.public, steps.model
-    rows, columns = rows_of(steps), len(model.columns)
-    index = noise_index(columns, rows, math.sqrt(steps.mu_squared), public.neighbors)
+    public, model = fitting.public, fitting.model
+    rows, columns = rows_of(fitting), len(model.columns)
+    index = noise_index(columns, rows, math.sqrt(fitting.mu_squared), public.neighbors)
     family = family_of(asked, index, model)
     radius = plain_radius(model) if solver.radius is None else float(solver.radius)
     counts = (
         model.response is not None and model.response.factor is not None and not family.residual
     )
-    start = (
-        constant(model) * flat_start(family, mean_response(steps, family, rows)).center  # type: ignore[arg-type]
-        if counts
-        else shifted_start(family, model, np.zeros(columns), START_SCALE)
-    )
-    spent = (COUNT_SHARE if steps.optional or public.rows is None else Fraction(0)) + (
+    if counts:
+        mean = mean_response(fitting, family, rows)  # type: ignore[arg-type]
+        start = constant(model) * flat_start(family, mean).center
+    else:
+        start = shifted_start(family, model, np.zeros(columns), START_SCALE)
+    spent = (COUNT_SHARE if fitting.optional or public.rows is None else Fraction(0)) + (
         MEAN_SHARE if counts else Fraction(0)
     )
-    descent = ClassicalSteps(steps, family, plain_metric(columns, radius), radius, rows)
+    descent = ClassicalSteps(fitting, family, plain_metric(columns, radius), radius, rows)
     here, share = (
         Descent(start, START_SCALE if family.residual else 1.0),
         1 - spent - CURVATURE_SHARE - SCORES_SHARE,
@@ -158,12 +159,12 @@ def ask_classical(
     elif isinstance(solver, GradientDescent):
         step = solver.step_size / descent.largest
         here = descent.gradients(
-            here, step, [f"gradient {place + 1}" for place in range(solver.steps)], share
+            here, step, [Step("gradient", number + 1) for number in range(solver.steps)], share
         )
     else:
         step = solver.step_size / descent.largest
         here, batch, averaged = run_sgd(descent, here, solver, share, delta)
-    descent.matrices(here, len(steps.releases))
+    descent.matrices(here, len(fitting.releases))
     response = model.response
     center, half = (
         (response.middle, response.half) if family.residual and response is not None else (0.0, 1.0)
@@ -176,7 +177,7 @@ def ask_classical(
         else "sgd"
     )
     return ClassicalFacts(
-        steps.estimator,
+        fitting.regression.estimator,
         spend,
         name,
         step,
@@ -196,7 +197,7 @@ def ask_classical(
 class ClassicalSteps:
     """The steps of the classical solvers, on columns as their public ranges scale them."""
 
-    steps: Steps
+    fitting: Fitting
     family: Family
     metric: Metric
     radius: float
@@ -217,12 +218,10 @@ class ClassicalSteps:
         if not self.family.residual:
             return Fraction(0)
         return (
-            Fraction(3, 2)
-            if isinstance(self.steps.session.public.neighbors, Replace)
-            else Fraction(1, 2)
+            Fraction(3, 2) if isinstance(self.fitting.public.neighbors, Replace) else Fraction(1, 2)
         )
 
-    def gradients(self, here: Descent, step: float, names: list[str], share: Fraction) -> Descent:
+    def gradients(self, here: Descent, step: float, names: list[Step], share: Fraction) -> Descent:
         """θ ← θ − ησ(mean gradient + noise), once for each name; reference.md G3."""
         for name in names:
             release = self.gradient(name, here, share / len(names))
@@ -234,47 +233,55 @@ class ClassicalSteps:
         gradient and curvature at half of a step's share each; reference.md G5.
         """
         for place in range(1, solver.steps + 1):
-            release = self.gradient(f"gradient {place}", here, share / (2 * solver.steps))
-            inverse = self.curvature(f"curvature {place}", here, share / (2 * solver.steps))
-            here = self.moved(release, lambda g, inverse=inverse: solver.damping * inverse @ g)  # type: ignore[misc]
+            release = self.gradient(Step("gradient", place), here, share / (2 * solver.steps))
+            inverse = self.curvature(Step("curvature", place), here, share / (2 * solver.steps))
+            here = self.moved(
+                release,
+                lambda g, inverse=inverse: solver.damping * inverse @ g,  # type: ignore[misc]
+            )
         return here
 
     def matrices(self, here: Descent, place: int) -> None:
         """Curvature and scores at the estimate (H3)."""
-        self.curvature(f"curvature {place + 1}", here, CURVATURE_SHARE)
+        self.curvature(Step("curvature", place + 1), here, CURVATURE_SHARE)
         query = WeightedGram(
-            self.steps.model,
+            self.fitting.model,
             self.metric,
             "scores",
-            self.steps.optional,
+            self.fitting.optional,
             self.family,
             point_at(here.beta, here.sigma, self.family),
         )
-        self.steps.ask("scores 1", query, SCORES_SHARE)
+        self.fitting.ask(Step("scores"), query, SCORES_SHARE)
 
-    def gradient(self, name: str, here: Descent, share: Fraction) -> Release:
+    def gradient(self, name: Step, here: Descent, share: Fraction) -> Release:
         point = point_at(here.beta, here.sigma, self.family)
-        return self.steps.ask(
+        return self.fitting.ask(
             name,
             WeightedGradient(
-                self.steps.model, self.metric, self.family, point, self.steps.optional, self.ride
+                self.fitting.model,
+                self.metric,
+                self.family,
+                point,
+                self.fitting.optional,
+                self.ride,
             ),
             share,
         )
 
-    def curvature(self, name: str, here: Descent, share: Fraction) -> Array:
+    def curvature(self, name: Step, here: Descent, share: Fraction) -> Array:
         """Asks for the curvature and gives its inverse, eigenvalues floored at the reach of its
         noise (free: reference.md G5).
         """
         query = WeightedGram(
-            self.steps.model,
+            self.fitting.model,
             self.metric,
             "curvature",
-            self.steps.optional,
+            self.fitting.optional,
             self.family,
             point_at(here.beta, here.sigma, self.family),
         )
-        reading = decode.read_gram(self.steps.ask(name, query, share), self.radius, self.rows)
+        reading = decode.read_gram(self.fitting.ask(name, query, share), self.radius, self.rows)
         floor = max(
             0.5 * reading.noise * math.sqrt(2 * len(reading.value)),
             1e-3 * float(query.largest_multiplier),

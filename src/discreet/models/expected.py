@@ -71,6 +71,13 @@ class ExpectedReleases:
                 "assume another mean (or share), or use another mean function",
             )
 
+    def reserve(self, spend: object, *, delta: object, key: object) -> ExpectedReleases:
+        """Nothing is set aside: what is imagined costs nothing."""
+        return self
+
+    def close(self) -> None:
+        """As a reservation's."""
+
     def release(self, question: Question, *, key: str, reservation: object) -> Release:
         mechanism: Any = question.mechanism
         if isinstance(mechanism, NoisySGD):
@@ -300,7 +307,8 @@ class ExpectedReleases:
     def _means(self) -> tuple[float, float]:
         """The smallest and the largest mean that the family can give."""
         if isinstance(self.family, TabulatedMean):
-            return tuple(float(value) for value in self.family.mean(np.array([-1e3, 1e3])))  # type: ignore[return-value]
+            least, most = self.family.mean(np.array([-1e3, 1e3]))
+            return float(least), float(most)
         return 0.0, self.family.most if isinstance(self.family, Poisson) else 1.0
 
     def words(self, model: Model) -> str:

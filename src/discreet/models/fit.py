@@ -10,9 +10,10 @@ import math
 from discreet.accounting.guarantees import Guarantee
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.fit import RegressionResult
-from discreet.models.preconditioned import MEAN_TRUST, TRUST, Steps, augmented, least_moments, run
+from discreet.models.preconditioned import MEAN_TRUST, TRUST, augmented, least_moments, run
 from discreet.models.procedure import (
-    Procedure,
+    Fitting,
+    Regression,
     budget_of,
     constant,
     estimator_of,
@@ -55,24 +56,24 @@ def fit_regression(
     or (ε, δ). With a `key`, asking again returns the stored answers, and a fit that was interrupted
     goes on where it stopped. `where` says the model's filter in words.
     """
-    procedure = Procedure(session, model, estimator_of(family), spend, key, where)
+    regression = Regression(session, model, estimator_of(family), spend, key, where)
     mu_squared = budget_of(spend, session.public.neighbors.rows)
     require_response(session, model, family)
     return RegressionResult(
-        *procedure.asked(lambda steps: ask_fit(steps, family, spend), mu_squared)
+        *regression.asked(lambda fitting: ask_fit(fitting, family, spend), mu_squared)
     )
 
 
-def ask_fit(steps: Steps, asked: str | Family, spend: Guarantee) -> FitFacts:
+def ask_fit(fitting: Fitting, asked: str | Family, spend: Guarantee) -> FitFacts:
     """All releases of a fit; gives its public facts."""
-    public, model = steps.session.public, steps.model
-    columns, rows = len(model.columns), rows_of(steps)
-    mu, neighbors = math.sqrt(steps.mu_squared), public.neighbors
+    public, model = fitting.public, fitting.model
+    columns, rows = len(model.columns), rows_of(fitting)
+    mu, neighbors = math.sqrt(fitting.mu_squared), public.neighbors
     index, room = noise_index(columns, rows, mu, neighbors), gradient_room(rows, mu, neighbors)
     chosen = family_of(asked, index, model, room)
     relative, mean = 1.0, 0.5
     if isinstance(chosen, (Poisson, Logistic, TabulatedMean)):
-        mean = mean_response(steps, chosen, rows)
+        mean = mean_response(fitting, chosen, rows)
         if not isinstance(chosen, Logistic):
             # the noise of a curvature is relative to its largest value
             relative = max(1.0, slope_bound(chosen) / PSI / flat_start(chosen, mean).level)
@@ -82,17 +83,17 @@ def ask_fit(steps: Steps, asked: str | Family, spend: Guarantee) -> FitFacts:
         index * relative,
         residual=chosen.residual,
         counts=not chosen.residual,
-        private_rows=steps.optional or public.rows is None,
+        private_rows=fitting.optional or public.rows is None,
         room=room_for(rows, mu, neighbors, score_share(chosen, mean), allowed),
     )
-    run(steps, chosen, tuning, rows, (mean, constant(model)))
-    return _facts(steps, chosen, tuning, index, spend)
+    run(fitting, chosen, tuning, rows, (mean, constant(model)))
+    return _facts(fitting, chosen, tuning, index, spend)
 
 
 def _facts(
-    steps: Steps, chosen: Family, tuning: Tuning, index: float, spend: Guarantee
+    fitting: Fitting, chosen: Family, tuning: Tuning, index: float, spend: Guarantee
 ) -> FitFacts:
-    model = steps.model
+    model = fitting.model
     wide = augmented(model) if chosen.residual else model
     trust = TRUST * math.sqrt(len(model.columns)) if chosen.residual else MEAN_TRUST
     center, half = 0.0, 1.0
@@ -101,7 +102,7 @@ def _facts(
         center, half = model.response.middle, model.response.half
     least = least_moments(wide, tuning.radius)
     return FitFacts(
-        steps.estimator,
+        fitting.regression.estimator,
         spend,
         len(model.columns),
         tuning.radius,

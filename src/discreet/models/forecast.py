@@ -8,7 +8,7 @@ of the classical solvers, for second moments, and for estimating functions of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -17,39 +17,32 @@ from scipy.special import ndtr
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where
-from discreet.asking.preview import (
-    Assumptions,
-    Forecast,
-    Preview,
-    forecast_summary,
-    register_procedure,
-)
+from discreet.asking.expected import imagined_release, release_preview
+from discreet.asking.preview import Assumptions, Forecast, Preview, forecast_summary
 from discreet.errors import InvalidParameter
 from discreet.inference.regression.classical import ClassicalResult
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.moments_fit import MomentsResult
-from discreet.inference.regression.residuals import ResidualsResult
 from discreet.inference.results.laws import Array
 from discreet.inference.results.summary import Summary
 from discreet.models.classical import ask_classical, classical_budget
 from discreet.models.expected import ExpectedReleases
 from discreet.models.fit import ask_fit
-from discreet.models.m_estimate import m_estimate, user_model
+from discreet.models.m_estimate import user_model
 from discreet.models.moments import ask_moments
 from discreet.models.procedure import (
-    Procedure,
+    Regression,
     budget_of,
     estimator_of,
     family_of,
     require_response,
 )
-from discreet.models.regression import huber_of, logistic, model_of, ols, poisson, robust
-from discreet.models.residuals import residuals, residuals_question
+from discreet.models.regression import huber_of, model_of
+from discreet.models.residuals import residuals_question
 from discreet.models.solvers import Solver, chosen_solver
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.model import Model
-from discreet.trusted.losses.pricing import guarantee_of, price_of_spend
-from discreet.trusted.release import Release
+from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.session import PublicFacts, Session
 
 
@@ -112,7 +105,7 @@ def _preview(
     solver: Solver | None = None,
     by_moments: bool = False,
 ) -> FitPreview:
-    asked = Procedure(session, model, estimator_of(family), spend)
+    asked = Regression(session, model, estimator_of(family), spend, "preview")
     require_response(session, model, family)
     kind = family_of(family, 0.0, model)  # of the same kind, for imagining its response
     imagined = ExpectedReleases(
@@ -123,17 +116,24 @@ def _preview(
         if solver is None
         else classical_budget(asked, family, solver)
     )
-    steps = asked.steps(cast(Session, imagined), mu_squared, None, "preview")
+    imagining = replace(asked, session=cast(Session, imagined))
     expected: RegressionResult
     if by_moments:
-        moments = ask_moments(steps, spend)
-        expected = MomentsResult(tuple(steps.releases), moments)
+        expected = MomentsResult(
+            *imagining.asked(lambda fitting: ask_moments(fitting, spend), mu_squared)
+        )
     elif solver is not None:
-        path = ask_classical(steps, family, solver, spend, delta)
-        expected = ClassicalResult(tuple(steps.releases), path)
+        expected = ClassicalResult(
+            *imagining.asked(
+                lambda fitting: ask_classical(fitting, family, solver, spend, delta),
+                mu_squared,
+                delta,
+            )
+        )
     else:
-        facts = ask_fit(steps, family, spend)
-        expected = RegressionResult(tuple(steps.releases), facts)
+        expected = RegressionResult(
+            *imagining.asked(lambda fitting: ask_fit(fitting, family, spend), mu_squared)
+        )
     ends = expected.confidence_interval(level)
     columns = (
         expected.names,
@@ -219,7 +219,7 @@ def _regression(name: str) -> Any:
     return forecast
 
 
-def _m_estimate(
+def m_estimate_preview(
     session: Session,
     formula: str,
     *,
@@ -236,7 +236,7 @@ def _m_estimate(
     return _preview(session, model, family, spend, assume, level, solver=chosen_solver(solver))
 
 
-def _residuals(
+def residuals_preview(
     session: Session,
     fit: RegressionResult,
     *,
@@ -250,46 +250,10 @@ def _residuals(
     shares = np.diff(ndtr([-np.inf, *question.description.edges, np.inf]))
     mechanism: Any = question.mechanism
     integers = tuple(round(rows * share) << mechanism.refinement for share in shares)
-    release = Release(
-        question.description,
-        question.query,
-        mechanism,
-        integers,
-        session.public.neighbors,
-        spend,
-        guarantee_of(mechanism),
-        session.public.count,
-        "preview",
-        0,
-        "",
-    )
-    forecasts = tuple(
-        Forecast(
-            item.name,
-            float(np.sqrt(np.median(item.privacy_variance))),
-            float(np.median(item.std_error)),
-            float(np.median(item.high - item.low)),
-            float(np.median(item.noise_share)),
-        )
-        for item in ResidualsResult(release).quantities(level)
-    )
-    price = session.price(question)
-    return Preview(
-        question,
-        forecasts,
-        str(price),
-        session.ledger.how_many(price),
-        f"{rows:.0f} rows with normal residuals",
-        level,
-    )
+    release = imagined_release(session.public, question, integers)
+    words = f"{rows:.0f} rows with normal residuals"
+    return release_preview(session, question, (release, words), level)
 
 
-for _estimator, _name in (
-    (ols, "ols"),
-    (robust, "robust"),
-    (logistic, "logistic"),
-    (poisson, "poisson"),
-):
-    register_procedure(_estimator, _regression(_name))
-register_procedure(m_estimate, _m_estimate)
-register_procedure(residuals, _residuals)
+ols_preview, robust_preview = _regression("ols"), _regression("robust")
+logistic_preview, poisson_preview = _regression("logistic"), _regression("poisson")

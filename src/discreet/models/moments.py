@@ -6,8 +6,8 @@ be large. Algorithm A (the default of dp.ols) needs far fewer rows: at n = 4000,
 intervals are 1.1 times as wide as without privacy, these 3.6 times.
 
 Theorem.  The release satisfies the spend. *Proof.*  It is a `WeightedGram` in the metric I with
-radius R: √2·R² bounds what one row exchanged moves (specs/estimating/equations.py); the public R is
-so large that every weight is 1 for rows in the box, which is where all rows are.
+radius R: √2·R² bounds what one row exchanged moves (specs/estimating/model.py); the public R is so
+large that every weight is 1 for rows in the box, which is where all rows are.
 Checked.  tests/models/test_moments_fit.py::test_every_weight_is_one
 """
 
@@ -24,12 +24,13 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.moments_fit import MomentsResult
 from discreet.models.points import metric_on_grid
-from discreet.models.preconditioned import Steps, augmented
-from discreet.models.procedure import Procedure, budget_of, require_response, rows_of
+from discreet.models.preconditioned import augmented
+from discreet.models.procedure import Fitting, Regression, budget_of, require_response, rows_of
 from discreet.models.tuning import COUNT_SHARE, noise_index
 from discreet.specs.estimating.components import LevelComponent, ModelColumn, NumberComponent
 from discreet.specs.estimating.equations import WeightedGram
 from discreet.specs.estimating.model import Model
+from discreet.trusted.release import Step
 from discreet.trusted.session import Session
 
 MARGIN = 1 + 2.0**-10  # rounding of columns to their grid, and of norms, must not cost weight
@@ -44,25 +45,25 @@ def fit_moments(
     mu_squared = budget_of(spend, session.public.neighbors.rows)
     require_response(session, model, "ols")
     return MomentsResult(
-        *Procedure(session, model, "ols", spend, key, where).asked(
-            lambda steps: ask_moments(steps, spend), mu_squared
+        *Regression(session, model, "ols", spend, key, where).asked(
+            lambda fitting: ask_moments(fitting, spend), mu_squared
         )
     )
 
 
-def ask_moments(steps: Steps, spend: Guarantee) -> FitFacts:
-    rows = rows_of(steps)
-    query, radius = moments_query(steps.model, optional=steps.optional)
-    steps.ask("moments 1", query, 1 - COUNT_SHARE if steps.releases else Fraction(1))
+def ask_moments(fitting: Fitting, spend: Guarantee) -> FitFacts:
+    rows = rows_of(fitting)
+    query, radius = moments_query(fitting.model, optional=fitting.optional)
+    fitting.ask(Step("moments"), query, 1 - COUNT_SHARE if fitting.releases else Fraction(1))
     return moments_facts(
-        steps.model,
+        fitting.model,
         radius,
         spend,
         noise_index(
-            len(steps.model.columns),
+            len(fitting.model.columns),
             rows,
-            math.sqrt(steps.mu_squared),
-            steps.session.public.neighbors,
+            math.sqrt(fitting.mu_squared),
+            fitting.public.neighbors,
         ),
     )
 

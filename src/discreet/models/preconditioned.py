@@ -15,21 +15,17 @@ earlier releases and public facts alone, and each query's sensitivity holds for 
 point (specs/estimating/equations.py), so the Gaussian composition is adaptive
 (docs/theory/ledger.md).
 Checked.
-tests/models/test_preconditioned.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
+tests/models/test_preconditioned.py::test_every_release_is_in_the_ledger_within_the_spend
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
-from discreet.accounting.guarantees import GDP
-from discreet.exact import float_up, sqrt_up
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.curvature import shrunk
 from discreet.inference.regression.metric import (
@@ -40,20 +36,18 @@ from discreet.inference.regression.metric import (
     start_from,
 )
 from discreet.inference.results.laws import Array
-from discreet.models.points import metric_on_grid, point_at, response_column, response_text
+from discreet.models.points import metric_on_grid, point_at, response_column
+from discreet.models.procedure import Fitting
 from discreet.models.scales import scale_elasticity, second_moment, shifted_start
 from discreet.models.starts import LARGEST_SPREAD, NOISY_SPREAD, flat_start, slopes_from
 from discreet.models.tuning import Tuning
-from discreet.sensitivity import L2
-from discreet.specs.estimating.components import LevelComponent
+from discreet.specs.estimating.components import UNIT, LevelComponent
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
 from discreet.specs.estimating.families import Family, psi_bound
 from discreet.specs.estimating.metric import Metric
 from discreet.specs.estimating.model import Model, Point
 from discreet.specs.estimating.tables import PSI
-from discreet.specs.queries.sums import Sum
-from discreet.trusted.release import Description, Question, Release
-from discreet.trusted.session import Session
+from discreet.trusted.release import Release, Step
 
 START_SCALE = 1.3  # times the scale that the metric implies
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-16, 4.0  # of σ, in half-ranges of the response
@@ -61,48 +55,6 @@ RIDE = Fraction(3, 2)
 SURE = 0.01  # noise index below which the scale takes full steps, and a start may be far out
 TRUST = 3.0  # steps of residual families: at most 3σ√p in the metric
 MEAN_TRUST = 2.0  # steps of mean families
-
-
-@dataclass
-class Steps:
-    """Asks the releases of one fit, each at its share of μ², and keeps them in order."""
-
-    session: Session
-    estimator: str
-    where: str
-    model: Model
-    optional: bool
-    mu_squared: Fraction
-    reservation: Any  # of the session's ledger
-    key: str
-    releases: list[Release] = field(default_factory=list)
-
-    def ask(
-        self, step: str, query: Sum | WeightedGradient | WeightedGram, share: Fraction
-    ) -> Release:
-        mu_squared = self.mu_squared * share
-        sensitivity = query.sensitivity(self.session.public.neighbors)
-        if isinstance(sensitivity, tuple):
-            sensitivity = next(one for one in sensitivity if isinstance(one, L2))
-        mechanism = (
-            gaussian_noise(sensitivity, mu_squared)
-            if isinstance(sensitivity, L2)
-            else symmetric_noise(sensitivity, mu_squared)
-        )
-        spend = GDP(float_up(sqrt_up(mu_squared)))
-        asked = Description(
-            self.estimator,
-            response_text(self.model, self.session.public.schema),
-            (step,),
-            where=self.where,
-        )
-        release = self.session.release(
-            Question(asked, query, mechanism, spend),
-            key=f"{self.key}/{step}",
-            reservation=self.reservation,
-        )
-        self.releases.append(release)
-        return release
 
 
 @dataclass(frozen=True)
@@ -116,37 +68,39 @@ class Descent:
 
 
 def run(
-    steps: Steps, family: Family, tuning: Tuning, rows: float, average: tuple[float, Array]
+    fitting: Fitting, family: Family, tuning: Tuning, rows: float, average: tuple[float, Array]
 ) -> None:
     """Asks all releases from the metric on; `average` is the response's noisy mean and the
     coefficients of a constant, where mean families start.
     """
-    residual, p = family.residual, len(steps.model.columns)
-    wide = augmented(steps.model) if residual else steps.model
-    state = _learn_metric(steps, wide, tuning, rows)
+    residual, p = family.residual, len(fitting.model.columns)
+    wide = augmented(fitting.model) if residual else fitting.model
+    state = _learn_metric(fitting, wide, tuning, rows)
     matrix = inverse_root(state.moment[:p, :p])
     metric = metric_on_grid(
         np.hstack([matrix, np.zeros((p, 1))]) if residual else matrix, tuning.radius
     )
-    fit = _Fit(replace(steps, model=wide, releases=steps.releases), family, tuning, rows, metric)
+    fit = _Fit(replace(fitting, model=wide), family, tuning, rows, metric)
     if residual:
         beta, sigma = start_from(state.moment, p)
         here = fit.residual_burn_in(
             Descent(
-                shifted_start(family, steps.model, beta, sigma), _clipped_scale(START_SCALE * sigma)
+                shifted_start(family, fitting.model, beta, sigma),
+                _clipped_scale(START_SCALE * sigma),
             )
         )
     else:
         here = fit.mean_burn_in(*average)
-    inverse = fit.curvature("curvature 1", here)
+    inverse = fit.curvature(Step("curvature"), here)
     for step in tuning.steps("newton"):
         here = fit.moved(here, inverse, fit.gradient(step, here))
     here = fit.averaged(here, inverse)
-    fit.curvature("curvature 2", here)
-    steps.ask(
-        "scores 1",
-        WeightedGram(wide, metric, "scores", steps.optional, family, fit.point(here)),
-        tuning.share("scores 1"),
+    fit.curvature(Step("curvature", 2), here)
+    scores = Step("scores")
+    fitting.ask(
+        scores,
+        WeightedGram(wide, metric, "scores", fitting.optional, family, fit.point(here)),
+        tuning.share(scores),
     )
 
 
@@ -157,14 +111,14 @@ def augmented(model: Model) -> Model:
     return Model((*model.columns, response_column(model)), model.response, model.keys)
 
 
-def _learn_metric(steps: Steps, model: Model, tuning: Tuning, rows: float) -> MetricState:
+def _learn_metric(fitting: Fitting, model: Model, tuning: Tuning, rows: float) -> MetricState:
     state = first_state(len(model.columns))
     least = np.array(least_moments(model, tuning.radius))
     for place, step in enumerate(tuning.steps("metric")):
         radius = tuning.first_radius if place == 0 else tuning.metric_radius
         metric = metric_on_grid(state.root, radius)
-        release = steps.ask(
-            step, WeightedGram(model, metric, "metric", steps.optional), tuning.share(step)
+        release = fitting.ask(
+            step, WeightedGram(model, metric, "metric", fitting.optional), tuning.share(step)
         )
         reading = decode.read_gram(release, radius, rows)
         state = after_round(state, reading.value, reading.noise, least)
@@ -189,7 +143,7 @@ def least_moments(model: Model, radius: float) -> tuple[float, ...]:
 class _Fit:
     """The steps in the final metric."""
 
-    steps: Steps
+    fitting: Fitting
     family: Family
     tuning: Tuning
     rows: float
@@ -205,30 +159,35 @@ class _Fit:
         matrix = np.array(
             [[float(entry) for entry in row[: self.columns]] for row in self.metric.rows]
         )
-        return np.asarray(matrix * (decode.UNIT * self.tuning.radius / float(self.metric.bound)))
+        return np.asarray(matrix * (UNIT * self.tuning.radius / float(self.metric.bound)))
 
     def point(self, here: Descent) -> Point:
         beta = np.append(here.beta, 0.0) if self.family.residual else here.beta
         return point_at(beta, here.sigma, self.family)
 
-    def gradient(self, step: str, here: Descent, ride: Fraction = Fraction(0)) -> Release:
+    def gradient(self, step: Step, here: Descent, ride: Fraction = Fraction(0)) -> Release:
         query = WeightedGradient(
-            self.steps.model, self.metric, self.family, self.point(here), self.steps.optional, ride
+            self.fitting.model,
+            self.metric,
+            self.family,
+            self.point(here),
+            self.fitting.optional,
+            ride,
         )
-        return self.steps.ask(step, query, self.tuning.share(step))
+        return self.fitting.ask(step, query, self.tuning.share(step))
 
-    def curvature(self, step: str, here: Descent) -> Array:
+    def curvature(self, step: Step, here: Descent) -> Array:
         """Asks for the curvature at a point and gives its regularised inverse."""
         query = WeightedGram(
-            self.steps.model,
+            self.fitting.model,
             self.metric,
             "curvature",
-            self.steps.optional,
+            self.fitting.optional,
             self.family,
             self.point(here),
         )
         reading = decode.read_gram(
-            self.steps.ask(step, query, self.tuning.share(step)), self.tuning.radius, self.rows
+            self.fitting.ask(step, query, self.tuning.share(step)), self.tuning.radius, self.rows
         )
         return shrunk(
             reading.value, reading.noise, largest=float(query.largest_multiplier), curvature=True

@@ -15,37 +15,39 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
+from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
+from discreet.accounting.guarantees import GDP, Guarantee, PureDP, spend_mu_squared
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.steps import Steps
 from discreet.errors import InvalidParameter, NoTheorem, shown
+from discreet.exact import float_up, sqrt_up
 from discreet.inference.regression import decode as decode
 from discreet.inference.results.laws import Array
-from discreet.models.points import metric_on_grid, point_at
-from discreet.models.preconditioned import Steps
+from discreet.models.points import metric_on_grid, point_at, response_text
 from discreet.models.scales import second_moment
 from discreet.models.tuning import COUNT_SHARE, MEAN_SHARE, least_squares_cut, tuning
+from discreet.sensitivity import L2
 from discreet.specs.estimating.components import ModelColumn
-from discreet.specs.estimating.equations import WeightedGradient
+from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
 from discreet.specs.estimating.families import Family, Huber, Logistic, Poisson, psi_bound
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.tables import PSI
 from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
 from discreet.specs.queries.keys import may_leave_out
 from discreet.specs.queries.sums import Sum
-from discreet.trusted.release import Release
-from discreet.trusted.session import Session, fresh_key
+from discreet.trusted.release import Description, Question, Release, Step
+from discreet.trusted.session import PublicFacts, Session
 
 ESTIMATORS = ("robust", "ols", "logistic", "poisson")
 LEAST_MEAN = 0.005  # of a count or yes/no response, where a fit starts
 LEDGER_GRAIN = Fraction(1, 10**12) * 2  # a debit is rounded up by less than this
 LARGEST_STEPS = 20
 SMALLEST_MU_SQUARED = Fraction(4, 10**8)
-LONGEST_KEY = 180
 Facts = TypeVar("Facts")
 
 
 @dataclass(frozen=True)
-class Procedure:
+class Regression:
     """A regression to be asked of a session under one spend; with a `key`, asking again returns the
     stored answers. `where` says the model's filter in words.
     """
@@ -58,40 +60,12 @@ class Procedure:
     where: str = ""
 
     def asked(
-        self, ask: Callable[[Steps], Facts], mu_squared: Fraction, delta: Fraction = Fraction(0)
+        self, ask: Callable[[Fitting], Facts], mu_squared: Fraction, delta: Fraction = Fraction(0)
     ) -> tuple[tuple[Release, ...], Facts]:
-        """Sets the spend aside, lets `ask` release step by step within μ² and δ₀, and closes:
-        the releases, and what `ask` gives.
-
-        With a key, a procedure that was interrupted keeps what was set aside,
-        so that asking again goes on where it stopped.
-        """
-        name = fresh_key() if self.key is None else checked_key(self.key)
-        reservation = self.session.reserve(self.spend, delta=delta, key=name)
-        steps = self.steps(self.session, mu_squared, reservation, name)
-        try:
-            facts = ask(steps)
-        except BaseException:
-            if self.key is None:  # nobody could ask again under this name
-                reservation.close()
-            raise
-        reservation.close()
+        """The releases that `ask` asks for within μ² and δ₀ of the spend, and what it gives."""
+        with Steps(self.session, self.spend, self.key, delta=delta, reserved="") as steps:
+            facts = ask(Fitting(self, steps, self.model, mu_squared))
         return tuple(steps.releases), facts
-
-    def steps(self, session: Session, mu_squared: Fraction, reservation: Any, name: str) -> Steps:
-        """The steps of this procedure, asked of a session,
-        or of what stands where one would (forecast.py).
-        """
-        return Steps(
-            session=session,
-            estimator=self.estimator,
-            where=self.where,
-            model=self.model,
-            optional=self.optional,
-            mu_squared=mu_squared,
-            reservation=reservation,
-            key=name,
-        )
 
     @property
     def optional(self) -> bool:
@@ -99,41 +73,96 @@ class Procedure:
         return any(may_leave_out(key, self.session.public.schema) for key in self.model.keys)
 
 
-def rows_of(steps: Steps) -> float:
+@dataclass(frozen=True)
+class Fitting:
+    """A regression while it is asked: each release at its share of μ².
+
+    `model` may have more columns than the regression's own (a response among them).
+    """
+
+    regression: Regression
+    steps: Steps
+    model: Model
+    mu_squared: Fraction
+
+    @property
+    def public(self) -> PublicFacts:
+        return self.regression.session.public
+
+    @property
+    def optional(self) -> bool:
+        return self.regression.optional
+
+    @property
+    def releases(self) -> list[Release]:
+        return self.steps.releases
+
+    def ask(
+        self, step: Step, query: Sum | WeightedGradient | WeightedGram, share: Fraction
+    ) -> Release:
+        """The answer to one step, with Gaussian noise at a share of μ²."""
+        sensitivity = query.sensitivity(self.public.neighbors)
+        if isinstance(sensitivity, tuple):
+            sensitivity = next(one for one in sensitivity if isinstance(one, L2))
+        mu_squared = self.mu_squared * share
+        mechanism = (
+            gaussian_noise(sensitivity, mu_squared)
+            if isinstance(sensitivity, L2)
+            else symmetric_noise(sensitivity, mu_squared)
+        )
+        spend = GDP(float_up(sqrt_up(mu_squared)))
+        return self.asked(step, Question(self.described(step), query, mechanism, spend))
+
+    def asked(self, step: Step, question: Question) -> Release:
+        return self.steps.ask(question, str(step))
+
+    def described(self, step: Step) -> Description:
+        return Description(
+            self.regression.estimator,
+            response_text(self.model, self.public.schema),
+            where=self.regression.where,
+            step=step,
+        )
+
+
+def rows_of(fitting: Fitting) -> float:
     """The number of rows where it is public, else a noisy one."""
-    public = steps.session.public
-    if public.rows is not None and not steps.optional:
+    public = fitting.public
+    if public.rows is not None and not fitting.optional:
         return float(max(1, public.rows))
     return max(
         1.0,
         decode.read_count(
-            steps.ask("count 1", Sum(steps.model.keys, (), steps.optional), COUNT_SHARE)
+            fitting.ask(Step("count"), Sum(fitting.model.keys, (), fitting.optional), COUNT_SHARE)
         ),
     )
 
 
-def mean_response(steps: Steps, family: Poisson | Logistic | TabulatedMean, rows: float) -> float:
+def mean_response(
+    fitting: Fitting, family: Poisson | Logistic | TabulatedMean, rows: float
+) -> float:
     """A noisy mean of a count or yes/no response, kept away from where it has no link."""
-    response = steps.model.response
+    response = fitting.model.response
     assert response is not None
     if not isinstance(family, Logistic) and response.factor is not None:
-        release = steps.ask(
-            "mean 1", Sum(steps.model.keys, (response.factor,), steps.optional), MEAN_SHARE
+        release = fitting.ask(
+            Step("mean"), Sum(fitting.model.keys, (response.factor,), fitting.optional), MEAN_SHARE
         )
         grid = response.factor.encoding
-        noise = math.sqrt(release.mechanism.variance) * float(grid.step) / rows  # type: ignore[attr-defined]
+        deviation = math.sqrt(release.mechanism.variance)  # type: ignore[attr-defined]
+        noise = deviation * float(grid.step) / rows
         mean = grid.center + decode.read_count(release) * float(grid.step) / rows
         return min(max(mean, noise, 1 / rows, LEAST_MEAN), family.most)
     # Σ(½ − y): the logistic gradient of a constant at 0
-    alone = Model((ModelColumn("mean", ()),), response, steps.model.keys)
-    release = steps.ask(
-        "mean 1",
+    alone = Model((ModelColumn("mean", ()),), response, fitting.model.keys)
+    release = fitting.ask(
+        Step("mean"),
         WeightedGradient(
             alone,
             metric_on_grid(np.eye(1), 1.0),
             Logistic(),
             point_at(np.zeros(1), 1.0, Logistic()),
-            steps.optional,
+            fitting.optional,
             Fraction(0),
         ),
         MEAN_SHARE,
@@ -228,14 +257,3 @@ def require_response(session: Session, model: Model, family: Any) -> None:
         )
     for name in model.reads:
         session.public.schema[name]  # refuses what is not declared
-
-
-def checked_key(key: object) -> str:
-    if not isinstance(key, str) or not 1 <= len(key) <= LONGEST_KEY:
-        raise InvalidParameter(
-            "key=",
-            f"not a text of 1 to {LONGEST_KEY} characters",
-            "a key names one fit and its answers",
-            "pass for example key='wages-2026'",
-        )
-    return key

@@ -18,7 +18,6 @@ from discreet.accounting.calibration.sgd import sgd_multiplier
 from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import float_up, rational, sqrt_up
-from discreet.models.points import response_text
 from discreet.models.preconditioned import Descent
 from discreet.models.solvers import SGD
 from discreet.neighbors import Replace
@@ -34,7 +33,7 @@ from discreet.specs.estimating.model import Point
 from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.extensions.sgd.loss import poisson_rate
-from discreet.trusted.release import Description, Question
+from discreet.trusted.release import Question, Step
 from discreet.trusted.session import Session
 
 if TYPE_CHECKING:
@@ -103,11 +102,11 @@ def run_sgd(
         here = descent.gradients(
             here,
             1 / descent.largest,
-            [f"scale {place + 1}" for place in range(SCALE_STEPS)],
+            [Step("scale", number + 1) for number in range(SCALE_STEPS)],
             SCALE_SHARE,
         )
         share -= SCALE_SHARE
-    steps, public = descent.steps, descent.steps.session.public
+    fitting, public = descent.fitting, descent.fitting.public
     fixed = isinstance(public.neighbors, Replace)
     rows = int(max(1.0, descent.rows))
     batch = min(
@@ -119,15 +118,15 @@ def run_sgd(
     gap = None if fixed else Fraction(float_up(_gap(batch, rows)))
     point = grid_point(descent, here)
     query = SampledGradients(
-        steps.model,
+        fitting.model,
         descent.metric,
         descent.family,
         point,
-        steps.optional,
+        fitting.optional,
         public.rows if fixed else None,
     )
     sensitivity = query.sensitivity(public.neighbors)
-    mu_squared = steps.mu_squared * share
+    mu_squared = fitting.mu_squared * share
     rate = float_up(Fraction(batch, rows)) if gap is None else poisson_rate(gap)
     multiplier = sgd_multiplier(
         mu_squared, delta, rate, "fixed" if fixed else "poisson", solver.steps
@@ -148,14 +147,9 @@ def run_sgd(
         averaged,
         delta,
     )
-    asked = Description(
-        steps.estimator, response_text(steps.model, public.schema), ("sgd 1",), where=steps.where
-    )
-    question = Question(asked, query, mechanism, GDP(float_up(sqrt_up(mu_squared))), delta)
-    release = steps.session.release(
-        question, key=f"{steps.key}/sgd 1", reservation=steps.reservation
-    )
-    steps.releases.append(release)
+    step, spend = Step("sgd"), GDP(float_up(sqrt_up(mu_squared)))
+    question = Question(fitting.described(step), query, mechanism, spend, delta)
+    release = fitting.asked(step, question)
     mean = np.array([float(value) for value in release.integers[-len(point.beta) :]]) / (
         1 << BETA_BITS
     )

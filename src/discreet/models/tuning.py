@@ -8,10 +8,12 @@ regression.md §6.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.neighbors import Neighbors, Replace
+from discreet.trusted.release import Step
 
 # of the metric; the second below that noise index, where each finds all there is to a factor of 50
 ROUNDS, CALM_ROUNDS, CALM_METRIC = 4, 3, 0.001
@@ -48,14 +50,14 @@ class Tuning:
     radius: float
     metric_radius: float
     first_radius: float
-    shares: tuple[tuple[str, Fraction], ...]
+    shares: tuple[tuple[Step, Fraction], ...]
 
-    def share(self, step: str) -> Fraction:
+    def share(self, step: Step) -> Fraction:
         return dict(self.shares)[step]
 
-    def steps(self, kind: str) -> list[str]:
-        """The names of the steps of a kind, such as "gradient", in order."""
-        return [name for name, _ in self.shares if name.rsplit(" ", 1)[0] == kind]
+    def steps(self, name: str) -> list[Step]:
+        """The steps of a name, such as "gradient", in order."""
+        return [step for step, _ in self.shares if step.name == name]
 
 
 def noise_index(columns: int, rows: float, mu: float, neighbors: Neighbors) -> float:
@@ -145,34 +147,64 @@ def tuning_for(
     """
     kappa = 1 if index >= 0.05 or not residual else 2 if index >= 0.01 else 3
     width = columns + 1 if residual else columns
+    radius = _radius(columns, kappa, room)
+    metric_radius = max(width + kappa * math.sqrt(width), min(radius, room.metric))
+    first_radius = 1.0 if index >= CALM_METRIC else math.sqrt(WHOLE * width)
+    before = [(Step("count"), COUNT_SHARE)] if private_rows else []
+    before += [(Step("mean"), MEAN_SHARE)] if counts else []
+    scores = _scores_share(columns, index, radius, room)
+    return Tuning(
+        index,
+        kappa,
+        math.sqrt(radius),
+        math.sqrt(metric_radius),
+        first_radius,
+        (
+            *before,
+            *_shares(index, residual, 1 - sum((share for _, share in before), Fraction(0)), scores),
+        ),
+    )
+
+
+def _radius(columns: int, kappa: int, room: Room) -> float:
+    """R² of the weights: p + κ√p, and more where the noise leaves room."""
     unit = columns + math.sqrt(columns)
-    radius = max(
+    return max(
         columns + kappa * math.sqrt(columns),
         min(room.leverage, AMPLE_RADIUS * unit),
         min(room.leverage / 4, LARGEST_RADIUS * unit),
     )
-    metric_radius = max(width + kappa * math.sqrt(width), min(radius, room.metric))
+
+
+def _scores_share(columns: int, index: float, radius: float, room: Room) -> Fraction:
+    """What the scores' matrix gets: enough to be read, all it may get where noise is small."""
+    needed = radius * room.scores / (LEVEL_NOISE * math.sqrt(columns))
+    return _share(needed**2 if index >= CALM else 1.0, *SCORES_SHARE)
+
+
+def _shares(
+    index: float, residual: bool, whole: Fraction, scores: Fraction
+) -> list[tuple[Step, Fraction]]:
+    """The shares of the steps from the metric on, which sum to `whole`: the gradients get what the
+    others leave.
+    """
     metric = _share(2.5 * index, 0.10, 0.35)
     curvature = _share(index, 0.05, 0.12) if residual else _share(1.5 * index, 0.07, 0.12)
     newton = () if residual else (6,) if index >= 0.01 else (4, 4) if index >= 0.001 else (3, 3, 3)
-    parts: list[tuple[str, Fraction]] = [("count 1", COUNT_SHARE)] if private_rows else []
-    parts += [("mean 1", MEAN_SHARE)] if counts else []
     rounds = ROUNDS if index >= CALM_METRIC else CALM_ROUNDS
-    parts += [(f"metric {place + 1}", metric / rounds) for place in range(rounds)]
-    parts += [(f"burn-in {place + 1}", share) for place, share in enumerate(BURN_IN)]
-    parts += [("curvature 1", curvature * FIRST_CURVATURE)]
-    parts += [(f"newton {place + 1}", Fraction(share, 100)) for place, share in enumerate(newton)]
-    scores = _share(
-        (radius * room.scores / (LEVEL_NOISE * math.sqrt(columns))) ** 2 if index >= CALM else 1.0,
-        *SCORES_SHARE,
-    )
-    rest = 1 - sum(share for _, share in parts) - curvature * (1 - FIRST_CURVATURE) - scores
-    parts += [(f"gradient {place + 1}", rest * growth) for place, growth in enumerate(GROWTH)]
-    parts += [("curvature 2", curvature * (1 - FIRST_CURVATURE)), ("scores 1", scores)]
-    first_radius = 1.0 if index >= CALM_METRIC else math.sqrt(WHOLE * width)
-    return Tuning(
-        index, kappa, math.sqrt(radius), math.sqrt(metric_radius), first_radius, tuple(parts)
-    )
+    shares = [
+        *_numbered("metric", [metric / rounds] * rounds),
+        *_numbered("burn-in", BURN_IN),
+        (Step("curvature"), curvature * FIRST_CURVATURE),
+        *_numbered("newton", [Fraction(share, 100) for share in newton]),
+    ]
+    last = [(Step("curvature", 2), curvature * (1 - FIRST_CURVATURE)), (Step("scores"), scores)]
+    rest = whole - sum(share for _, share in (*shares, *last))
+    return [*shares, *_numbered("gradient", [rest * growth for growth in GROWTH]), *last]
+
+
+def _numbered(name: str, shares: Iterable[Fraction]) -> list[tuple[Step, Fraction]]:
+    return [(Step(name, number), share) for number, share in enumerate(shares, 1)]
 
 
 def _share(value: float, low: float, high: float) -> Fraction:

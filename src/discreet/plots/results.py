@@ -17,6 +17,7 @@ from discreet.errors import MissingExtra
 
 if TYPE_CHECKING:
     from discreet.inference.results.results import Result
+    from discreet.local.results import LocalResult
 
 INK, ACCENT, LIGHT = "#1f2933", "#0b6e99", "#9cc9dd"
 MOST_BARS = 60
@@ -155,6 +156,41 @@ def _label_cells(axes: Any, result: Result) -> None:
     )
 
 
+def plot_local(result: LocalResult, level: float = 0.95, *, path: str | Path | None = None) -> Any:
+    """Points with intervals, one for each estimate from randomised reports."""
+    both, alone = (
+        result.confidence_interval(level)[:MOST_BARS],
+        result.confidence_interval(level, target="data")[:MOST_BARS],
+    )
+    names = result.labels[:MOST_BARS]
+    places = np.arange(len(names))
+    canvas = figure(max(4.5, min(12.0, 2.5 + 0.42 * len(names))), 4.0)
+    axes = canvas.add_subplot()
+    axes.vlines(
+        places, both[:, 0], both[:, 1], color=LIGHT, linewidth=5.0, label="with sampling error"
+    )
+    axes.vlines(
+        places, alone[:, 0], alone[:, 1], color=ACCENT, linewidth=2.0, label="privacy error alone"
+    )
+    axes.plot(places, result.params[:MOST_BARS], "o", color=INK, markersize=4)
+    long = sum(map(len, names)) > 60
+    axes.set_xticks(
+        places,
+        names,
+        rotation=45 if long else 0,
+        ha="right" if long else "center",
+        parse_math=False,
+    )
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.set_ylabel(result.what, fontsize=8)
+    draw_title(axes, result.title, f"{result.guarantee} a report")
+    axes.legend(fontsize=7, frameon=False, title=f"{100 * level:g}% interval", title_fontsize=7)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(labelsize=8, colors=INK)
+    return save(canvas, path)
+
+
 def plot_matrix(result: Any, *, path: str | Path | None = None) -> Any:
     """A heat map of a symmetric matrix of estimates: colours run from −r to r, r the largest
     magnitude (1 for correlations).
@@ -163,12 +199,12 @@ def plot_matrix(result: Any, *, path: str | Path | None = None) -> Any:
     side = max(3.6, min(12.0, 1.6 + 0.55 * len(names)))
     canvas = figure(side + 0.8, side)
     axes = canvas.add_subplot()
-    reach = (
+    largest = (
         1.0
         if result.release.description.estimator == "correlation"
         else float(np.max(np.abs(matrix))) or 1.0
     )
-    image = axes.imshow(matrix, cmap="RdBu_r", vmin=-reach, vmax=reach)
+    image = axes.imshow(matrix, cmap="RdBu_r", vmin=-largest, vmax=largest)
     axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
     axes.set_yticks(range(len(names)), names)
     if len(names) <= 12:
@@ -180,7 +216,7 @@ def plot_matrix(result: Any, *, path: str | Path | None = None) -> Any:
                 ha="center",
                 va="center",
                 fontsize=7,
-                color="white" if abs(value) > 0.6 * reach else INK,
+                color="white" if abs(value) > 0.6 * largest else INK,
             )
     axes.set_title(result.title, loc="left", fontsize=10, color=INK)
     axes.tick_params(labelsize=8, colors=INK)
@@ -211,10 +247,8 @@ def plot_power(result: Any, *, path: str | Path | None = None) -> Any:
     """Power by rows and by privacy, beside the test without privacy and, where it is known,
     with randomised response.
     """
-    from discreet.inference.results.power import grid_of_rows
-
     planned, label = result.privacy_axis
-    rows, values = grid_of_rows(result.rows), planned * np.exp2(np.linspace(-3.0, 3.0, 19))
+    rows, values = result.rows_axis, planned * np.exp2(np.linspace(-3.0, 3.0, 19))
     canvas = figure(9.0, 3.6)
     styles = {
         "nonprivate": ("without privacy", "#616e7c", 1.2, "--"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar
@@ -84,6 +84,54 @@ def _tidy(share: int) -> int:
     """
     spare = max(share.bit_length() - 4, 0)
     return share >> spare << spare
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """Two places with the end of the interval between them, and the statistic there; `closed` once
+    an answer lies beyond the target.
+    """
+
+    low: int
+    low_value: float
+    high: int
+    high_value: float
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Aim:
+    """What an end is found by: the sampling variance, the deviation of a final answer, and the
+    value that it should have.
+    """
+
+    sampling: float
+    final: float
+    target: float
+
+
+def _asked_again(unclear: list[Block], final: float) -> tuple[int, float]:
+    """The best known of the places that are on neither side, and the deviation that another answer
+    must have to halve what is unclear.
+    """
+    best = min(unclear, key=lambda block: block.variance)
+    wanted = max(final, math.sqrt(best.variance) / 2)
+    return best.place, 1 / math.sqrt(max(wanted**-2 - 1 / best.variance, 0.1 * wanted**-2))
+
+
+def _new_place(bracket: Bracket, anchor: int, target: float, final: float) -> tuple[int, float]:
+    """A place within the bracket, by interpolation between its ends, and the deviation to ask
+    it with.
+    """
+    low, high = bracket.low, bracket.high
+    deviation = max(final, (target - bracket.low_value) / FIRST)
+    aim = target - AIM * deviation
+    if bracket.closed:
+        width = max(bracket.high_value - bracket.low_value, 1e-9)
+        place = low + round((high - low) * min(max((aim - bracket.low_value) / width, 0.2), 0.8))
+    else:
+        place = anchor - round((anchor - low) * min(max(aim / bracket.low_value, 0.25), 0.8))
+    return min(max(place, low + 1), high - 1), deviation
 
 
 @plain.kept()
@@ -176,59 +224,58 @@ class QuantileEnds:
         """The next question about the lower end, with at most `available` units;
         None where there is nothing left to ask.
         """
-        z = NormalDist().inv_cdf(0.5 + float(self.level) / 2)
         sampling = float(self.cluster * rows * self.below * self.above)
         final = history.deviation / (
             math.sqrt(FINAL * half) if history.law == "gaussian" else FINAL * half
         )
-        target = -z * self._deviation(sampling, final**2)
+        target = -self._z * self._deviation(sampling, final**2)
         if available <= LEAST * half or target <= -self.above * rows:
             return None
-        low, low_value, high, high_value = 0, -float(self.above * rows), anchor + 1, 0.0
-        blocks = [block for block in blocks if block.place <= anchor]
+        bracket = self._bracket(
+            [block for block in blocks if block.place <= anchor],
+            Bracket(0, -float(self.above * rows), anchor + 1, 0.0, False),
+            _Aim(sampling, final, target),
+        )
+        if bracket is None:
+            return None
+        unclear = [block for block in blocks if bracket.low < block.place < bracket.high]
+        if unclear:
+            place, deviation = _asked_again(unclear, final)
+        elif bracket.high - bracket.low <= 1:
+            return None
+        else:
+            place, deviation = _new_place(bracket, anchor, target, final)
+        return place, _tidy(min(available, max(history.share_for(deviation), half // SMALLEST)))
+
+    @property
+    def _z(self) -> float:
+        return NormalDist().inv_cdf(0.5 + float(self.level) / 2)
+
+    def _bracket(self, blocks: list[Block], whole: Bracket, aim: _Aim) -> Bracket | None:
+        """Where the end lies by the answers so far; None where one of them is good enough."""
         passing = [
             block
             for block in blocks
-            if block.variance <= (FINE * final) ** 2
-            and block.value <= -z * self._deviation(sampling, block.variance)
+            if block.variance <= (FINE * aim.final) ** 2
+            and block.value <= -self._z * self._deviation(aim.sampling, block.variance)
         ]
-        if passing and passing[-1].value >= target - max(
-            ENOUGH * final, NEAR * z * math.sqrt(sampling)
+        if passing and passing[-1].value >= aim.target - max(
+            ENOUGH * aim.final, NEAR * self._z * math.sqrt(aim.sampling)
         ):
             return None
+        found = whole
         for block in blocks:
-            if target - block.value > _sure(block, final) or block in passing:
-                low, low_value = block.place, block.value
-        beyond = [
-            block
-            for block in blocks
-            if block.place > low
-            and (
-                block.value - target > _sure(block, final) or block.variance <= (1.05 * final) ** 2
-            )
-        ]
-        if beyond:
-            high, high_value = beyond[0].place, min(beyond[0].value, 0.0)
-        unclear = [block for block in blocks if low < block.place < high]
-        if unclear:
-            best = min(unclear, key=lambda block: block.variance)
-            wanted = max(final, math.sqrt(best.variance) / 2)
-            share = history.share_for(
-                1 / math.sqrt(max(wanted**-2 - 1 / best.variance, 0.1 * wanted**-2))
-            )
-            return best.place, _tidy(min(available, max(share, half // SMALLEST)))
-        if high - low <= 1:
-            return None
-        deviation = max(final, (target - low_value) / FIRST)
-        aim = target - AIM * deviation
-        if beyond:
-            part = min(max((aim - low_value) / max(high_value - low_value, 1e-9), 0.2), 0.8)
-            place = low + round((high - low) * part)
-        else:
-            place = anchor - round((anchor - low) * min(max(aim / low_value, 0.25), 0.8))
-        return min(max(place, low + 1), high - 1), _tidy(
-            min(available, max(history.share_for(deviation), half // SMALLEST))
-        )
+            if aim.target - block.value > _sure(block, aim.final) or block in passing:
+                found = replace(found, low=block.place, low_value=block.value)
+        for block in blocks:
+            if block.place > found.low and (
+                block.value - aim.target > _sure(block, aim.final)
+                or block.variance <= (1.05 * aim.final) ** 2
+            ):
+                return replace(
+                    found, high=block.place, high_value=min(block.value, 0.0), closed=True
+                )
+        return found
 
     def ends(
         self, counts: Iterable[Count], cells: int, rows: float, level: float

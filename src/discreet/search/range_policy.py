@@ -129,7 +129,7 @@ class EndsSearch:
             not _finite(
                 self.rows,
                 self.noise,
-                *(number for side in sides for number in (side.place, side.beyond, side.reach)),
+                *(number for side in sides for number in (side.place, side.beyond, side.extent)),
             )
             or not self.rows
             or not self.noise

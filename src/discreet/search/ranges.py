@@ -12,36 +12,24 @@ from __future__ import annotations
 import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from discreet.search.tails import Seen, Tail, best_distances, choices, ndtr, posterior
+from discreet.search.policy import Count
+from discreet.search.tails import TAIL_SHARE, Seen, Tail, best_distances, choices, ndtr, posterior
 
 # shares of the budget, and rows aimed at, in multiples of `aim`
 ROUNDS = ((1.0, 4.0), (1.0, 2.0), (1.0, 1.3), (1.5, 1.0), (2.0, 1.0), (2.0, 1.0))
 # rows beyond the range that are aimed at,
 # in standard deviations of a count that has all of the budget
 AIM = 3.6
-CENTRE_SHARE, REACH_SHARE = 0.6, 0.4  # of the first conversation's budget
-MOST_QUESTIONS = 120  # about the centre; half as many about each reach
+CENTRE_SHARE, EXTENT_SHARE = 0.6, 0.4  # of the first conversation's budget
+MOST_QUESTIONS = 120  # about the centre; half as many about each extent
 Found = TypeVar("Found")
 
 
-class Answer(Protocol):
-    """A noisy count, the standard deviation of its noise, and what was paid for it."""
-
-    @property
-    def value(self) -> float: ...
-
-    @property
-    def deviation(self) -> float: ...
-
-    @property
-    def share(self) -> int: ...
-
-
-Talk = Generator[tuple[int, int], Answer, Found]
+Talk = Generator[tuple[int, int], Count, Found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +65,7 @@ class Start:
 
     place: int
     beyond: float
-    reach: float
+    extent: float
     seen: tuple[Seen, ...] = ()
 
 
@@ -103,9 +91,9 @@ class Ends:
 
 
 @dataclass
-class Bisection:
-    """A point that is only known by noisy comparisons:
-    a density that is flat between the points asked about.
+class StepDensity:
+    """A point that is only known by noisy comparisons: a density that is flat between the points
+    asked about.
     """
 
     points: list[float]
@@ -162,9 +150,11 @@ def find_bulk(purse: Purse, rows: float | None) -> Talk[Bulk]:
         limit = place if sign < 0 else purse.cells - place
         empty = beyond < 2 * answer.deviation or limit < 1
         sides.append(
-            _Side(place, sign, beyond, None if empty else Bisection([0.0, math.log2(limit + 1.0)]))
+            _Side(
+                place, sign, beyond, None if empty else StepDensity([0.0, math.log2(limit + 1.0)])
+            )
         )
-    yield from _reaches(purse, rows, sides)
+    yield from _extents(purse, rows, sides)
     starts = [Start(side.place, side.beyond, side.middle, tuple(side.seen)) for side in sides]
     return Bulk(rows, starts[0], starts[1])
 
@@ -173,7 +163,7 @@ def _centre(purse: Purse, rows: float) -> Talk[tuple[int, int, bool]]:
     """A place with a quarter of the rows or more on both sides;
     or the two ends of one cell that holds half of them.
     """
-    place_of, paid, asked = Bisection([0.0, float(purse.cells)]), 0, 0
+    place_of, paid, asked = StepDensity([0.0, float(purse.cells)]), 0, 0
     while paid < CENTRE_SHARE * purse.units and asked < MOST_QUESTIONS:
         asked += 1
         place = min(max(round(place_of.quantile(0.5)), 1), max(purse.cells - 1, 1))
@@ -199,7 +189,7 @@ class _Side:
     place: int
     sign: int
     beyond: float
-    logarithm: Bisection | None  # of the reach
+    logarithm: StepDensity | None  # of the extent
     seen: list[Seen] = field(default_factory=list)
     paid: int = 0
 
@@ -216,7 +206,7 @@ class _Side:
         )
 
 
-def _reaches(purse: Purse, rows: float, sides: Sequence[_Side]) -> Talk[None]:
+def _extents(purse: Purse, rows: float, sides: Sequence[_Side]) -> Talk[None]:
     """Bisects the logarithm of the distance that a small share of the rows lies beyond, until it is
     known to a third of the whole width.
     """
@@ -224,7 +214,7 @@ def _reaches(purse: Purse, rows: float, sides: Sequence[_Side]) -> Talk[None]:
     def wants(side: _Side) -> bool:
         return (
             side.logarithm is not None
-            and side.paid < REACH_SHARE / 2 * purse.units
+            and side.paid < EXTENT_SHARE / 2 * purse.units
             and len(side.seen) < MOST_QUESTIONS / 2
             and side.spread > max(0.35 * (sides[0].middle + sides[1].middle), 1.0)
         )
@@ -233,7 +223,7 @@ def _reaches(purse: Purse, rows: float, sides: Sequence[_Side]) -> Talk[None]:
         for side in sides:
             if side.logarithm is None or not wants(side):
                 continue
-            far = float(np.clip(0.06 * rows, 1e-3, side.beyond / 3))
+            far = float(np.clip(TAIL_SHARE * rows, 1e-3, side.beyond / 3))
             logarithm, wide = (
                 side.logarithm.quantile(0.5),
                 side.logarithm.quantile(0.9) - side.logarithm.quantile(0.1) > 2.5,
@@ -242,7 +232,7 @@ def _reaches(purse: Purse, rows: float, sides: Sequence[_Side]) -> Talk[None]:
             answer = yield (
                 side.place + side.sign * distance,
                 purse.share(
-                    rows / 20 if wide else far / 3, REACH_SHARE / 20 if wide else REACH_SHARE / 8
+                    rows / 20 if wide else far / 3, EXTENT_SHARE / 20 if wide else EXTENT_SHARE / 8
                 ),
             )
             side.paid += answer.share
@@ -260,9 +250,11 @@ def find_ends(purse: Purse, bulk: Bulk, noise: float) -> Talk[Ends]:
         Tail(
             bulk.rows,
             side.beyond,
-            side.reach,
-            other.reach,
-            max(min(0.06 * bulk.rows, other.beyond / 3) if other.reach else other.beyond, 0.5),
+            side.extent,
+            other.extent,
+            max(
+                min(TAIL_SHARE * bulk.rows, other.beyond / 3) if other.extent else other.beyond, 0.5
+            ),
             aim,
             side.seen,
         )
@@ -273,7 +265,7 @@ def find_ends(purse: Purse, bulk: Bulk, noise: float) -> Talk[Ends]:
     for share, multiple in ROUNDS:
         for side, sign in ((0, -1), (1, 1)):
             distance = 0
-            if tails[side].reach > 0:
+            if tails[side].extent > 0:
                 distance = int(
                     min(max(round(_next_distance(tails[side], multiple)), 0), limits[side])
                 )
@@ -304,7 +296,7 @@ def _next_distance(tail: Tail, multiple: float) -> float:
     return middle if high - low > 0.06 * (middle + tail.offset) else fitted.quantile(values, 0.8)
 
 
-def replayed(talk: Talk[Found], answers: Sequence[Answer]) -> Found | None:
+def replayed(talk: Talk[Found], answers: Sequence[Count]) -> Found | None:
     """What a conversation finds with these answers;
     None where they are too few, or so wild that no arithmetic bears them.
     """
@@ -343,7 +335,7 @@ def start_to_dict(start: Start) -> dict[str, Any]:
     return {
         "place": start.place,
         "beyond": start.beyond,
-        "reach": start.reach,
+        "reach": start.extent,
         "seen": [[seen.distance, seen.rows, seen.deviation] for seen in start.seen],
     }
 

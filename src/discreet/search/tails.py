@@ -42,30 +42,14 @@ def ndtri(p: Any) -> Any:
     return quantile(p)
 
 
-TAIL_SHARE = 0.06  # of the rows lie beyond the `reach` of a side
-_SHAPES = np.array(
-    [
-        -1.8,
-        -1.3,
-        -0.95,
-        -0.7,
-        -0.5,
-        -0.33,
-        -0.18,
-        -0.05,
-        0.08,
-        0.2,
-        0.32,
-        0.45,
-        0.6,
-        0.75,
-        0.9,
-        1.1,
-        1.3,
-        1.6,
-    ]
-)
-_NEAR, _FAR = -1.6, 0.9  # distances between e^-1.6 and e^0.9 times the reach are looked at
+TAIL_SHARE = 0.06  # of the rows lie beyond the `extent` of a side
+# fmt: off
+_SHAPES = np.array([
+    -1.8, -1.3, -0.95, -0.7, -0.5, -0.33, -0.18, -0.05, 0.08,
+    0.2, 0.32, 0.45, 0.6, 0.75, 0.9, 1.1, 1.3, 1.6,
+])
+# fmt: on
+_NEAR, _FAR = -1.6, 0.9  # distances between e^-1.6 and e^0.9 times the extent are looked at
 _SHAPE, _SHIFT = (
     part.ravel() for part in np.meshgrid(_SHAPES, np.linspace(_NEAR, _FAR, 57), indexing="ij")
 )
@@ -94,15 +78,15 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """One side: n rows in all, `beyond` of them beyond the centre, a small share beyond `reach`;
-    `offset` is the reach of the other side.
+    """One side: n rows in all, `beyond` of them beyond the centre, a small share beyond `extent`;
+    `offset` is the extent of the other side.
 
     `aim` is the number of rows that a search looks for beyond the end of the range.
     """
 
     rows: float
     beyond: float
-    reach: float
+    extent: float
     offset: float
     other: float  # rows beyond the offset, on the other side
     aim: float
@@ -110,7 +94,7 @@ class Tail:
 
     @property
     def far(self) -> float:
-        """The rows that are meant to lie beyond the reach."""
+        """The rows that are meant to lie beyond the extent."""
         return float(
             np.clip(max(TAIL_SHARE * self.rows, 4 * self.aim), 1e-3, max(self.beyond / 3, 2e-3))
         )
@@ -198,13 +182,13 @@ def posterior(tail: Tail) -> Posterior:
     """The tails that fit the counts, with their weights (those below a ten-thousandth of the
     greatest are left out).
     """
-    reach = max(tail.reach + tail.offset, 1e-300)
+    extent = max(tail.extent + tail.offset, 1e-300)
     scale, smooth = _smooth(replace(tail, seen=()), tail.seen)
     d, count, deviation = (
         np.array([getattr(seen, name) for seen in tail.seen])
         for name in ("distance", "rows", "deviation")
     )
-    edges, before, rough = _edges(tail, reach, d + tail.offset, count, deviation)
+    edges, before, rough = _edges(tail, extent, d + tail.offset, count, deviation)
     top = max(smooth.max(), rough.max())
     weights = np.exp(smooth - top), np.exp(rough - top)
     kept = weights[0] > 1e-4, weights[1] > 1e-4
@@ -226,7 +210,7 @@ def _smooth(tail: Tail, seen: tuple[Seen, ...]) -> tuple[Array, Array]:
     count by count (a search adds one at a time).
     """
     if not seen:
-        return max(tail.reach + tail.offset, 1e-300) * np.exp(_SHIFT) / _stretch(
+        return max(tail.extent + tail.offset, 1e-300) * np.exp(_SHIFT) / _stretch(
             _SHAPE, tail.score(tail.far) - tail.origin
         ), _SMOOTH_PRIOR
     (scale, before), last = _smooth(tail, seen[:-1]), seen[-1]
@@ -241,7 +225,7 @@ def _smooth(tail: Tail, seen: tuple[Seen, ...]) -> tuple[Array, Array]:
 
 
 def _edges(
-    tail: Tail, reach: float, d: Array, count: Array, deviation: Array
+    tail: Tail, extent: float, d: Array, count: Array, deviation: Array
 ) -> tuple[Array, Array, Array]:
     """Edges, the rows just before them, and the log-likelihood of each: counts before it are
     log-uniform, those after it next to none.
@@ -249,8 +233,8 @@ def _edges(
     order = np.argsort(d)
     ordered = d[order]
     middles = (ordered[1:] + ordered[:-1]) / 2
-    middles = middles[(middles > reach * np.exp(_NEAR)) & (middles < reach * np.exp(_FAR))]
-    edges = np.sort(np.concatenate([reach * np.exp(_EDGES), middles]))
+    middles = middles[(middles > extent * np.exp(_NEAR)) & (middles < extent * np.exp(_FAR))]
+    edges = np.sort(np.concatenate([extent * np.exp(_EDGES), middles]))
     aim, most = tail.target, max(tail.beyond, 2 * tail.target)
     levels = aim * (most / aim) ** _LEVELS
     # the gaps between levels are filled
@@ -302,7 +286,7 @@ def choices(tail: Tail, limit: float) -> Choices:
     """Candidates about the distance that has `aim` rows beyond it;
     only the centre itself where nothing is known.
     """
-    if not tail.seen or tail.reach <= 0:
+    if not tail.seen or tail.extent <= 0:
         return Choices(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), np.ones(1))
     fitted = posterior(tail)
     base = float(np.exp(fitted.weight @ np.log(fitted.distances(tail.target))))

@@ -1,7 +1,8 @@
 """Every mechanism and every query that has a theorem, and how one is read from what it wrote.
 
 A subclass of one of them has no theorem. What `to_dict` wrote in any version is read here with the
-same meaning.
+same meaning: kinds are never reused, keys never change, fields are only added and with a default
+(docs/theory/stored.md).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ instructions, its literals, every constant and function that it names, and the o
 Claim.    Code that was compiled with other constants, or from other instructions, is never run.
 Proof.    Its name on disk differs, short of a collision. What has no exact text is refused, so that
           nothing is baked in that the name does not say.
-Checked.  tests/noise/test_compiled_names.py
+Checked.  tests/trusted/noise/test_compiled_names.py
 """
 
 from __future__ import annotations

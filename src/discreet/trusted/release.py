@@ -31,10 +31,32 @@ FORMAT = "discreet-release"
 VERSION = 1
 
 
+# estimators whose releases are steps; JSON keeps a step where others keep their cells
+IN_STEPS = ("robust", "ols", "logistic", "poisson", "m_estimate")
+
+
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A release's place in a procedure of several: the third "gradient"."""
+
+    name: str
+    number: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.number}"
+
+
+def step_from_text(text: str) -> Step:
+    """The step that `str` of a step wrote."""
+    name, _, number = text.rpartition(" ")
+    return Step(name, int(number))
+
+
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The question in public words: which estimator, of what, in which cells."""
+    """The question in public words: which estimator, of what, in which cells, at which step."""
 
     estimator: str
     column: str | None = None
@@ -42,12 +64,13 @@ class Description:
     labels: tuple[tuple[str, ...], ...] = ()  # the labels of each key's cells, in order
     where: str = ""
     edges: tuple[float, ...] = ()
+    step: Step | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "estimator": self.estimator,
             "column": self.column,
-            "by": list(self.by),
+            "by": list(self.by) if self.step is None else [str(self.step)],
             "labels": [list(labels) for labels in self.labels],
             "where": self.where,
             "edges": list(self.edges),

@@ -18,10 +18,10 @@ from discreet.inference.counts.binomial import NoisyCount, binomial_law, normal_
 from discreet.inference.counts.fiducial_share import FiducialShare, share_draws
 from discreet.inference.counts.most_powerful import rejection
 from discreet.inference.counts.tulap import ReleasedNoise
-from discreet.inference.results.released import released_moments
 from discreet.inference.simulation import fiducial
 from discreet.inference.simulation.bootstrap import parametric_bootstrap, reproduced_set
 from discreet.inference.simulation.fiducial import Draws, matched_draws, matched_vectors
+from discreet.inference.simulation.released import released_moments
 from discreet.inference.simulation.streams import Stream
 from discreet.testing import seeded_session
 

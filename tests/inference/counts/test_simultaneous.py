@@ -9,10 +9,11 @@ import pytest
 from scipy import stats
 
 from discreet.inference.counts.shares import ShareStatistics
-from discreet.inference.counts.simultaneous import band, band_half_width, cell_level, uniforms
 from discreet.inference.quantiles.cumulative import Cumulative
+from discreet.inference.quantiles.simultaneous import band, band_half_width, cell_level
 from discreet.inference.quantiles.trees import TreeShape
 from discreet.inference.results.laws import Noise
+from discreet.inference.simulation.streams import uniforms
 
 SHAPE = TreeShape(4, 4)
 

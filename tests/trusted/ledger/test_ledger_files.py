@@ -137,6 +137,8 @@ def test_the_file_itself_refuses_to_overspend(story: Path) -> None:
     with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
         connection.execute("UPDATE balance SET spent_epsilon = box_epsilon + 1")
     with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
+        connection.execute("UPDATE balance SET reserved_epsilon = box_epsilon - spent_epsilon + 1")
+    with pytest.raises(sqlite3.IntegrityError, match="CHECK"):
         connection.execute("UPDATE reservations SET used_epsilon = epsilon + 1")
     connection.close()
 
@@ -263,7 +265,12 @@ def test_foreign_and_newer_files_are_refused_and_left_alone(tmp_path: Path) -> N
             LedgerRefused, match=f"has format {version}, and this version reads format {FORMAT}"
         ):
             verify_file(path)
-    for path in (text, empty, other, newer, older):
+    foreign = tmp_path / "foreign"
+    Ledger.open(PureDP(1), path=foreign)
+    connection = sqlite3.connect(foreign)
+    connection.execute("PRAGMA application_id = 0")
+    connection.close()
+    for path in (text, empty, other, newer, older, foreign):
         before = path.read_bytes()
         with pytest.raises(LedgerRefused):
             Ledger.open(PureDP(1), path=path)
@@ -289,3 +296,17 @@ def test_a_relative_path_stays_the_same_file(
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert ledger.debit(key="asked", request={}, price=TENTH).fresh
     assert str(tmp_path) not in str(ledger) + repr(ledger)
+
+
+def test_a_file_that_went_on_otherwise_is_refused(story: Path, tmp_path: Path) -> None:
+    """As many entries, the same balance, another history."""
+    other = tmp_path / "other.ledger"
+    shutil.copy(story, other)
+    ledger = Ledger.open(None, path=story)
+    ledger.debit(key="later", request={}, price=TENTH)
+    Ledger.open(None, path=other).debit(key="else", request={}, price=TENTH)
+    os.replace(other, story)
+    with pytest.raises(LedgerRefused, match="replaced"):
+        ledger.debit(key="more", request={}, price=TENTH)
+    with pytest.raises(LedgerRefused, match="replaced"):
+        ledger.spent()

@@ -466,3 +466,17 @@ def test_what_was_spent_reads_as_epsilon_and_delta(open_ledger: Open) -> None:
     assert 0.599 < spent.epsilon <= 0.6
     with pytest.raises(InvalidParameter, match="larger delta"):
         ledger.spent_guarantee(1e-8)
+
+
+def test_the_last_unit_fits_and_one_more_does_not(open_ledger: Open) -> None:
+    unit = Fraction(1, 10**12)
+    ledger = open_ledger(PureDP(1))
+    with pytest.raises(BudgetExceeded):
+        pay(ledger, "one unit too many", Price(epsilon=1 + unit))
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(Price(epsilon=1 + unit), key="set aside")
+    pay(ledger, "all but one", Price(epsilon=1 - unit))
+    with pytest.raises(BudgetExceeded):
+        pay(ledger, "two", Price(epsilon=2 * unit))
+    pay(ledger, "the last one", Price(epsilon=unit))
+    assert not ledger.remaining()

@@ -13,8 +13,8 @@ from discreet.accounting.loss_distributions.build import (
     poisson_subsampled,
 )
 from discreet.accounting.loss_distributions.curve import PLD, checked_times
+from discreet.accounting.loss_distributions.discretisation import discretisation
 from discreet.accounting.loss_distributions.pairs import Scheme
-from discreet.accounting.loss_distributions.planning import plan
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, rational
 
@@ -68,7 +68,11 @@ def calibrate_sigma(
 
     def rough(log_sigma: float) -> float:
         return (
-            math.log(plan(next(composed(log_sigma)._orders()), epsilon=wanted, accuracy=1e-3).delta)
+            math.log(
+                discretisation(
+                    next(composed(log_sigma)._orders()), epsilon=wanted, accuracy=1e-3
+                ).delta
+            )
             - goal
         )
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from discreet.accounting.gaussian import delta_bounds as gaussian_delta_bounds
 from discreet.accounting.gaussian import gdp_delta, gdp_epsilon, tradeoff_gdp
+from discreet.accounting.loss_distributions.discretisation import discretisation
 from discreet.accounting.loss_distributions.lattice import Side, place
 from discreet.accounting.loss_distributions.laws import UNIT, Law, kind_of, law_of
 from discreet.accounting.loss_distributions.pairs import Direction, Factor, Gaussian
-from discreet.accounting.loss_distributions.planning import plan
 from discreet.accounting.loss_distributions.spectrum import Composed, compose
 from discreet.accounting.profile import PrivacyProfile
 from discreet.accounting.tradeoff.curve import TradeOff, tradeoff_of
@@ -119,7 +119,7 @@ class PLD(PrivacyProfile):
             if (
                 number
                 and math.isfinite(worst)
-                and plan(laws, delta=asked, accuracy=accuracy).epsilon < _CLEAR * worst
+                and discretisation(laws, delta=asked, accuracy=accuracy).epsilon < _CLEAR * worst
             ):
                 rough = _evaluate(laws, "above", _COARSER * accuracy, delta=asked)
                 if rough.delta(worst) <= asked:
@@ -252,10 +252,10 @@ def _evaluate(
     epsilon: float | None = None,
 ) -> Composed:
     if delta is not None and delta >= 0.5:
-        chosen = plan(laws, delta=0.5, accuracy=accuracy)
+        chosen = discretisation(laws, delta=0.5, accuracy=accuracy)
         tilt = 0.0
     else:
-        chosen = plan(laws, delta=delta, epsilon=epsilon, accuracy=accuracy)
+        chosen = discretisation(laws, delta=delta, epsilon=epsilon, accuracy=accuracy)
         tilt = chosen.tilt
     step = chosen.step
     while True:

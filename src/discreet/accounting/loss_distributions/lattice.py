@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.loss_distributions.laws import UNIT, Cells, Floats, Law
+from discreet.accounting.loss_distributions.laws import UNIT, Floats, IntervalMasses, Law
 
 Side = Literal["above", "below"]
 
@@ -156,7 +156,7 @@ def _aligned(law: Law, step: float) -> Floats:
     return np.asarray(top - np.rint(top / step) * step)
 
 
-def _excess(cells: Cells, reference: Floats) -> tuple[Floats, Floats]:
+def _excess(cells: IntervalMasses, reference: Floats) -> tuple[Floats, Floats]:
     """E = P − e^reference·Q of each cell and its slack,
     with room for edges that are off by a few units in the last place.
     """
@@ -176,7 +176,7 @@ def _above(law: Law, knots: Floats, widths: Floats) -> tuple[Floats, Floats]:
         return mass, law.infinite
     ends = np.full((law.rows, 1), np.inf)
     cells = law.cells(np.concatenate([-ends, knots, ends], axis=1))
-    inner = Cells(
+    inner = IntervalMasses(
         cells.p[:, 1:-1], cells.q[:, 1:-1], cells.p_slack[:, 1:-1], cells.q_slack[:, 1:-1]
     )
     excess, slack = _excess(inner, knots[:, :-1])

@@ -34,8 +34,8 @@ _PLAIN, _REMOVE, _ADD, _FIXED = "plain", "remove", "add", "fixed"
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
-    """Probabilities of the cells between edges, under P and Q, with absolute error bounds."""
+class IntervalMasses:
+    """Probabilities of the intervals between edges, under P and Q, with absolute error bounds."""
 
     p: Floats
     q: Floats
@@ -74,14 +74,14 @@ class Law:
     def continuous(self) -> bool:
         return self.kind is not Atoms
 
-    def cells(self, edges: Floats) -> Cells:
+    def cells(self, edges: Floats) -> IntervalMasses:
         """Cell probabilities of the continuous part;
         `edges` increase along the last axis and may be infinite.
         """
         if self.mode == _FIXED:
             upper = self._cells(np.maximum(edges, 0.0), _REMOVE)
             lower = self._cells(np.minimum(edges, 0.0), _ADD)
-            return Cells(
+            return IntervalMasses(
                 upper.p + lower.p,
                 upper.q + lower.q,
                 upper.p_slack + lower.p_slack,
@@ -89,19 +89,19 @@ class Law:
             )
         return self._cells(edges, self.mode)
 
-    def _cells(self, edges: Floats, mode: str) -> Cells:
+    def _cells(self, edges: Floats, mode: str) -> IntervalMasses:
         if mode == _PLAIN:
             return self._base_cells(edges)
         q = self.rate
         if mode == _REMOVE:
             base = self._base_cells(_threshold(edges, q))
             mixture, slack = base.mixed(q, 1 - q)
-            return Cells(mixture, base.q, slack, base.q_slack)
+            return IntervalMasses(mixture, base.q, slack, base.q_slack)
         base = self._base_cells(-_threshold(-edges, q))
         mixture, slack = base.mixed(1 - q, q)
-        return Cells(base.p, mixture, base.p_slack, slack)
+        return IntervalMasses(base.p, mixture, base.p_slack, slack)
 
-    def _base_cells(self, edges: Floats) -> Cells:
+    def _base_cells(self, edges: Floats) -> IntervalMasses:
         if self.kind is Gaussian:
             return _gaussian_cells(self.parameter, edges)
         weight = 0.5 if self.kind is Laplace else -1 / np.expm1(-self.parameter)
@@ -340,11 +340,11 @@ def _upper_quantile(tail: float) -> float:
     return float(-ndtri(max(tail, 1e-290)))
 
 
-def _gaussian_cells(mu: Floats, edges: Floats) -> Cells:
+def _gaussian_cells(mu: Floats, edges: Floats) -> IntervalMasses:
     x = edges / mu + mu / 2
     q, q_slack = _normal_cells(x)
     p, p_slack = _normal_cells(x - mu)
-    return Cells(p, q, p_slack, q_slack)
+    return IntervalMasses(p, q, p_slack, q_slack)
 
 
 def _normal_cells(x: Floats) -> tuple[Floats, Floats]:
@@ -360,7 +360,7 @@ def _normal_cells(x: Floats) -> tuple[Floats, Floats]:
     return mass, np.where(x[..., 1:] == x[..., :-1], 0.0, slack)  # an empty cell is exactly empty
 
 
-def _exponential_cells(epsilon: Floats, edges: Floats, weight: Any) -> Cells:
+def _exponential_cells(epsilon: Floats, edges: Floats, weight: Any) -> IntervalMasses:
     """Laws with density ∝ e^(x/2) of the loss x on [−ε, ε] under P:
     Laplace between its atoms, bounded range.
     """
@@ -371,4 +371,4 @@ def _exponential_cells(epsilon: Floats, edges: Floats, weight: Any) -> Cells:
     # the differences of neighbouring floats are exact;
     # where an edge lies is allowed for in lattice.py
     rounding = (32 + np.abs(epsilon)) * UNIT
-    return Cells(p, q, rounding * p, rounding * q)
+    return IntervalMasses(p, q, rounding * p, rounding * q)

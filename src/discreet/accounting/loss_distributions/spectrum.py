@@ -183,10 +183,10 @@ def _times_exp(value: float, exponent: float) -> float:
     return math.exp(total) if total < 1.0 else math.inf
 
 
-def cumulants(parts: Sequence[Lattice], tilts: Sequence[float]) -> list[float]:
+def cumulants(lattices: Sequence[Lattice], tilts: Sequence[float]) -> list[float]:
     """K(λ) = Σ times·ln Σ p·e^(λℓ), from the lattice masses themselves, for each λ."""
     totals = [0.0] * len(tilts)
-    for part in parts:
+    for part in lattices:
         losses = part.losses
         moments = part.mass @ np.exp(np.outer(losses, tilts))
         logs = np.log(moments) + part.offset[:, None] * np.asarray(tilts)
@@ -194,80 +194,113 @@ def cumulants(parts: Sequence[Lattice], tilts: Sequence[float]) -> list[float]:
     return totals
 
 
-def compose(parts: Sequence[Lattice], *, tilt: float, spread: float, side: Side) -> Composed:
-    """The sum of all rows of all parts, each `times` fold, tilted by `tilt`; `spread` is the rough
-    standard deviation of the tilted sum.
+def compose(lattices: Sequence[Lattice], *, tilt: float, spread: float, side: Side) -> Composed:
+    """The sum of all rows of all lattices, each `times` fold, tilted by `tilt`; `spread` is the
+    rough standard deviation of the tilted sum.
     """
-    step = parts[0].step
-    steps = sum(float(part.times.sum()) for part in parts)
-    reach = math.sqrt(2 * WINDOW_TAIL) / max(spread, step)
-    limit = 690 / max(1e-9, *(abs(float(part.losses[end])) for part in parts for end in (0, -1)))
-    trials = [min(reach * 1.6 ** (0.5 - k), limit - tilt) for k in range(_TRIALS)]
-    center, *around = cumulants(
-        parts, (tilt, *(tilt + s for s in trials), *(tilt - s for s in trials))
-    )
-    offset = sum(float(part.times @ part.offset) for part in parts)
-    bottom = sum(int(part.times.sum()) * int(part.points[0]) for part in parts)
-    top = sum(int(part.times.sum()) * int(part.points[-1]) for part in parts)
-    high = min(
-        (after - center + WINDOW_TAIL) / s
-        for s, after in zip(trials, around[:_TRIALS], strict=True)
-    )
-    low = max(
-        -(before - center + WINDOW_TAIL) / s
-        for s, before in zip(trials, around[_TRIALS:], strict=True)
-    )
-    if top - bottom < 1 << 14:
-        low, high = bottom * step + offset, top * step + offset
-    high, low = min(high, top * step + offset), max(low, bottom * step + offset)
-    first = max(bottom, math.floor((low - offset) / step) - 1)
-    last = min(top, math.ceil((high - offset) / step) + 1)
-    size = _fast_length(last - first + 1)
-    if size > LARGEST_WINDOW:
+    window = _window(lattices, tilt, spread)
+    if window.size > LARGEST_WINDOW:
         raise OverflowError("window")
-    infinite = -math.expm1(
-        sum(float(part.times @ np.log1p(-np.minimum(part.infinite, 0.5))) for part in parts)
-    )
-    missing = sum(float(part.times @ part.missing) for part in parts)
-    infinite = infinite * (1 + 16 * UNIT) if side == "above" else infinite * (1 - 16 * UNIT)
-    if max(float(part.infinite.max()) for part in parts) > 0.5:
-        infinite = 1.0 if side == "above" else max(float(part.infinite.max()) for part in parts)
-    tail = (
-        math.exp(min(0.0, 8 * UNIT * steps * max(part.points.size for part in parts) - WINDOW_TAIL))
-        * 1.01
-    )
-    outside = (0.0 if last == top else tail) + (0.0 if first == bottom or side == "above" else tail)
-    tilted = [_tilted(part, tilt) for part in parts]
-    center = sum(
-        float(part.times @ (scale + tilt * part.offset))
-        for part, (_, scale) in zip(parts, tilted, strict=True)
+    tilted = [_tilted(lattice, tilt) for lattice in lattices]
+    cumulant = sum(
+        float(lattice.times @ (scale + tilt * lattice.offset))
+        for lattice, (_, scale) in zip(lattices, tilted, strict=True)
     )
     masses = [mass for mass, _ in tilted]
+    steps = sum(float(lattice.times.sum()) for lattice in lattices)
     if steps == 1:
-        mass, error = np.zeros(top - bottom + 1), 0.0
-        mass[parts[0].points - bottom] = masses[0][0]
-        first, outside = bottom, 0.0
+        first, outside = window.bottom, 0.0
+        mass, error = np.zeros(window.top - window.bottom + 1), 0.0
+        mass[lattices[0].points - window.bottom] = masses[0][0]
     else:
-        wrapped, error = _convolved(parts, masses, tilt, size)
-        mass = np.roll(wrapped, -((first - bottom) % size))
-    wobble = (
-        UNIT
-        * steps
-        * (64 + 4 * max(abs(tilt * float(part.losses[end])) for part in parts for end in (0, -1)))
-    )
+        first, outside = window.first, _outside(lattices, window, steps, side)
+        wrapped, error = _convolved(lattices, masses, tilt, window.size)
+        mass = np.roll(wrapped, -((first - window.bottom) % window.size))
+    wobble = UNIT * steps * (64 + 4 * _largest_exponent(lattices, tilt))
     return Composed(
         side,
-        step,
-        first * step + offset,
+        lattices[0].step,
+        first * lattices[0].step + window.offset,
         mass,
         tilt,
-        center,
-        wobble + 16 * UNIT * abs(center),
+        cumulant,
+        wobble + 16 * UNIT * abs(cumulant),
         error,
         outside,
-        infinite,
-        missing,
+        _infinite(lattices, side),
+        sum(float(lattice.times @ lattice.missing) for lattice in lattices),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Lattice points first … last of the sum, of all that it can take (bottom … top), and how many
+    points its transform has.
+    """
+
+    offset: float
+    bottom: int
+    top: int
+    first: int
+    last: int
+    size: int
+
+
+def _window(lattices: Sequence[Lattice], tilt: float, spread: float) -> _Window:
+    """The points outside of which the tilted sum has probability e^−WINDOW_TAIL at each end, by
+    the best of a few Chernoff bounds; all points where they are few.
+    """
+    step = lattices[0].step
+    offset = sum(float(lattice.times @ lattice.offset) for lattice in lattices)
+    bottom = sum(int(lattice.times.sum()) * int(lattice.points[0]) for lattice in lattices)
+    top = sum(int(lattice.times.sum()) * int(lattice.points[-1]) for lattice in lattices)
+    if top - bottom < 1 << 14:
+        low, high = bottom * step + offset, top * step + offset
+    else:
+        low, high = _chernoff_ends(lattices, tilt, spread)
+        high, low = min(high, top * step + offset), max(low, bottom * step + offset)
+    first = max(bottom, math.floor((low - offset) / step) - 1)
+    last = min(top, math.ceil((high - offset) / step) + 1)
+    return _Window(offset, bottom, top, first, last, _fast_length(last - first + 1))
+
+
+def _chernoff_ends(lattices: Sequence[Lattice], tilt: float, spread: float) -> tuple[float, float]:
+    usual = math.sqrt(2 * WINDOW_TAIL) / max(spread, lattices[0].step)
+    farthest = (abs(float(one.losses[end])) for one in lattices for end in (0, -1))
+    limit = 690 / max(1e-9, *farthest)
+    trials = [min(usual * 1.6 ** (0.5 - k), limit - tilt) for k in range(_TRIALS)]
+    tilts = (tilt, *(tilt + s for s in trials), *(tilt - s for s in trials))
+    center, *around = cumulants(lattices, tilts)
+    above = zip(trials, around[:_TRIALS], strict=True)
+    below = zip(trials, around[_TRIALS:], strict=True)
+    high = min((after - center + WINDOW_TAIL) / s for s, after in above)
+    low = max(-(before - center + WINDOW_TAIL) / s for s, before in below)
+    return low, high
+
+
+def _outside(lattices: Sequence[Lattice], window: _Window, steps: float, side: Side) -> float:
+    """What may have left the window, at the ends where it counts on this side."""
+    points = max(lattice.points.size for lattice in lattices)
+    tail = math.exp(min(0.0, 8 * UNIT * steps * points - WINDOW_TAIL)) * 1.01
+    above = 0.0 if window.last == window.top else tail
+    below = 0.0 if window.first == window.bottom or side == "above" else tail
+    return above + below
+
+
+def _infinite(lattices: Sequence[Lattice], side: Side) -> float:
+    """The probability that some loss is infinite, rounded to a side."""
+    largest = max(float(lattice.infinite.max()) for lattice in lattices)
+    if largest > 0.5:
+        return 1.0 if side == "above" else largest
+    log_finite = sum(
+        float(lattice.times @ np.log1p(-np.minimum(lattice.infinite, 0.5))) for lattice in lattices
+    )
+    infinite = -math.expm1(log_finite)
+    return infinite * (1 + 16 * UNIT) if side == "above" else infinite * (1 - 16 * UNIT)
+
+
+def _largest_exponent(lattices: Sequence[Lattice], tilt: float) -> float:
+    return max(abs(tilt * float(one.losses[end])) for one in lattices for end in (0, -1))
 
 
 def _tilted(part: Lattice, tilt: float) -> tuple[Floats, Floats]:
@@ -281,7 +314,7 @@ def _tilted(part: Lattice, tilt: float) -> tuple[Floats, Floats]:
 
 
 def _convolved(
-    parts: Sequence[Lattice], masses: Sequence[Floats], tilt: float, size: int
+    lattices: Sequence[Lattice], masses: Sequence[Floats], tilt: float, size: int
 ) -> tuple[Floats, float]:
     """The tilted sum, wrapped on `size` points, and a bound of the error at each point.
 
@@ -291,18 +324,16 @@ def _convolved(
     """
     from scipy import fft
 
-    steps = sum(float(part.times.sum()) for part in parts)
+    steps = sum(float(part.times.sum()) for part in lattices)
     transform = 8 * UNIT * math.log2(max(size, 2))
-    points = max(part.points.size for part in parts)
-    tilting = UNIT * (
-        64 + 4 * max(abs(tilt * float(part.losses[end])) for part in parts for end in (0, -1))
-    )
+    points = max(part.points.size for part in lattices)
+    tilting = UNIT * (64 + 4 * _largest_exponent(lattices, tilt))
     each = max(transform, UNIT * (2 * points + 16)) + tilting
     total = _Product(
         np.ones(size // 2 + 1, dtype=complex), np.ones(size // 2 + 1), np.zeros(size // 2 + 1), each
     )
     rest: list[tuple[Lattice, Floats, Floats]] = []
-    for part, tilted in zip(parts, masses, strict=True):
+    for part, tilted in zip(lattices, masses, strict=True):
         first = (
             np.arange(part.times.size) % _SCOUTS == 0
             if part.times.size > _SCOUTS

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import DiscreetError, InvalidParameter
+from discreet.asking.expected import expected_preview, expected_rows
+from discreet.asking.preview import Assumptions, Preview
+from discreet.errors import DiscreetError
 from discreet.estimators.classical_quantiles import METHODS
 from discreet.estimators.forecasts.scale import expected_scale_release
 from discreet.inference.quantiles.classical_quantiles import (
@@ -17,13 +19,10 @@ from discreet.inference.quantiles.classical_quantiles import (
     expected_error,
 )
 from discreet.inference.quantiles.quantiles import QuantilesResult
-from discreet.inference.results.results import checked_level
 from discreet.inference.results.summary import Summary, number_text
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session
-
-ESTIMATORS = ("median", "quantile", "quantiles")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,26 +83,24 @@ class QuantilePreview:
 
 
 def quantile_preview(
-    session: Session, question: Question, assume: Any, level: float
-) -> QuantilePreview:
-    """The forecast of a question about quantiles by searches or by a classical method."""
+    session: Session, question: Question, assume: Assumptions, level: float
+) -> QuantilePreview | Preview:
+    """The forecast of a question about quantiles by searches or by a classical method; of a tree of
+    counts, that of one release.
+    """
     public, query, mechanism = session.public, question.query, question.mechanism
-    rows = public.rows if public.rows is not None else assume.rows
-    if rows is None:
-        raise InvalidParameter(
-            "preview",
-            "the number of rows is private here",
-            "the forecast needs one",
-            "pass assume=dp.Assumptions(rows=…) with your own guess",
-        )
-    model, words = _model(query, float(rows), assume)
+    if query.kind != "grid counts":
+        return expected_preview(session, question, assume, level)
+    rows = expected_rows(public, assume)
+    model, words = _model(query, rows, assume)
     if isinstance(mechanism, InTurn):
-        release, words = expected_scale_release(public, question, float(rows), assume)
-        interval = QuantilesResult(release).confidence_interval(checked_level(level))
+        release, words = expected_scale_release(public, question, rows, assume)
+        interval = QuantilesResult(release).confidence_interval(level)
         widths = tuple(float(high - low) for low, high in interval)
         choices: Any = mechanism.stages[::2]
     else:
-        widths, choices = (float(query.value(query.size - 1) - query.value(0)),), (mechanism,)  # type: ignore[attr-defined]
+        ends = query.value(0), query.value(query.size - 1)  # type: ignore[attr-defined]
+        widths, choices = (float(ends[1] - ends[0]),), (mechanism,)
     step = query.step  # type: ignore[attr-defined]
     errors, bottom = (
         _compared(session, question, choices[0], model) if len(choices) == 1 else ({}, None)
@@ -168,7 +165,8 @@ def _compared(
             )
         except DiscreetError:  # no theorem for this relation, or no δ: decided from public facts
             continue
-        errors[name] = expected_error(asked.mechanism, model) * question.query.step  # type: ignore[attr-defined]
+        step = question.query.step  # type: ignore[attr-defined]
+        errors[name] = expected_error(asked.mechanism, model) * step
         if name == "ptr":
             bottom = bottom_probability(asked.mechanism, model)
     return errors, bottom

@@ -8,17 +8,25 @@ from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any
 
+from discreet.asking.expected import expected_rows, imagined_release, release_preview
+from discreet.asking.preview import Assumptions, Preview
 from discreet.search.policies import Count, History
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.search import CountSearch
-from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question, Release
-from discreet.trusted.session import PublicFacts
-
-ESTIMATORS = ("iqr", "mad", "normal mad")
+from discreet.trusted.session import PublicFacts, Session
 
 Below = Callable[[float], float]  # place → expected number of rows in cells before it
+
+
+def scale_preview(
+    session: Session, question: Question, assume: Assumptions, level: float
+) -> Preview:
+    """The forecast of an interquartile range or a median absolute deviation."""
+    rows = expected_rows(session.public, assume)
+    expected = expected_scale_release(session.public, question, rows, assume)
+    return release_preview(session, question, expected, level)
 
 
 def expected_scale_release(
@@ -50,19 +58,7 @@ def expected_scale_release(
         f"{int(rows)} rows, normal with mean {mean:.6g} and standard deviation {deviation:.6g}"
         + (f", a share of {share:.3g} in the filter" if query.optional else "")
     )
-    return Release(
-        question.description,
-        query,
-        question.mechanism,
-        integers,
-        public.neighbors,
-        question.spend,
-        guarantee_of(question.mechanism),
-        public.count,
-        "preview",
-        0,
-        "",
-    ), words
+    return imagined_release(public, question, integers), words
 
 
 def _expected(mechanism: Mechanism, below: Below, rows: float, cells: int) -> tuple[int, ...]:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.inference.counts.selection import SELECTION_RESULTS, ThresholdResult, watched_gap
-from discreet.inference.results.results import checked_level
+from discreet.asking.expected import imagined_release
+from discreet.asking.preview import Assumptions
+from discreet.asking.records import result_class
+from discreet.inference.counts.selection import ThresholdResult, watched_gap
 from discreet.inference.results.summary import Summary
 from discreet.specs.mechanisms.selection import AboveThreshold
 from discreet.trusted.losses.pricing import guarantee_of
-from discreet.trusted.release import Question, Release
+from discreet.trusted.release import Question
 from discreet.trusted.session import Session
 
 WATCHED = (1, 10, 100, 1000)  # questions to a watch
@@ -63,23 +65,13 @@ class SelectionPreview:
         return self.summary()._repr_html_()
 
 
-def selection_preview(session: Session, question: Question, level: float) -> SelectionPreview:
-    """The forecast of a question of selection_questions."""
-    public, price = session.public, session.price(question)
-    release = Release(
-        question.description,
-        question.query,
-        question.mechanism,
-        (0,),
-        public.neighbors,
-        question.spend,
-        guarantee_of(question.mechanism),
-        public.count,
-        "preview",
-        0,
-        "",
-    )
-    kind = SELECTION_RESULTS.get(question.description.estimator, ThresholdResult)
+def selection_preview(
+    session: Session, question: Question, assume: Assumptions, level: float
+) -> SelectionPreview:
+    """The forecast of a question of selection_questions; nothing needs to be assumed."""
+    price = session.price(question)
+    release = imagined_release(session.public, question, (0,))
+    kind = result_class(question.description.estimator) or ThresholdResult  # a watch has no class
     if question.description.estimator == "watch":
         gaps = tuple(
             (
@@ -96,5 +88,5 @@ def selection_preview(session: Session, question: Question, level: float) -> Sel
         kind(release).unit,
         str(price),
         session.ledger.how_many(price),
-        checked_level(level),
+        level,
     )

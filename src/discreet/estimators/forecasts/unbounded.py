@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking.cells import Where
+from discreet.asking.cells import Cells, Where
+from discreet.asking.expected import expected_release, expected_rows
+from discreet.asking.preview import Assumptions, Forecast, Preview
 from discreet.errors import InvalidParameter
 from discreet.estimators.unbounded import (
     LOCATION_SHARES,
@@ -22,15 +24,10 @@ from discreet.estimators.unbounded import (
     refuse_early,
 )
 from discreet.inference.means.unbounded import TruncatedMeanResult
-from discreet.inference.results.results import checked_level
 from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts, Session
 
-if TYPE_CHECKING:
-    from discreet.asking.preview import Preview
-
-ESTIMATORS = ("unbounded mean", "location")
 # standard deviations from the middle to the ends of the range that is found for normal values,
 # about
 USUAL_REACH = 2.6
@@ -64,12 +61,12 @@ def _whole(search: Search, estimator: str, question: Question) -> Question:
     )
 
 
-def unbounded_preview(session: Session, question: Question, assume: Any, level: float) -> Preview:
+def unbounded_preview(
+    session: Session, question: Question, assume: Assumptions, level: float
+) -> Preview:
     """The forecast of the last release, on the range that normal values as assumed would lead to;
     the price is that of the whole procedure.
     """
-    from discreet.asking.preview import Forecast, Preview, expected_release
-
     if assume.standard_deviation is None:
         raise InvalidParameter(
             "preview",
@@ -93,7 +90,7 @@ def unbounded_preview(session: Session, question: Question, assume: Any, level: 
     release, _ = expected_release(
         public, last, replace(assume, standard_deviation=spread, mean=middle)
     )
-    item = TruncatedMeanResult(release).quantities(checked_level(level))[-1]
+    item = TruncatedMeanResult(release).quantities(level)[-1]
     forecast = Forecast(
         "mean" if mean else "location",
         scale * float(item.privacy_variance[0]) ** 0.5,
@@ -102,15 +99,12 @@ def unbounded_preview(session: Session, question: Question, assume: Any, level: 
         float(item.noise_share[0]),
     )
     price = price_of_spend(question.spend, box=session.ledger.box)
-    rows = public.rows if public.rows is not None else assume.rows
     words = (
-        f"{int(rows)} rows, normal values of mean {middle:.6g} and standard deviation "
-        f"{deviation:.6g}"
+        f"{int(expected_rows(public, assume))} rows, normal values of mean {middle:.6g} "
+        f"and standard deviation {deviation:.6g}"
     )
     return Preview(last, (forecast,), str(price), session.ledger.how_many(price), words, level)
 
 
-def _cells(query: Any, question: Question) -> Any:
-    from discreet.asking.cells import Cells
-
+def _cells(query: Any, question: Question) -> Cells:
     return Cells(query.keys, optional=query.optional, where=question.description.where)

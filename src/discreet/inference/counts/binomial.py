@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -25,6 +24,7 @@ from discreet.inference.counts.tulap import (
     released_value,
 )
 from discreet.inference.results.laws import Array
+from discreet.trusted.release import Release
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 _SMALL = 16
@@ -280,10 +280,11 @@ def normal_interval(count: NoisyCount, level: float) -> tuple[float, float]:
     return min(max((half_b - root) / a, 0.0), 1.0), min(max((half_b + root) / a, 0.0), 1.0)
 
 
-def noisy_count(release: Any, *, uniform: bool = False) -> NoisyCount:
+def noisy_count(release: Release, *, uniform: bool = False) -> NoisyCount:
     """The one noisy count of a release whose number of rows is public;
     with `uniform`, a geometric count becomes a Tulap count.
     """
+    assert release.public_rows is not None
     noise, value = (
         released_noise(release.mechanism),
         released_value(release.mechanism, release.integers[0]),

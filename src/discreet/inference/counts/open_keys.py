@@ -26,15 +26,19 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import log_ndtr
 
+from discreet.inference.results.decode import as_kind
 from discreet.inference.results.laws import Array, tail_and_density
 from discreet.inference.results.results import Quantity, Result, _frame
 from discreet.inference.results.summary import Summary
+from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise
+from discreet.specs.mechanisms.open_keys import ThresholdedCounts
+from discreet.specs.queries.open_keys import OpenCounts
 
 _HALVINGS = 64
 _SPREADS = 60.0  # beyond this many spreads no law has 10⁻⁹ of its mass
 
 
-def log_tail(noise: Any, steps: Array) -> Array:
+def log_tail(noise: GaussianNoise | GeometricNoise, steps: Array) -> Array:
     """ln P(N ≥ steps) of the drawn noise, in grid steps (trusted/extensions/open_keys/loss.py has
     the same law in ball arithmetic).
     """
@@ -60,7 +64,7 @@ def _first(holds: Callable[[Array], Any], low: Array, high: Array, *, whole: boo
     return high
 
 
-def count_interval(mechanism: Any, shown: Array, level: float) -> tuple[Array, Array]:
+def count_interval(mechanism: ThresholdedCounts, shown: Array, level: float) -> tuple[Array, Array]:
     """Whole numbers (low, high) for the counts behind the noisy counts `shown` (in rows)."""
     noise, cut, tail = (
         mechanism.noise,
@@ -87,7 +91,7 @@ def count_interval(mechanism: Any, shown: Array, level: float) -> tuple[Array, A
     return np.minimum(low, np.maximum(high, 1)), np.maximum(high, 1)
 
 
-def show_probability(mechanism: Any, rows: Any) -> Array:
+def show_probability(mechanism: ThresholdedCounts, rows: Any) -> Array:
     """P(a key of `rows` rows is shown)."""
     cut = float(1 << mechanism.noise.refinement)
     return np.asarray(
@@ -99,7 +103,9 @@ def show_probability(mechanism: Any, rows: Any) -> Array:
     )
 
 
-def share_limits(mechanism: Any, shown: Array, rows: float, level: float) -> tuple[Array, Array]:
+def share_limits(
+    mechanism: ThresholdedCounts, shown: Array, rows: float, level: float
+) -> tuple[Array, Array]:
     """(low, high) for the population's share of each key, of a public number of rows:
     sampling and privacy error both.
     """
@@ -144,26 +150,30 @@ class OpenTableResult(Result):
     @property
     def threshold(self) -> float:
         """The noisy number of rows from which on a key is shown."""
-        return float(self.release.mechanism.least_shown)  # type: ignore[attr-defined]
+        return float(self._mechanism.least_shown)
+
+    @property
+    def _mechanism(self) -> ThresholdedCounts:
+        return as_kind(self.release.mechanism, ThresholdedCounts)
 
     def show_probability(self, rows: int) -> float:
         """The probability that a key of `rows` rows is shown; a key that one unit alone holds:
         at most δ.
         """
-        return float(show_probability(self.release.mechanism, rows))
+        return float(show_probability(self._mechanism, rows))
 
     @property
     def labels(self) -> list[tuple[str, ...]]:
         """The keys that were found, one part for each column of `by`,
         in the order of their texts.
         """
-        release = self.release
+        release, query = self.release, as_kind(self.release.query, OpenCounts)
         declared = list(
             itertools.product(*(labels for labels in release.description.labels if labels))
         )
         named = []
         for name in release.found:
-            words, cell = release.query.parts(name)  # type: ignore[attr-defined]
+            words, cell = query.parts(name)
             rest, texts = iter(declared[cell]), iter(words)
             named.append(
                 tuple(
@@ -175,10 +185,10 @@ class OpenTableResult(Result):
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
-        release, mechanism = self.release, self.release.mechanism
-        shown = np.array(release.integers, dtype=float) * float(mechanism.step)  # type: ignore[attr-defined]
+        release, mechanism = self.release, self._mechanism
+        shown = np.array(release.integers, dtype=float) * float(mechanism.step)
         low, high = count_interval(mechanism, shown, level)
-        variance = np.full(shown.shape, mechanism.variance)  # type: ignore[attr-defined]
+        variance = np.full(shown.shape, mechanism.variance)
         count = Quantity("count", shown, low, high, 0.0 * variance, variance)
         total = None if release.description.where else release.public_rows
         if not total:

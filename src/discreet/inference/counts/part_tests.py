@@ -19,8 +19,10 @@ from discreet.inference.counts.tulap import (
     released_noise,
     released_value,
 )
+from discreet.inference.results.decode import as_kind
 from discreet.inference.results.evidence import Evidence, TestedResult
 from discreet.inference.results.results import Quantity
+from discreet.specs.queries.parts import PartRejections
 
 CANDIDATE_PARTS = (4, 6, 9, 13, 20, 30, 45, 67, 100, 150, 225, 340, 500)
 CANDIDATE_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4)
@@ -47,12 +49,16 @@ class PartsResult(TestedResult):
         )
         if uniform and noise.kind == "geometric":
             noise, value = noise.smoothed(), value + public_uniform(release)
-        return NoisyCount(value, release.query.parts, noise)  # type: ignore[attr-defined]
+        return NoisyCount(value, self._query.parts, noise)
 
     @property
     def inner(self) -> float:
         """The level at which the test was run in every part."""
-        return float(self.release.query.level)  # type: ignore[attr-defined]
+        return float(self._query.level)
+
+    @property
+    def _query(self) -> PartRejections:
+        return as_kind(self.release.query, PartRejections)
 
     def quantities(
         self, level: float = 0.95, *, target: str = "population"

@@ -31,9 +31,8 @@ from discreet.inference.counts.binomial import (
     normal_p_value,
 )
 from discreet.inference.counts.fiducial_share import FiducialShare
-from discreet.inference.counts.shares import ShareStatistics, share_interval
+from discreet.inference.counts.shares import ShareStatistics, decode_shares, share_interval
 from discreet.inference.counts.tulap import checked_share
-from discreet.inference.results.decode import decode_shares
 from discreet.inference.results.hypothesis import HypothesisTest
 from discreet.inference.results.laws import tail_and_density
 from discreet.inference.results.results import Result, checked_level, checked_target

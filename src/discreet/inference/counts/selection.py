@@ -12,8 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet.inference.results.decode import as_kind, wrong_kind
 from discreet.inference.results.results import _frame, checked_level
 from discreet.inference.results.summary import SHOWN_CELLS, Summary
+from discreet.specs.mechanisms.selection import (
+    AboveThreshold,
+    ExponentialChoice,
+    NoisyMax,
+    PermuteAndFlip,
+    TopChoices,
+)
+from discreet.specs.queries.scores import CandidateScores
 from discreet.trusted.release import Release
 
 _LARGEST_GAP = 2.0**80
@@ -46,7 +55,7 @@ class SelectionResult:
     @property
     def unit(self) -> str:
         """What scores are measured in."""
-        query: Any = self.release.query
+        query = self._scores
         return (
             "rows"
             if query.counts
@@ -59,8 +68,11 @@ class SelectionResult:
         """A gap g such that the statement of this result holds with probability at least `level`;
         in rows, or in units of the summed column.
         """
-        query, steps = self.release.query, score_gap_steps(self.release, checked_level(level))
-        return steps * float(query.unit)  # type: ignore[attr-defined]
+        return score_gap_steps(self.release, checked_level(level)) * float(self._scores.unit)
+
+    @property
+    def _scores(self) -> CandidateScores:
+        return as_kind(self.release.query, CandidateScores)
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:
         """The tidy rows as dictionaries."""
@@ -194,7 +206,7 @@ class ThresholdResult(SelectionResult):
     @property
     def threshold(self) -> int:
         """The public number of rows that counts were compared with."""
-        return int(self.release.mechanism.threshold)  # type: ignore[attr-defined]
+        return int(as_kind(self.release.mechanism, AboveThreshold).threshold)
 
     @property
     def above(self) -> dict[str, bool]:
@@ -254,35 +266,37 @@ def score_gap_steps(release: Release, level: float) -> float:
     Validity.   For every data set, over the mechanism's noise.
     Reference.  docs/theory/selection.md
     """
-    mechanism: Any = release.mechanism
-    candidates, missed = release.query.size, 1 - level
-    if mechanism.kind == "above threshold":
+    mechanism, candidates, missed = release.mechanism, release.query.size, 1 - level
+    if isinstance(mechanism, AboveThreshold):
         return _threshold_gap(mechanism, candidates, missed)
     if candidates == 1:
         return 0.0
-    if mechanism.kind == "top choices":
+    if isinstance(mechanism, TopChoices):
         fails = _exponential_fails if mechanism.step == "exponential" else _flip_fails
+        rate = float(mechanism.rate)
         sizes = [
             candidates - step
             for step in range(min(mechanism.count, candidates))
             if candidates - step > 1
         ]
         return _least(
-            lambda gap: math.fsum(fails(float(mechanism.rate), left, gap + 1) for left in sizes),
+            lambda gap: math.fsum(fails(rate, left, gap + 1) for left in sizes),
             missed,
         )
-    if mechanism.kind == "noisy max":
-        return _least(
-            lambda gap: (candidates - 1) * _difference_tail(float(mechanism.spread), gap + 1),
-            missed,
-        )
-    fails = _exponential_fails if mechanism.kind == "exponential choice" else _flip_fails
-    return _least(lambda gap: fails(float(mechanism.rate), candidates, gap + 1), missed)
+    if isinstance(mechanism, NoisyMax):
+        spread = float(mechanism.spread)
+        return _least(lambda gap: (candidates - 1) * _difference_tail(spread, gap + 1), missed)
+    if isinstance(mechanism, (ExponentialChoice, PermuteAndFlip)):
+        rate = float(mechanism.rate)
+        fails = _exponential_fails if isinstance(mechanism, ExponentialChoice) else _flip_fails
+        return _least(lambda gap: fails(rate, candidates, gap + 1), missed)
+    raise wrong_kind(mechanism, "ExponentialChoice")
 
 
 def watched_gap(release: Release, questions: int, level: float) -> float:
     """The `score_gap` of a watch that will be asked so many questions, in rows."""
-    return _threshold_gap(release.mechanism, questions, 1 - checked_level(level))
+    mechanism = as_kind(release.mechanism, AboveThreshold)
+    return _threshold_gap(mechanism, questions, 1 - checked_level(level))
 
 
 def _exponential_fails(rate: float, candidates: int, gap: float) -> float:
@@ -310,7 +324,7 @@ def _difference_tail(spread: float, gap: float) -> float:
     return min(1.0, math.exp(-gap / spread) * tail / (1 + ratio) ** 2)
 
 
-def _threshold_gap(mechanism: Any, questions: int, missed: float) -> float:
+def _threshold_gap(mechanism: AboveThreshold, questions: int, missed: float) -> float:
     """The least of several bounds: each question's two noises together, or g₁ + g₂ with P(|noise of
     a threshold| > g₁ for some) + P(|noise of a score| > g₂ for some) ≤ missed.
 
@@ -355,11 +369,3 @@ def _least(fails: Callable[[float], float], missed: float) -> float:
         middle = math.floor((low + high) / 2)
         low, high = (middle, high) if fails(middle) > missed else (low, middle)
     return high
-
-
-SELECTION_RESULTS: dict[str, type[SelectionResult]] = {
-    "select": ChoiceResult,
-    "mode": ChoiceResult,
-    "top": TopResult,
-    "above_threshold": ThresholdResult,
-}

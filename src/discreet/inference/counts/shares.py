@@ -8,10 +8,14 @@ count first.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from discreet.inference.results.decode import noise_of, to_float
 from discreet.inference.results.laws import Array, Noise, half_width
+from discreet.specs.mechanisms.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,26 @@ class ShareStatistics:
 
     def sampling_variance(self, p: Array) -> Array:
         return np.asarray(self.cluster * self.rows * p * (1 - p))
+
+
+def decode_shares(
+    mechanism: Mechanism, integers: npt.NDArray[Any], *, public_rows: int | None, cluster: int
+) -> ShareStatistics:
+    """Counts of disjoint cells; `integers` has shape (cells, …).
+
+    Without a public total, N is the sum of the cells.
+    """
+    counts = to_float(mechanism, integers, 1.0)
+    noise = noise_of(mechanism, 1.0)
+    if public_rows is not None:
+        return ShareStatistics(
+            counts, np.full(counts.shape, float(public_rows)), noise, Noise(0.0), cluster, True
+        )
+    total = np.broadcast_to(counts.sum(axis=0), counts.shape)
+    others = counts.shape[0] - 1
+    return ShareStatistics(
+        counts, total, noise, Noise(noise.variance * others, noise.fourth * others), cluster, False
+    )
 
 
 def share_interval(
@@ -104,8 +128,8 @@ def poisson_interval(
 
     def end(start: Array, side: int) -> Array:
         inner = np.maximum(start, 0.0)
-        reach = half_width(level, cluster * (inner + 1), noise)
-        outer = inner + 4 * (cluster + 1) * (reach + 1) if side > 0 else np.zeros_like(inner)
+        wide = half_width(level, cluster * (inner + 1), noise)
+        outer = inner + 4 * (cluster + 1) * (wide + 1) if side > 0 else np.zeros_like(inner)
         for _ in range(60):
             middle = (inner + outer) / 2
             inside = side * (middle - start) <= half_width(level, cluster * middle, noise)

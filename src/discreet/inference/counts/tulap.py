@@ -19,7 +19,12 @@ from scipy.special import ndtr, ndtri
 
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import rational
+from discreet.inference.results.decode import additive
 from discreet.inference.results.laws import Array
+from discreet.specs.mechanisms.additive import AdditiveNoise, TulapNoise
+from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
+from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.trusted.release import Release
 
 SLACK = 1e-9  # of a grid step: a number this close to a grid point is that grid point
 
@@ -166,9 +171,9 @@ class ReleasedNoise:
         return ReleasedNoise("tulap", self.spread) if self.kind == "geometric" else self
 
 
-def released_noise(mechanism: Any) -> ReleasedNoise:
+def released_noise(mechanism: Mechanism) -> ReleasedNoise:
     """The law of a mechanism's noise, in units of the statistic."""
-    if mechanism.kind == "cut tulap":
+    if isinstance(mechanism, CutTulapNoise):
         spread = float(mechanism.spread)
         return ReleasedNoise(
             "tulap",
@@ -181,7 +186,7 @@ def released_noise(mechanism: Any) -> ReleasedNoise:
                 )
             ),
         )
-    if mechanism.kind not in ("geometric", "tulap", "gaussian", "laplace"):
+    if not isinstance(mechanism, AdditiveNoise):
         raise NoTheorem(
             "an exact law",
             f"{mechanism.kind} noise is not one number's additive noise",
@@ -195,16 +200,15 @@ def released_noise(mechanism: Any) -> ReleasedNoise:
     )
 
 
-def released_value(mechanism: Any, integer: int) -> float:
+def released_value(mechanism: Mechanism, integer: int) -> float:
     """A released whole number of grid steps, in units of the statistic;
     a Tulap cell stands at its middle.
     """
-    return float(
-        (integer + (0.5 if mechanism.kind in ("tulap", "cut tulap") else 0)) * mechanism.step
-    )
+    middle = 0.5 if isinstance(mechanism, (TulapNoise, CutTulapNoise)) else 0
+    return float((integer + middle) * additive(mechanism).step)
 
 
-def public_uniform(release: Any) -> float:
+def public_uniform(release: Release) -> float:
     """A number in (−½, ½) that belongs to a release:
     public, fixed, and drawn without looking at the answer.
 

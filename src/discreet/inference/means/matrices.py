@@ -18,9 +18,12 @@ from discreet.inference.means.pairs import (
     covariance_estimate,
     covariance_interval,
 )
+from discreet.inference.results.decode import as_kind
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import Quantity, Result
 from discreet.inference.results.summary import Summary
+from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
+from discreet.specs.queries.pairs import PairMoments
 
 SMALLEST_EIGENVALUE = 1e-6  # of a repaired covariance matrix, relative to the largest
 
@@ -36,7 +39,11 @@ class MatrixResult(Result):
     @property
     def names(self) -> tuple[str, ...]:
         """The columns, in the order of the matrix."""
-        return tuple(factor.column for factor in self.release.query.factors)  # type: ignore[attr-defined]
+        return tuple(factor.column for factor in self._query.factors)
+
+    @property
+    def _query(self) -> PairMoments:
+        return as_kind(self.release.query, PairMoments)
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -109,11 +116,11 @@ class MatrixResult(Result):
 
     def _statistics(self) -> MatrixStatistics:
         release = self.release
-        public = release.public_rows if not release.query.count else None  # type: ignore[attr-defined]
+        public = release.public_rows if not self._query.count else None
         integers = np.array(release.integers, dtype=object)[:, None]
         return decode_pairs(
-            release.query,
-            release.mechanism,
+            self._query,
+            as_kind(release.mechanism, SymmetricGaussianNoise),
             integers,
             public_rows=public,
             cluster=release.neighbors.rows,
@@ -130,13 +137,10 @@ class MatrixResult(Result):
         ]
         return [(pairs, which) for pairs, which in kinds if pairs]
 
-    def _worths(self) -> Array:
-        """Half the declared range of each column: what c = 1 is worth."""
+    def _half_ranges(self) -> Array:
+        """Half the declared range of each column: the value of c = 1 less that of c = 0."""
         return np.array(
-            [
-                float(factor.encoding.high * factor.encoding.step)
-                for factor in self.release.query.factors  # type: ignore[attr-defined]
-            ]
+            [float(factor.encoding.high * factor.encoding.step) for factor in self._query.factors]
         )
 
     def _repaired(self) -> Array:
@@ -171,7 +175,7 @@ class CovarianceResult(MatrixResult):
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
-        statistics, worths = self._statistics(), self._worths()
+        statistics, halves = self._statistics(), self._half_ranges()
         found: dict[tuple[int, int], tuple[float, ...]] = {}
         for pairs, which in self._kinds(with_diagonal=True):
             stacked = statistics.stacked(pairs)
@@ -179,14 +183,14 @@ class CovarianceResult(MatrixResult):
             low, high = covariance_interval(
                 estimate, stacked.rows, level, target=target, is_variance=which == "xx"
             )
-            worth = np.array([worths[j] * worths[k] for j, k in pairs])
-            sampling = estimate.supported if target == "population" else 0.0 * worth
+            unit = np.array([halves[j] * halves[k] for j, k in pairs])
+            sampling = estimate.supported if target == "population" else 0.0 * unit
             columns = (
-                estimate.value * worth,
-                low * worth,
-                high * worth,
-                sampling * worth**2,
-                estimate.privacy * worth**2,
+                estimate.value * unit,
+                low * unit,
+                high * unit,
+                sampling * unit**2,
+                estimate.privacy * unit**2,
             )
             found |= dict(zip(pairs, zip(*columns, strict=True), strict=True))
         return (
@@ -203,8 +207,8 @@ class CovarianceResult(MatrixResult):
         """The covariance matrix with its eigenvalues raised to be positive
         (see `MatrixResult.positive_definite`).
         """
-        worths = self._worths()
-        return np.asarray(self._repaired() * np.outer(worths, worths))
+        halves = self._half_ranges()
+        return np.asarray(self._repaired() * np.outer(halves, halves))
 
 
 class CorrelationResult(MatrixResult):

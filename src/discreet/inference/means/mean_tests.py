@@ -6,28 +6,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaincinv, ndtri
 
-from discreet.inference.counts.simultaneous import uniforms
 from discreet.inference.counts.tulap import ReleasedNoise, released_noise
-from discreet.inference.means.basic import MeanResult, _grid, _integers, _mean_statistics
 from discreet.inference.means.hidden_spread import studentising_variance
-from discreet.inference.means.means import MeanStatistics, mean_interval
-from discreet.inference.results.decode import decode_means
+from discreet.inference.means.means import MeanStatistics, decode_means, mean_interval
+from discreet.inference.means.results import (
+    MeanResult,
+    cell_integers,
+    column_grid,
+    mean_statistics,
+    moments_of,
+)
 from discreet.inference.results.evidence import (
     BaselineResult,
     Evidence,
-    TestedResult,
     freedom_text,
     place_of,
     sign_of,
+    with_evidence,
 )
 from discreet.inference.results.laws import Array, student_factor
 from discreet.inference.results.results import Quantity
 from discreet.inference.results.summary import Summary
+from discreet.inference.simulation.streams import uniforms
 from discreet.inference.tables.rank_one import (
     Nearest,
     curvature_power,
@@ -43,6 +48,7 @@ from discreet.inference.tables.tables import (
     seed_of,
     tail_by_simulation,
 )
+from discreet.trusted.release import Release
 
 SMALLEST_TAIL = 1e-9
 TURNS = 3  # between the common mean and the variances it gives
@@ -59,14 +65,14 @@ def mean_p_value(statistics: MeanStatistics, null: float) -> float:
     """
     if statistics.count[0] <= 0:
         return 1.0
-    candidate = np.array([null])
+    candidate = np.array([[null]])
 
     def inside(tail: float) -> bool:
         level = 1 - tail
         return bool(
             statistics.covers(
                 candidate, level, "population", student_factor(level, statistics.rows - 1)
-            )[0]
+            )[0, 0]
         )
 
     low, high = np.log(SMALLEST_TAIL), 0.0  # logarithms of the p-value
@@ -107,9 +113,9 @@ class MeanTestResult(MeanResult):
                   tests/inference/results/test_laws.py, benchmarks/coverage_basic.py.
         """
         sign, value = sign_of(alternative), float(self.null if null is None else null)
-        statistics = _mean_statistics(self)
-        center, worth, _ = _grid(self)
-        candidate = (value - center) / worth
+        statistics = mean_statistics(self)
+        center, half_range, _ = column_grid(self)
+        candidate = (value - center) / half_range
         both = mean_p_value(statistics, candidate)
         deviation = float(statistics.first[0] - candidate * statistics.count[0])
         agrees = sign * deviation > 0
@@ -135,7 +141,7 @@ class MeanTestResult(MeanResult):
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print, with what the test says below it."""
-        return TestedResult.summary(self, level, target=target)  # type: ignore[arg-type]
+        return with_evidence(MeanResult.summary(self, level, target=target), self.test())
 
 
 class PairedResult(MeanTestResult):
@@ -327,12 +333,12 @@ def fit_equal_means(statistics: MeanStatistics) -> EqualMeans:
 
 @dataclass(frozen=True)
 class MeanNoise:
-    """The released law of noise in whole units of the statistic, and what a unit of count,
-    sum and spread is worth.
+    """The released law of noise in whole units of the statistic, and the units of count, sum and
+    spread.
     """
 
     law: ReleasedNoise
-    worths: tuple[float, float, float]
+    units: tuple[float, float, float]
 
 
 def simulated_means(
@@ -348,7 +354,7 @@ def simulated_means(
     squares = k * variances * 2 * gammaincinv(units / 2, uniform[1])
     even = (1 + fit.mean**2) * fit.rows - 2 * fit.mean * first - squares
     error = [
-        noise.law.quantile(uniform[2 + place]) * worth for place, worth in enumerate(noise.worths)
+        noise.law.quantile(uniform[2 + place]) * unit for place, unit in enumerate(noise.units)
     ]
     return MeanStatistics(
         fit.rows + error[0],
@@ -408,13 +414,13 @@ class MeansResult(BaselineResult):
         }
 
     def _intervals(self, level: float, target: str) -> tuple[Array, Array, Array, MeanStatistics]:
-        statistics = _mean_statistics(self)
-        center, worth, half_step = _grid(self)
+        statistics = mean_statistics(self)
+        center, half_range, half_step = column_grid(self)
         low, high = mean_interval(statistics, level, target=target)
         return (
-            center + worth * statistics.bounded_mean,
-            center + worth * low - half_step,
-            center + worth * high + half_step,
+            center + half_range * statistics.bounded_mean,
+            center + half_range * low - half_step,
+            center + half_range * high + half_step,
             statistics,
         )
 
@@ -422,12 +428,12 @@ class MeansResult(BaselineResult):
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
         estimate, low, high, statistics = self._intervals(level, target)
-        _, worth, _ = _grid(self)
+        half_range = column_grid(self).half_range
         sampling = (
             statistics.sampling_variance() if target == "population" else 0.0 * statistics.rows
-        ) * (worth / statistics.rows) ** 2
+        ) * (half_range / statistics.rows) ** 2
         privacy = (statistics.noise().variance + 0.0 * statistics.rows) * (
-            worth / statistics.rows
+            half_range / statistics.rows
         ) ** 2
         difference = estimate[1:] - estimate[0]
         down = np.sqrt((estimate[1:] - low[1:]) ** 2 + (high[0] - estimate[0]) ** 2)
@@ -464,7 +470,7 @@ class MeansResult(BaselineResult):
         release, sign = self.release, sign_of(alternative)
         statistics, column = (
             replace(
-                _mean_statistics(self),
+                mean_statistics(self),
                 total=None if release.query.optional else release.public_rows,
             ),
             release.description.column,
@@ -494,10 +500,10 @@ class MeansResult(BaselineResult):
         high = (
             place_of(group, self.groups, "group=") if group is not None else (1 if low == 0 else 0)
         )
-        chosen = _integers(self, len(self.groups))[:, [low, high]]
+        chosen = cell_integers(self, len(self.groups))[:, [low, high]]
         pair = replace(
             decode_means(
-                release.query,
+                moments_of(release),
                 release.mechanism,
                 chosen,
                 public_rows=None,
@@ -522,9 +528,8 @@ class MeansResult(BaselineResult):
         )
 
 
-def mean_noise(release: Any) -> MeanNoise:
+def mean_noise(release: Release) -> MeanNoise:
     """The noise of a release of counts, sums and spreads."""
-    worths = release.query.unit_values()
-    return MeanNoise(
-        released_noise(release.mechanism), (0.0, *worths) if len(worths) == 2 else worths
-    )
+    units = moments_of(release).unit_values()
+    count = units[0] if len(units) == 3 else 0.0
+    return MeanNoise(released_noise(release.mechanism), (count, units[-2], units[-1]))

@@ -10,19 +10,26 @@ T(m) predicts is taken out first, which leaves the two independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.inference.results.decode import noise_of, to_float
 from discreet.inference.results.laws import (
     Array,
     Noise,
     allow_for_noisy_variance,
     half_width,
+    score_half_widths,
     student_factor,
 )
+from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.queries.differences import DifferenceMoments
+from discreet.specs.queries.moments import Moments
+
+MomentsQuery = Moments | DifferenceMoments
 
 
 @dataclass(frozen=True)
@@ -108,51 +115,72 @@ class MeanStatistics:
         )
 
     def covers(self, m: Array, level: float, target: str, student: Array) -> npt.NDArray[np.bool_]:
-        """Whether the interval contains the candidate mean m;
+        """Whether the interval contains the candidate means m, of shape (candidates, …);
         `student` widens it for the estimated variance.
         """
         deviation = self.first - m * self.count
-        noise = self.first_noise + self.count_noise.scaled(m)
+        noises = (self.first_noise, self.count_noise)
         if target == "data":
-            return np.asarray(np.abs(deviation) <= half_width(level, 0.0 * deviation, noise))
+            return np.asarray(
+                np.abs(deviation) <= score_half_widths(level, noises, m, sampling=None)
+            )
         squares, error, predicted = self.squares_about(m, self.count)
-        sampling, factor = allow_for_noisy_variance(
-            level,
+        seen = (
             self.cluster * squares,
             self.cluster * np.sqrt(np.maximum(error - predicted, 0.0)),
-            noise.variance,
         )
         return np.asarray(
-            np.abs(deviation) <= half_width(level, sampling, noise) * factor * student
+            np.abs(deviation) <= score_half_widths(level, noises, m, sampling=seen) * student
         )
+
+
+def decode_sums(
+    query: MomentsQuery,
+    mechanism: Mechanism,
+    integers: npt.NDArray[Any],
+    public_rows: int | None,
+) -> tuple[list[Array], list[Noise]]:
+    """The sums of the features of c, count first, and their noise; a public count has none."""
+    units = query.unit_values()
+    values = [to_float(mechanism, row, unit) for row, unit in zip(integers, units, strict=True)]
+    noises = [noise_of(mechanism, unit) for unit in units]
+    if public_rows is not None:
+        values.insert(0, np.full(values[0].shape, float(public_rows)))
+        noises.insert(0, Noise(0.0))
+    return values, noises
+
+
+def decode_means(
+    query: MomentsQuery,
+    mechanism: Mechanism,
+    integers: npt.NDArray[Any],
+    *,
+    public_rows: int | None,
+    cluster: int,
+) -> MeanStatistics:
+    """Order-2 moments; `integers` has shape (coordinates, cells)."""
+    values, noises = decode_sums(query, mechanism, integers, public_rows)
+    return MeanStatistics(values[0], values[1], values[2], noises[0], noises[1], noises[2], cluster)
 
 
 def mean_interval(
     statistics: MeanStatistics, level: float, *, target: str = "population"
 ) -> tuple[Array, Array]:
-    """The interval for the mean of c, within [−1, 1]; `target="data"` leaves sampling error out."""
-    student = student_factor(level, statistics.rows - 1)
-    low, high = (
-        _end(statistics, outermost, lambda m: statistics.covers(m, level, target, student))
-        for outermost in (-1.0, 1.0)
-    )
-    return low, high
+    """The interval for the mean of c, within [−1, 1]; `target="data"` leaves sampling error out.
 
-
-def _end(
-    statistics: MeanStatistics, outermost: float, covers: Callable[[Array], npt.NDArray[np.bool_]]
-) -> Array:
-    """One end of the set of covered means, by bisection between the estimate and the end of the
-    range.
+    Method. Both ends by bisection between the estimate and the end of the range.
     """
-    inner = np.array(statistics.bounded_mean)
-    outer = np.full_like(inner, outermost)
-    whole = covers(outer) | (statistics.count <= 0)
+    student = student_factor(level, statistics.rows - 1)
+    start = statistics.bounded_mean
+    limits = np.stack([np.full_like(start, -1.0), np.full_like(start, 1.0)])
+    inner, outer = np.stack([start, start]), limits
+    whole = statistics.covers(outer, level, target, student) | (statistics.count <= 0)
     for _ in range(45):
         middle = (inner + outer) / 2
-        inside = covers(middle)
+        inside = statistics.covers(middle, level, target, student)
         inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
-    return np.asarray(np.where(whole, outermost, (inner + outer) / 2))
+    low, high = np.where(whole, limits, (inner + outer) / 2)
+    return low, high
 
 
 def total_interval(

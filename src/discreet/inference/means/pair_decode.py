@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from discreet.inference.means.pairs import PairFeatures
 from discreet.inference.results.laws import Array
+from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
+from discreet.specs.queries.pairs import PairMoments
 
 
 @dataclass(frozen=True)
@@ -80,19 +82,24 @@ def layout(columns: int) -> list[tuple[Any, ...]]:
 
 
 def decode_pairs(
-    query: Any, mechanism: Any, integers: npt.NDArray[Any], *, public_rows: int | None, cluster: int
+    query: PairMoments,
+    mechanism: SymmetricGaussianNoise,
+    integers: npt.NDArray[Any],
+    *,
+    public_rows: int | None,
+    cluster: int,
 ) -> MatrixStatistics:
     """`integers` has shape (numbers, …), so that simulations can decode thousands of releases at
     once.
     """
     step = float(mechanism.step)
     sums, noise = {}, {}
-    for place, worth, steps in zip(
+    for place, unit, steps in zip(
         layout(query.columns), query.unit_values(), integers, strict=True
     ):
         off = place[0] in ("x", "xy")
-        sums[place] = np.asarray(steps, dtype=float) * (step * worth)
-        noise[place] = (mechanism.off_variance if off else mechanism.variance) * worth**2
+        sums[place] = np.asarray(steps, dtype=float) * (step * unit)
+        noise[place] = (mechanism.off_variance if off else mechanism.variance) * unit**2
     if public_rows is not None:
         sums["1",] = np.full(sums["1",].shape, float(public_rows))
         noise["1",] = 0.0

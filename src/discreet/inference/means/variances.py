@@ -9,9 +9,12 @@ of the plain one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from discreet.inference.means.means import MomentsQuery, decode_sums
 from discreet.inference.results.laws import (
     Array,
     Noise,
@@ -19,6 +22,7 @@ from discreet.inference.results.laws import (
     half_width,
     student_factor,
 )
+from discreet.specs.mechanisms.mechanism import Mechanism
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,19 @@ class VarianceStatistics:
         spread, _ = self.fourth()
         ceiling = self.bounded * (1 + np.abs(self.mean)) ** 2
         return np.asarray(self.cluster * np.clip(spread, 0.0, ceiling) / self.rows)
+
+
+def decode_variance(
+    query: MomentsQuery,
+    mechanism: Mechanism,
+    integers: npt.NDArray[Any],
+    *,
+    public_rows: int | None,
+    cluster: int,
+) -> VarianceStatistics:
+    """Order-4 moments: the coordinates are count, c, c², c(1−c²), c²(1−c²)."""
+    values, noises = decode_sums(query, mechanism, integers, public_rows)
+    return VarianceStatistics(tuple(values), tuple(noises), cluster)
 
 
 def variance_interval(

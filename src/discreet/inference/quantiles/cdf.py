@@ -8,8 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import InvalidParameter
-from discreet.inference.counts.simultaneous import band
-from discreet.inference.quantiles.cumulative import Cumulative, cumulative_of, share_bounds
+from discreet.inference.quantiles.cumulative import (
+    Cumulative,
+    cumulative_of,
+    share_bounds,
+    tree_counts,
+)
+from discreet.inference.quantiles.simultaneous import band
 from discreet.inference.quantiles.tree_quantiles import TreeQuantiles, checked_quantiles, invert
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import Quantity, Result, checked_level, checked_target
@@ -148,7 +153,7 @@ class EcdfResult(Result):
         """
         return invert(
             cumulative_of(self.release),
-            self.release.query,
+            tree_counts(self.release),
             checked_quantiles(q),
             checked_level(level),
             target=checked_target(target),
@@ -169,7 +174,7 @@ class EcdfResult(Result):
         level, target = checked_level(level), checked_target(target)
         whole = summarise(self, level, target)
         found = self.quantiles(SHOWN, level, target=target)
-        wide = np.maximum((found.high - found.low) / 4, float(self.release.query.step) / 2)  # type: ignore[attr-defined]
+        wide = np.maximum((found.high - found.low) / 4, tree_counts(self.release).step / 2)
         rows = tuple(
             (
                 f"{100 * q:g}%",

@@ -13,12 +13,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special, stats
 
+from discreet.inference.results.decode import as_kind, wrong_kind
+from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
+from discreet.specs.queries.histograms import GridCounts
 from discreet.trusted.release import Release
 
 Floats = npt.NDArray[np.float64]
@@ -32,21 +35,23 @@ def point(release: Release) -> float | None:
     Method.   The cell chosen, or the noisy steps on the refined grid;
               clamping to public bounds is post-processing.
     """
-    mechanism: Any = release.mechanism
-    query: Any = release.query
-    if mechanism.kind == "quantile choice":
+    mechanism, query = release.mechanism, as_kind(release.query, GridCounts)
+    if isinstance(mechanism, QuantileChoice):
         return float(query.value(release.integers[0]))
-    passed, steps = (
-        (1, release.integers[0]) if mechanism.kind == "smooth noise" else release.integers
-    )
-    if not passed:
-        return None
+    if isinstance(mechanism, SmoothNoise):
+        steps = release.integers[0]
+    elif isinstance(mechanism, ProposeTestRelease):
+        passed, steps = release.integers
+        if not passed:
+            return None
+    else:
+        raise wrong_kind(mechanism, "QuantileChoice")
     # as whole numbers: a Cauchy draw may be beyond all floats
     inside = min(max(steps, 0), (query.size - 1) << mechanism.refinement)
     return float(query.value(inside / (1 << mechanism.refinement)))
 
 
-def rank_error_bound(mechanism: Any, cells: int, level: float) -> float:
+def rank_error_bound(mechanism: QuantileChoice, cells: int, level: float) -> float:
     """With probability `level` or more the chosen cell is a quantile of the data after at most this
     many rows are counted otherwise.
 
@@ -99,7 +104,7 @@ class NormalValues:
         )
 
 
-def bottom_probability(mechanism: Any, model: NormalValues) -> float:
+def bottom_probability(mechanism: Mechanism, model: NormalValues) -> float:
     """P(⊥) of propose-test-release.
 
     Method.   γ is close to the lesser of the numbers of values within η above and within η below
@@ -108,39 +113,40 @@ def bottom_probability(mechanism: Any, model: NormalValues) -> float:
     Validity. An approximation: windows that straddle the quantile are left out, which makes it a
               little too low for flat densities.
     """
-    if mechanism.eta >= model.cells - 1:
+    tested = as_kind(mechanism, ProposeTestRelease)
+    if tested.eta >= model.cells - 1:
         return 0.0
-    rows, q = round(model.rows), mechanism.a / mechanism.b
+    rows, q = round(model.rows), tested.a / tested.b
     index = min(rows, max(1, math.ceil(q * rows)))
     center = float(model.value(min(max((index - 0.5) / max(rows, 1), 0.0), 1.0)))
     here = float(model.share(center))
-    above = (float(model.share(center + mechanism.eta)) - here) / max(1 - here, 1e-300)
-    below = (here - float(model.share(center - mechanism.eta))) / max(here, 1e-300)
-    epsilon = 1 / float(mechanism.test_spread)
-    reach = mechanism.threshold + math.ceil(40 / epsilon)
-    counts = np.arange(min(rows, reach) + 1)
+    above = (float(model.share(center + tested.eta)) - here) / max(1 - here, 1e-300)
+    below = (here - float(model.share(center - tested.eta))) / max(here, 1e-300)
+    epsilon = 1 / float(tested.test_spread)
+    most = tested.threshold + math.ceil(40 / epsilon)
+    counts = np.arange(min(rows, most) + 1)
     survive = stats.binom.sf(counts - 1, rows - index, min(above, 1.0)) * stats.binom.sf(
         counts - 1, max(index - 1, 0), min(max(below, 0.0), 1.0)
     )
     # what reaches the last count counts as just that
     chance = survive - np.append(survive[1:], 0.0)
-    short = mechanism.threshold - 1 - counts  # ⊥ iff the noise is at most this
+    short = tested.threshold - 1 - counts  # ⊥ iff the noise is at most this
     tail = np.exp(
         -epsilon * np.minimum(np.abs(np.where(short >= 0, short + 1, -short)), 700 / epsilon)
     ) / (1 + math.exp(-epsilon))
     return float(min(1.0, (chance * np.where(short >= 0, 1 - tail, tail)).sum()))
 
 
-def expected_error(mechanism: Any, model: NormalValues) -> float:
+def expected_error(mechanism: Mechanism, model: NormalValues) -> float:
     """E|answer − sample quantile|, in cells; ⊥ counts as the middle of the range (a quarter of it
     away where the model does not say), and answers are clamped to the range.
 
     Method.   The mechanism's law on the expected values of normal order statistics.
     """
-    if mechanism.kind == "quantile choice":
+    if isinstance(mechanism, QuantileChoice):
         return _choice_error(mechanism, model)
-    q = mechanism.a / mechanism.b
-    if mechanism.kind == "smooth noise":
+    if isinstance(mechanism, SmoothNoise):
+        q = mechanism.a / mechanism.b
         scale = model_sensitivity(model, q, float(mechanism.beta)) * float(mechanism.multiplier)
         return float(
             np.minimum(
@@ -148,16 +154,17 @@ def expected_error(mechanism: Any, model: NormalValues) -> float:
                 (model.cells - 1) / 2,
             ).mean()
         )
-    bottom = bottom_probability(mechanism, model)
+    tested = as_kind(mechanism, ProposeTestRelease)
+    q, bottom = tested.a / tested.b, bottom_probability(tested, model)
     missed = (
         model.cells / 4
         if model.center is None
         else abs(float(model.value(q)) - (model.cells - 1) / 2)
     )
-    return bottom * missed + (1 - bottom) * min(float(mechanism.spread), model.cells / 2)
+    return bottom * missed + (1 - bottom) * min(float(tested.spread), model.cells / 2)
 
 
-def _choice_error(mechanism: Any, model: NormalValues) -> float:
+def _choice_error(mechanism: QuantileChoice, model: NormalValues) -> float:
     """Two grids, a coarse one over the whole range and a fine one about the quantile,
     so that both far and near cells count.
     """
@@ -204,5 +211,7 @@ def noise_quantiles(law: str, shape: float) -> Floats:
             special.betaincinv(1 / shape, 1 - 1 / shape, _LEVELS)
             / (1 - special.betaincinv(1 / shape, 1 - 1 / shape, _LEVELS))
         ) ** (1 / shape)
-    parts = (np.arange(200) + 0.5) / 200
-    return np.sort(np.outer(-np.log1p(-parts), np.exp(shape * special.ndtri(parts))).ravel())[::10]
+    levels = (np.arange(200) + 0.5) / 200
+    return np.sort(np.outer(-np.log1p(-levels), np.exp(shape * special.ndtri(levels))).ravel())[
+        ::10
+    ]

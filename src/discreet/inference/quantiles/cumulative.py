@@ -22,8 +22,9 @@ from discreet.inference.quantiles.trees import (
     prefix_counts,
     prefix_weights,
 )
-from discreet.inference.results.decode import noise_of, to_float
+from discreet.inference.results.decode import as_kind, noise_of, to_float
 from discreet.inference.results.laws import Array, Noise, half_width
+from discreet.specs.queries.trees import TreeCounts
 from discreet.trusted.release import Release
 
 
@@ -82,10 +83,14 @@ class Cumulative:
         return np.concatenate([[0.0], middle, np.full(self.shape.leaves + 1 - self.inside, rows)])
 
 
+def tree_counts(release: Release) -> TreeCounts:
+    """The tree that a release counted on."""
+    return as_kind(release.query, TreeCounts)
+
+
 def cumulative_of(release: Release) -> Cumulative:
     """The cumulative counts of a tree's release."""
-    query: Any = release.query
-    mechanism: Any = release.mechanism
+    query, mechanism = tree_counts(release), release.mechanism
     public = None if release.description.where else release.public_rows
     shape = TreeShape(query.branching, query.levels)
     noisy = to_float(mechanism, np.array(release.integers, dtype=float), 1.0)

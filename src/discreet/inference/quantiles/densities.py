@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.inference.counts.shares import ShareStatistics, share_interval
-from discreet.inference.counts.simultaneous import cell_level
+from discreet.inference.counts.shares import ShareStatistics, decode_shares, share_interval
 from discreet.inference.quantiles.cdf import checked_kind
-from discreet.inference.results.decode import decode_shares
+from discreet.inference.quantiles.simultaneous import cell_level
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import Quantity, Result, checked_level, checked_target
 

@@ -10,7 +10,7 @@ the interval runs between the innermost places that are refused (docs/theory/qua
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -19,8 +19,16 @@ from scipy.special import ndtri
 
 from discreet.inference.quantiles.classical_quantiles import point
 from discreet.inference.quantiles.tree_quantiles import quantiles_from_tree
+from discreet.inference.results.decode import as_kind, search_answers, wrong_kind
 from discreet.inference.results.results import Quantity, Result, checked_level, checked_target
 from discreet.inference.results.summary import Summary
+from discreet.search.policy import Count
+from discreet.search.quantile_ends import QuantileEnds
+from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
+from discreet.specs.mechanisms.search import CountSearch
+from discreet.specs.queries.histograms import GridCounts
 
 NO_INTERVAL = (
     'This method releases one number: the interval is the declared range. method="exponential" '
@@ -29,32 +37,16 @@ NO_INTERVAL = (
 NOT_RELEASED = "Nothing was released (⊥): the data could not be shown to be stable."
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer of a search: the noisy weighted count `value` at `place`,
-    and the standard deviation of its noise.
-    """
-
-    place: int
-    share: int
-    value: float
-    deviation: float
+def ends_policy(search: CountSearch) -> QuantileEnds:
+    """The policy of a search for the ends of a quantile's interval."""
+    return as_kind(search.policy, QuantileEnds)
 
 
-def answers(search: Any, integers: tuple[int, ...]) -> list[Answer]:
-    """The transcript (place, share, steps)* of a search."""
-    found = []
-    for place, share, steps in zip(integers[::3], integers[1::3], integers[2::3], strict=True):
-        noise = search.noise(share)
-        found.append(Answer(place, share, steps / (1 << noise.refinement), search.deviation(share)))
-    return found
-
-
-def rows_of(search: Any, found: list[Answer]) -> float:
+def rows_of(search: CountSearch, found: Sequence[Count]) -> float:
     """The number of rows: public, or from the first two answers,
     which are about both ends of the grid.
     """
-    policy = search.policy
+    policy = ends_policy(search)
     if policy.rows is not None:
         return float(policy.rows)
     return (
@@ -64,11 +56,23 @@ def rows_of(search: Any, found: list[Answer]) -> float:
     )
 
 
+def sampling_variance_of(search: CountSearch, found: Sequence[Count], target: str) -> float:
+    """Of the search's weighted count at the quantile; 0 for the data set itself."""
+    if target != "population":
+        return 0.0
+    return ends_policy(search).cluster * rows_of(search, found) * search.below * search.above
+
+
 def interval_of(
-    search: Any, found: list[Answer], cells: int, level: float, *, target: str = "population"
+    search: CountSearch,
+    found: Sequence[Count],
+    cells: int,
+    level: float,
+    *,
+    target: str = "population",
 ) -> tuple[int, int]:
     """(first, last) cell that may hold the quantile."""
-    low, high = search.policy.ends(
+    low, high = ends_policy(search).ends(
         found, cells, rows_of(search, found) if target == "population" else 0.0, level
     )
     last = min(max(high - 1, 0), cells - 1)
@@ -89,44 +93,52 @@ class QuantileResult(Result):
     def released(self) -> bool:
         """False where propose-test-release answered ⊥; the estimate is then nan."""
         return not (
-            self.release.mechanism.kind == "propose test release" and self.release.integers[0] == 0
+            isinstance(self.release.mechanism, ProposeTestRelease) and self.release.integers[0] == 0
         )
 
     @property
     def q(self) -> np.ndarray[Any, Any]:
         """The quantiles that were asked for, as shares."""
-        return np.array([float(Fraction(part.a, part.b)) for part in self._choices()])
+        mechanism = self.release.mechanism
+        chosen = mechanism.stages[::2] if isinstance(mechanism, InTurn) else (mechanism,)
+        return np.array([_share(one) for one in chosen])
 
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
         name = "median" if self.release.description.estimator == "median" else "quantile"
-        if self.release.mechanism.kind != "in turn":
+        mechanism = self.release.mechanism
+        if not isinstance(mechanism, InTurn):
             return (self._without_interval(name),)
-        mechanism: Any = self.release.mechanism
-        parts, pieces = mechanism.stages, mechanism.split(self.release.integers)
+        steps, answers = mechanism.stages, mechanism.split(self.release.integers)
         rows = [
-            self._one(parts[j], pieces[j], parts[j + 1], pieces[j + 1], (level, target))
-            for j in range(0, len(parts), 2)
+            self._one(
+                as_kind(steps[place], QuantileChoice),
+                answers[place][0],
+                as_kind(steps[place + 1], CountSearch),
+                answers[place + 1],
+                (level, target),
+            )
+            for place in range(0, len(steps), 2)
         ]
         return (Quantity(name, *(np.array(column) for column in zip(*rows, strict=True))),)
 
     def _one(
         self,
-        choice: Any,
-        chosen: tuple[int, ...],
-        search: Any,
-        integers: tuple[int, ...],
+        choice: QuantileChoice,
+        chosen: int,
+        search: CountSearch,
+        transcript: tuple[int, ...],
         asked: tuple[float, str],
     ) -> tuple[float, ...]:
         """(estimate, low, high, sampling variance, privacy variance); standard errors are
         half-widths over the normal quantile.
         """
-        query: Any = self.release.query
+        query = as_kind(self.release.query, GridCounts)
         level, target = asked
-        found = answers(search, integers)
+        found = search_answers(search, transcript)
         first, last = interval_of(search, found, query.size, level, target=target)
-        estimate = float(query.value(chosen[0]))
+        estimate = float(query.value(chosen))
         low, high = (query.value(cell) for cell in (first, last))
         half_step = 0.0 if query.factor.encoding.is_exact else query.step / 2
         bottom, top = query.value(0), query.value(query.size - 1)
@@ -134,17 +146,13 @@ class QuantileResult(Result):
             min(max(low - half_step, bottom), estimate),
             max(min(high + half_step, top), estimate),
         )
-        sampling = (
-            search.policy.cluster * rows_of(search, found) * search.below * search.above
-            if target == "population"
-            else 0.0
-        )
+        sampling = sampling_variance_of(search, found, target)
         share = sampling / (sampling + 2 / float(choice.rate) ** 2)
         variance = ((high - low) / (2 * float(ndtri(0.5 + level / 2)))) ** 2
         return estimate, low, high, variance * share, variance * (1 - share)
 
     def _without_interval(self, name: str) -> Quantity:
-        query: Any = self.release.query
+        query = as_kind(self.release.query, GridCounts)
         value = point(self.release)
         numbers = (
             math.nan if value is None else value,
@@ -155,19 +163,22 @@ class QuantileResult(Result):
         )
         return Quantity(name, *(np.array([number], dtype=float) for number in numbers))
 
-    def _choices(self) -> list[Any]:
-        mechanism: Any = self.release.mechanism
-        return list(mechanism.stages[::2]) if mechanism.kind == "in turn" else [mechanism]
-
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print; renders in a notebook too."""
         whole = Result.summary(self, checked_level(level), target=checked_target(target))
-        if self.release.mechanism.kind == "in turn":
+        if isinstance(self.release.mechanism, InTurn):
             return whole
         notes = tuple(note for note in whole.notes if note != self.about) + (
             (NO_INTERVAL,) if self.released else (NOT_RELEASED, NO_INTERVAL)
         )
         return Summary(whole.title, whole.header, whole.rows, notes)
+
+
+def _share(mechanism: Mechanism) -> float:
+    """The quantile that a mechanism looks for, as a share."""
+    if isinstance(mechanism, (QuantileChoice, SmoothNoise, ProposeTestRelease)):
+        return float(Fraction(mechanism.a, mechanism.b))
+    raise wrong_kind(mechanism, "QuantileChoice")
 
 
 class MedianResult(QuantileResult):
@@ -196,7 +207,7 @@ class QuantilesResult(QuantileResult):
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
-        if self.release.mechanism.kind == "in turn":
+        if isinstance(self.release.mechanism, InTurn):
             return QuantileResult.quantities(self, level, target=target)
         found = quantiles_from_tree(self.release, self.q, level, target=target)
         variance = ((found.high - found.low) / (2 * float(ndtri(0.5 + level / 2)))) ** 2

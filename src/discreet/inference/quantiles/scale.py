@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.inference.quantiles.quantiles import answers, interval_of, rows_of
+from discreet.inference.quantiles.quantiles import interval_of, sampling_variance_of
+from discreet.inference.results.decode import as_kind, search_answers
 from discreet.inference.results.results import Quantity, Result
+from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
+from discreet.specs.mechanisms.search import CountSearch
+from discreet.specs.queries.histograms import GridCounts
 
 RANK_CORRELATION = 1 / 3  # of the numbers of rows below the two quartiles: √(¼·¼ / (¾·¾))
 # 1.4826: the standard deviation of normal data over their median absolute deviation
@@ -20,7 +24,7 @@ NORMAL_FACTOR = 1 / float(ndtri(0.75))
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class QuantileCells:
     """A quantile in cells: estimate and interval, and the share of its error that is sampling."""
 
     estimate: float
@@ -30,29 +34,25 @@ class Ends:
 
 
 def quantile_ends(
-    choice: tuple[int, ...],
+    chosen: int,
+    search: CountSearch,
     transcript: tuple[int, ...],
-    search: Any,
     cells: int,
     level: float,
     target: str,
-) -> Ends:
+) -> QuantileCells:
     """The estimate that was chosen and the ends that a search found about it.
 
     Method.   A place belongs to the interval unless its noisy count differs from what the quantile
               would give by more than chance, sampling and noise together, explains at `level`;
               sampling is left out for the data set itself.
     """
-    found = answers(search, transcript)
+    found = search_answers(search, transcript)
     first, last = interval_of(search, found, cells, level, target=target)
-    sampling = (
-        search.policy.cluster * rows_of(search, found) * search.below * search.above
-        if target == "population"
-        else 0.0
-    )
+    sampling = sampling_variance_of(search, found, target)
     private = min((answer.deviation**2 for answer in found), default=1.0)
-    return Ends(
-        float(min(max(choice[0], first), last)),
+    return QuantileCells(
+        float(min(max(chosen, first), last)),
         float(first),
         float(last),
         sampling / (sampling + private),
@@ -91,8 +91,9 @@ class ScaleResult(Result):
             ),
         )
 
-    def _parts(self) -> list[tuple[int, ...]]:
-        return self.release.mechanism.split(self.release.integers)  # type: ignore[attr-defined, no-any-return]
+    @property
+    def _grid(self) -> GridCounts:
+        return as_kind(self.release.query, GridCounts)
 
 
 class IQRResult(ScaleResult):
@@ -114,14 +115,13 @@ class IQRResult(ScaleResult):
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
-        query: Any = self.release.query
-        mechanism: Any = self.release.mechanism
-        parts = self._parts()
+        query, mechanism = self._grid, as_kind(self.release.mechanism, InTurn)
+        answers = mechanism.split(self.release.integers)
         lower, upper = (
             quantile_ends(
-                parts[place],
-                parts[place + 1],
-                mechanism.stages[place + 1],
+                answers[place][0],
+                as_kind(mechanism.stages[place + 1], CountSearch),
+                answers[place + 1],
                 query.size,
                 level,
                 target,
@@ -165,17 +165,20 @@ class MADResult(ScaleResult):
     @property
     def centre(self) -> float:
         """The released centre: a private median."""
-        return float(self.release.query.value(self._parts()[0][0]))  # type: ignore[attr-defined]
+        return float(self._grid.value(self._answers[0][0]))
+
+    @property
+    def _answers(self) -> list[tuple[int, ...]]:
+        """The integers of the centre, of the choice and of the search."""
+        return as_kind(self.release.mechanism, AboutCentre).split(self.release.integers)
 
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
-        query: Any = self.release.query
-        mechanism: Any = self.release.mechanism
-        _, choice, transcript = self._parts()
-        found = quantile_ends(
-            choice, transcript, mechanism.distances.stages[1], query.size, level, target
-        )
+        query, mechanism = self._grid, as_kind(self.release.mechanism, AboutCentre)
+        _, choice, transcript = self._answers
+        search = as_kind(mechanism.distances.stages[1], CountSearch)
+        found = quantile_ends(choice[0], search, transcript, query.size, level, target)
         rounding = 0.0 if query.factor.encoding.is_exact else 0.5
         low, high = max(found.low - rounding, 0.0), min(found.high + rounding, query.size - 1.0)
         unit = query.step * self.factor

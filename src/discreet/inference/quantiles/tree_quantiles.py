@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
-from discreet.inference.quantiles.cumulative import Cumulative, cumulative_of
+from discreet.inference.quantiles.cumulative import Cumulative, cumulative_of, tree_counts
 from discreet.inference.results.laws import Array, half_width
+from discreet.specs.queries.trees import TreeCounts
 from discreet.trusted.release import Release
 
 STOP = 3.0  # noise standard deviations of a node; a cell with less is not searched any further
@@ -72,12 +74,12 @@ def quantiles_from_tree(
 ) -> TreeQuantiles:
     """Quantiles of a tree's release with intervals at `level`, each on its own."""
     return invert(
-        cumulative_of(release), release.query, checked_quantiles(qs), level, target=target
+        cumulative_of(release), tree_counts(release), checked_quantiles(qs), level, target=target
     )
 
 
 def invert(
-    cumulative: Cumulative, query: Any, q: Array, level: float, *, target: str = "population"
+    cumulative: Cumulative, query: TreeCounts, q: Array, level: float, *, target: str = "population"
 ) -> TreeQuantiles:
     """As `quantiles_from_tree`, for cumulative counts that are known already;
     `query` says what the grid's cells are worth.
@@ -87,19 +89,24 @@ def invert(
     place = np.clip(_estimate(cumulative, q, query.width, exact), 0, query.cells - 1)
     half_step = 0.0 if exact else query.step / 2
     bottom, top = query.value(0), query.value(query.cells - 1)
-    estimate = query.value(place)
+    estimate = _values(query, place)
     noise = cumulative.noise_at((place // query.width).astype(np.int64), q)
     sampling = cumulative.sampling_variance(q) if target == "population" else 0.0 * q
-    lowest = np.clip(query.value(low * query.width) - half_step, bottom, top)
-    highest = np.clip(query.value((high + 1) * query.width - 1) + half_step, bottom, top)
+    lowest = np.clip(_values(query, low * query.width) - half_step, bottom, top)
+    highest = np.clip(_values(query, (high + 1) * query.width - 1) + half_step, bottom, top)
     return TreeQuantiles(
         q,
-        np.asarray(estimate),
+        estimate,
         np.minimum(lowest, estimate),
         np.maximum(highest, estimate),
         np.asarray(sampling),
         np.asarray(noise.variance),
     )
+
+
+def _values(query: TreeCounts, places: npt.NDArray[Any]) -> Array:
+    """Places of the grid in the units of the data."""
+    return np.array([query.value(place) for place in places.tolist()])
 
 
 def _ends(cumulative: Cumulative, q: Array, level: float, target: str) -> tuple[Any, Any]:

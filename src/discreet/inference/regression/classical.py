@@ -26,15 +26,16 @@ from discreet.inference.regression.classical_covariance import (
 from discreet.inference.regression.covariance import Estimate
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import clip_notes, closing_notes, filter_notes
+from discreet.inference.results.decode import as_kind
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.stored import release_from_json
 from discreet.inference.results.summary import Summary
+from discreet.specs.estimating.batches import BETA_BITS, SUM_BITS
+from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-lecture-fit", 1
-BETA_UNIT = 2.0**24  # whole numbers that stand for 1 in the iterates of sgd
-SUM_UNIT = 2.0**29  # and in its sums
 SOLVERS = {
     "gradient": "noisy gradient descent",
     "newton": "noisy Newton steps",
@@ -179,7 +180,9 @@ class ClassicalResult(RegressionResult):
     @functools.cached_property
     def _sgd_numbers(self) -> Array:
         """Shown iterates and, last, the mean of the last ones (sgd)."""
-        numbers = np.array([float(value) for value in self._last_gradient.integers]) / BETA_UNIT
+        numbers = (
+            np.array([float(value) for value in self._last_gradient.integers]) / 2.0**BETA_BITS
+        )
         return numbers.reshape(-1, len(self._columns))
 
     @property
@@ -191,11 +194,7 @@ class ClassicalResult(RegressionResult):
     def _released(self) -> Released:
         radius, rows = self.facts.radius, self.rows
         curvature, scores = self._curvatures[-1], self._one("scores 1")
-        queries: tuple[Any, Any] = (curvature.query, scores.query)
-        largest = (
-            float(queries[0].largest_multiplier),
-            float(queries[1].largest_multiplier),
-        )
+        largest = (decode.curvature_bound(curvature), decode.curvature_bound(scores))
         return Released(
             decode.read_gram(curvature, radius, rows),
             decode.read_gram(scores, radius, rows),
@@ -209,8 +208,8 @@ class ClassicalResult(RegressionResult):
     def _path(self) -> Path:
         facts = self.facts
         if facts.solver == "sgd":
-            mechanism: Any = self._last_gradient.mechanism
-            noise = np.sqrt(mechanism.variance) / SUM_UNIT / facts.batch
+            mechanism = as_kind(self._last_gradient.mechanism, NoisySGD)
+            noise = np.sqrt(mechanism.variance) / 2.0**SUM_BITS / facts.batch
             return Path(
                 "sgd",
                 facts.step,

@@ -130,83 +130,38 @@ class Estimate:
 def estimated(numbers: Numbers) -> Estimate:
     """The estimate and its covariance."""
     size = numbers.back.shape[1]
-    identity = np.eye(size)
     first = shrunk(
         numbers.first.value, numbers.first.noise, largest=numbers.largest[0], curvature=True
     )
-    weights = np.array([1 / move.reading.noise**2 for move in numbers.moves])
-    weights /= weights.sum()
-    steps = np.array([numbers.sigma * first.inverse @ move.reading.value for move in numbers.moves])
-    taken = np.array([trusted(step, numbers.trust) for step in steps])
-    beta = weights @ np.array([move.beta for move in numbers.moves]) - numbers.back @ (
-        weights @ taken
-    )
-    curvature_read = _pooled(numbers)
-    curvature = shrunk(
-        curvature_read.value, curvature_read.noise, largest=numbers.largest[0], curvature=True
-    )
+    steps = _pooled_steps(numbers, first)
+    read = _pooled_curvature(numbers)
+    curvature = shrunk(read.value, read.noise, largest=numbers.largest[0], curvature=True)
     scores = shrunk(
         numbers.scores.value, numbers.scores.noise, largest=numbers.largest[1], curvature=False
     )
     inverse, sigma2 = curvature.inverse, numbers.sigma**2
-    pooled = 1 / sum(1 / move.reading.noise**2 for move in numbers.moves)  # s_g²
     # the usual degrees of freedom; rows of a unit may be alike
     effective = max(numbers.rows - size, numbers.rows / 4) / numbers.cluster
-    sampling = sigma2 * inverse @ (scores.matrix / effective) @ inverse
-    noise = pooled * sigma2 * inverse @ inverse
-    before = np.cumsum(weights)
-    growth = float(sum(weights[k] ** 2 / before[k - 1] for k in range(1, len(weights))))
-    error = sigma2 * (growth * pooled + weights[0] ** 2 * numbers.burn_noise**2) * inverse @ inverse
-    further = (
-        max(first.kept, 0.2)
-        * first.noise**2
-        / 2
-        * inverse
-        @ (np.trace(error) * identity + error)
-        @ inverse
-    )
-    draws = draws_for(curvature, scores)
-    redrawn_inverse = np.linalg.inv(redrawn(curvature, "curvature", draws))
-    middle = redrawn(scores, "scores", draws) / effective + pooled * identity
-    redraws = sigma2 * redrawn_inverse @ middle @ redrawn_inverse
-    last = numbers.moves[-1].reading
-    limit = (
-        last.noise**2
-        * (1 + weights[-1] / max(1 - weights[-1], 1e-12))
-        * (size + NOT_CONVERGED * np.sqrt(2 * size) + 8)
-    )
-    converged = bool(last.value @ last.value <= limit)
-    missed = [
-        weights @ (steps - taken),
-        *([] if converged else [numbers.sigma * inverse @ last.value]),
-    ]
-    slopes = _slopes(numbers, beta)
-    spread = float(np.linalg.norm(slopes))
-    if spread > SEPARATED:
-        missed.append(
-            SEPARATED_ERROR
-            * min(1.0, numbers.noise_index / SEPARATED_NOISE)
-            * (spread - SEPARATED)
-            * slopes
-        )
-    resolved = bool(
-        np.trace(curvature_read.value) >= UNRESOLVED * curvature_read.noise * np.sqrt(size)
-    )
+    further = _curvature_noise(numbers, steps, first, inverse)
+    redraws = _redrawn(curvature, scores, sigma2, effective, steps.noise)
+    resolved = bool(np.trace(read.value) >= UNRESOLVED * read.noise * np.sqrt(size))
     if not resolved:
         lost = (
             sigma2
-            * (scores.matrix / effective + pooled * identity)
+            * (scores.matrix / effective + steps.noise * np.eye(size))
             / (PESSIMISTIC * numbers.largest[0]) ** 2
         )
         further, redraws = further + lost, redraws + lost
-    # steps cut short, a last gradient that stands clear of its noise, slopes that separate outcomes
-    for miss in missed:
+    converged = _has_converged(numbers, steps)
+    slopes = _slopes(numbers, steps.beta)
+    spread = float(np.linalg.norm(slopes))
+    for miss in _misses(numbers, steps, inverse, slopes, spread, converged=converged):
         further, redraws = further + np.outer(miss, miss), redraws + np.outer(miss, miss)
     return Estimate(
-        np.asarray(beta),
+        steps.beta,
         numbers.back,
-        sampling,
-        noise,
+        sigma2 * inverse @ (scores.matrix / effective) @ inverse,
+        steps.noise * sigma2 * inverse @ inverse,
         further,
         redraws,
         converged,
@@ -215,6 +170,102 @@ def estimated(numbers: Numbers) -> Estimate:
         scores,
         spread,
     )
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The steps that the funded gradients ask for, pooled by their precision: `wanted` and, no
+    longer than the trust region, `taken`; `noise` is s_g².
+    """
+
+    weights: Array
+    wanted: Array
+    taken: Array
+    beta: Array
+    noise: float
+
+
+def _pooled_steps(numbers: Numbers, first: Shrunk) -> _Steps:
+    weights = np.array([1 / move.reading.noise**2 for move in numbers.moves])
+    weights /= weights.sum()
+    wanted = np.array(
+        [numbers.sigma * first.inverse @ move.reading.value for move in numbers.moves]
+    )
+    taken = np.array([trusted(step, numbers.trust) for step in wanted])
+    beta = weights @ np.array([move.beta for move in numbers.moves]) - numbers.back @ (
+        weights @ taken
+    )
+    noise = 1 / sum(1 / move.reading.noise**2 for move in numbers.moves)
+    return _Steps(weights, wanted, taken, np.asarray(beta), noise)
+
+
+def _curvature_noise(numbers: Numbers, steps: _Steps, first: Shrunk, inverse: Array) -> Array:
+    """The second term of V: the first curvature's noise times that of the points it was
+    applied to.
+    """
+    weights, identity = steps.weights, np.eye(len(inverse))
+    before = np.cumsum(weights)
+    growth = float(sum(weights[k] ** 2 / before[k - 1] for k in range(1, len(weights))))
+    error = (
+        numbers.sigma**2
+        * (growth * steps.noise + weights[0] ** 2 * numbers.burn_noise**2)
+        * inverse
+        @ inverse
+    )
+    return np.asarray(
+        max(first.kept, 0.2)
+        * first.noise**2
+        / 2
+        * inverse
+        @ (np.trace(error) * identity + error)
+        @ inverse
+    )
+
+
+def _redrawn(
+    curvature: Shrunk, scores: Shrunk, sigma2: float, effective: float, noise: float
+) -> Array:
+    """The first term of V with the matrices that other noise would have given."""
+    draws = draws_for(curvature, scores)
+    inverse = np.linalg.inv(redrawn(curvature, "curvature", draws))
+    middle = redrawn(scores, "scores", draws) / effective + noise * np.eye(len(curvature.matrix))
+    return np.asarray(sigma2 * inverse @ middle @ inverse)
+
+
+def _has_converged(numbers: Numbers, steps: _Steps) -> bool:
+    """Whether the last gradient is no larger than its noise explains."""
+    last, weight, size = numbers.moves[-1].reading, steps.weights[-1], numbers.back.shape[1]
+    limit = (
+        last.noise**2
+        * (1 + weight / max(1 - weight, 1e-12))
+        * (size + NOT_CONVERGED * np.sqrt(2 * size) + 8)
+    )
+    return bool(last.value @ last.value <= limit)
+
+
+def _misses(
+    numbers: Numbers,
+    steps: _Steps,
+    inverse: Array,
+    slopes: Array,
+    spread: float,
+    *,
+    converged: bool,
+) -> list[Array]:
+    """How far the estimate may be off beside its noise: steps cut short, a last gradient that
+    stands clear of its noise, slopes that separate outcomes.
+    """
+    missed = [steps.weights @ (steps.wanted - steps.taken)]
+    if not converged:
+        missed.append(numbers.sigma * inverse @ numbers.moves[-1].reading.value)
+    if spread > SEPARATED:
+        missed.append(
+            SEPARATED_ERROR
+            * min(1.0, numbers.noise_index / SEPARATED_NOISE)
+            * (spread - SEPARATED)
+            * slopes
+        )
+    return missed
 
 
 def _slopes(numbers: Numbers, beta: Array) -> Array:
@@ -232,7 +283,7 @@ def _slopes(numbers: Numbers, beta: Array) -> Array:
     )
 
 
-def _pooled(numbers: Numbers) -> Reading:
+def _pooled_curvature(numbers: Numbers) -> Reading:
     """The curvature for inference: both releases, weighted by precision, where the scale fixes it
     (Huber); the one at the estimate otherwise.
     """

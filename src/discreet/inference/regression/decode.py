@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from discreet.inference.results.decode import additive, as_kind, wrong_kind
 from discreet.inference.results.laws import Array
-from discreet.trusted.release import Release
+from discreet.specs.estimating.batches import SampledGradients
+from discreet.specs.estimating.components import RESPONSE_BITS, UNIT
+from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
+from discreet.specs.estimating.families import Family
+from discreet.specs.estimating.metric import Metric
+from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.tables import GRID
+from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
+from discreet.trusted.release import Release, Step
 
-UNIT = 1 << 14  # whole numbers that stand for 1 in a model column
-RESPONSE_REACH = 2.0**23
-GRID = 1 << 10  # table entries a standard deviation of a residual
+ModelQuery = WeightedGradient | WeightedGram | SampledGradients
 
 
 @dataclass(frozen=True)
@@ -35,24 +41,56 @@ class Reading:
     ride_noise: float = 0.0
 
 
-def step_of(release: Release) -> str:
-    """The name of a release's step in the procedure, such as "gradient 2"."""
-    return release.description.by[0]
+def step_of(release: Release) -> Step:
+    """A release's step in the procedure, such as the second gradient."""
+    step = release.description.step
+    assert step is not None
+    return step
+
+
+def model_query(release: Release) -> ModelQuery:
+    """The statistic of one step of a regression."""
+    query = release.query
+    if isinstance(query, (WeightedGradient, WeightedGram, SampledGradients)):
+        return query
+    raise wrong_kind(query, "WeightedGradient")
+
+
+def family_of(release: Release) -> Family:
+    """The estimating function of a release's statistic."""
+    family = model_query(release).family
+    if family is None:
+        raise wrong_kind(release.query, "WeightedGradient")
+    return family
+
+
+def point_of(release: Release) -> Point:
+    """Where a release's statistic was taken."""
+    point = model_query(release).point
+    if point is None:
+        raise wrong_kind(release.query, "WeightedGradient")
+    return point
+
+
+def curvature_bound(release: Release) -> float:
+    """The public bound of what one row adds a unit of ‖z‖² to a matrix."""
+    return float(as_kind(release.query, WeightedGram).largest_multiplier)
 
 
 def metric_matrix(release: Release, radius: float) -> Array:
     """A of the release's metric, for x in units of 1 (rows of z by columns of x)."""
-    metric: Any = release.query.metric  # type: ignore[attr-defined]
+    metric = model_query(release).metric
     return np.array([[float(entry) for entry in row] for row in metric.rows]) * (
-        UNIT * _size(release, radius)
+        UNIT * _size(metric, radius)
     )
 
 
 def read_gram(release: Release, radius: float, rows: float) -> Reading:
     """The symmetric matrix (1/n)Σ m·zzᵀ of a release."""
-    mechanism: Any = release.mechanism
-    size = (_size(release, radius) * UNIT) ** 2 * float(release.query.unit) / rows  # type: ignore[attr-defined]
-    order = len(release.query.metric.rows)  # type: ignore[attr-defined]
+    query = as_kind(release.query, WeightedGram)
+    mechanism = as_kind(release.mechanism, SymmetricGaussianNoise)
+    size = (_size(query.metric, radius) * UNIT) ** 2 * float(query.unit) / rows
+    order = len(query.metric.rows)
     step = float(mechanism.step)
     matrix = np.zeros((order, order))
     upper = np.triu_indices(order)
@@ -63,12 +101,12 @@ def read_gram(release: Release, radius: float, rows: float) -> Reading:
 
 def read_gradient(release: Release, radius: float, rows: float) -> Reading:
     """The vector (1/n)Σ wψz, and the mean of ψ² where it was asked for."""
-    mechanism, query = release.mechanism, release.query
-    order = len(query.metric.rows)  # type: ignore[attr-defined]
-    step, spread = float(mechanism.step), math.sqrt(mechanism.variance)  # type: ignore[attr-defined]
+    mechanism, query = additive(release.mechanism), as_kind(release.query, WeightedGradient)
+    order = len(query.metric.rows)
+    step, spread = float(mechanism.step), math.sqrt(mechanism.variance)
     numbers = np.array([float(value) for value in release.integers]) * step
-    size = _size(release, radius) * UNIT * float(query.unit) / rows  # type: ignore[attr-defined]
-    ride = float(query.ride_unit) / rows if query.ride else 0.0  # type: ignore[attr-defined]
+    size = _size(query.metric, radius) * UNIT * float(query.unit) / rows
+    ride = float(query.ride_unit) / rows if query.ride else 0.0
     return Reading(
         numbers[:order] * size,
         spread * size,
@@ -79,41 +117,39 @@ def read_gradient(release: Release, radius: float, rows: float) -> Reading:
 
 def read_count(release: Release) -> float:
     """The noisy number of rows, or the noisy sum of a column's codes."""
-    return float(release.integers[0]) * float(release.mechanism.step)  # type: ignore[attr-defined]
+    return float(release.integers[0]) * float(additive(release.mechanism).step)
 
 
 def coefficients_at(release: Release) -> Array:
     """β of the release's point: for x in units of 1,
     and in half-ranges of the response (residual families).
     """
-    point: Any = release.query.point  # type: ignore[attr-defined]
+    point = point_of(release)
     return np.asarray(
         np.array([float(value) for value in point.beta])
         * UNIT
-        / (response_reach(release) * 2.0**point.eta_bits)
+        / (response_steps(release) * 2.0**point.eta_bits)
     )
 
 
 def scale_at(release: Release) -> float:
     """σ of the release's point, in half-ranges of the response; 1 for mean families."""
-    query: Any = release.query
-    return (
-        GRID / (query.point.per_scale * response_reach(release) * 2.0**query.point.eta_bits)
-        if query.family.residual
-        else 1.0
-    )
+    if not family_of(release).residual:
+        return 1.0
+    point = point_of(release)
+    return GRID / (point.per_scale * response_steps(release) * 2.0**point.eta_bits)
 
 
-def response_reach(release: Release) -> float:
+def response_steps(release: Release) -> float:
     """How many whole numbers of the response's grid its half-range is;
     1 for mean families, whose predictor has no grid.
     """
-    return RESPONSE_REACH if release.query.family.residual else 1.0  # type: ignore[attr-defined]
+    return 2.0**RESPONSE_BITS if family_of(release).residual else 1.0
 
 
-def _size(release: Release, radius: float) -> float:
-    """What one whole number of z is worth."""
-    return radius / float(release.query.metric.bound)  # type: ignore[attr-defined]
+def _size(metric: Metric, radius: float) -> float:
+    """What one whole number of z stands for."""
+    return radius / float(metric.bound)
 
 
 def trusted(step: Array, most: float) -> Array:

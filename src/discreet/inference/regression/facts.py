@@ -4,10 +4,20 @@ public facts, decided before or between them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """The estimating function y − η, neither clipped nor weighted."""
+
+    c: float = math.inf
+    kind: ClassVar[str] = "least squares"
+    residual: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,21 @@ from scipy.special import chdtrc, chdtri, expit, ndtr, ndtri
 from discreet.errors import InvalidParameter
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.covariance import Estimate, Moves, Numbers, estimated
-from discreet.inference.regression.facts import FitFacts, facts_from_dict, facts_to_dict
+from discreet.inference.regression.facts import (
+    FitFacts,
+    LeastSquares,
+    facts_from_dict,
+    facts_to_dict,
+)
 from discreet.inference.regression.metric import MetricState, after_round, first_state
 from discreet.inference.regression.scale import user_map
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level, checked_target
 from discreet.inference.results.stored import release_from_json
 from discreet.inference.results.summary import Summary
+from discreet.specs.estimating.components import ModelColumn
+from discreet.specs.estimating.families import Family, Logistic, Poisson
+from discreet.specs.estimating.tabulated import TabulatedMean
 from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-fit", 1
@@ -202,10 +210,7 @@ class RegressionResult:
         half = self._multipliers(along @ self._scale[1], checked_level(level)) * error
         center = along @ self.params
         ends = np.stack([center, center - half, center + half], axis=1)
-        link = getattr(self.family, "mean", None) or {"logistic": expit, "poisson": np.exp}.get(
-            self.family.kind, np.asarray
-        )
-        return np.asarray(link(np.clip(ends, -700, 700)) if link is not np.asarray else ends)
+        return _mean_response(self.family, ends)
 
     # ── how it went ───────────────────────────────────────────────────────────────────────────────
 
@@ -383,7 +388,7 @@ class RegressionResult:
             first=decode.read_gram(first, radius, rows),
             second=decode.read_gram(second, radius, rows),
             scores=decode.read_gram(scores, radius, rows),
-            largest=(float(first.query.largest_multiplier), float(scores.query.largest_multiplier)),  # type: ignore[attr-defined]
+            largest=(decode.curvature_bound(first), decode.curvature_bound(scores)),
             noise_index=self.facts.noise_index,
             constant=self._constant,
         )
@@ -406,8 +411,8 @@ class RegressionResult:
         shift = np.zeros(len(names))
         if self.family.residual:
             matrix = matrix * self._half
-            whole: Any = self._last_gradient.query
-            shift = self._center * np.asarray(whole.model.constant[: len(names)], dtype=np.float64)
+            model = decode.model_query(self._last_gradient).model
+            shift = self._center * np.asarray(model.constant[: len(names)], dtype=np.float64)
         return names, matrix, shift
 
     @property
@@ -428,13 +433,14 @@ class RegressionResult:
         return self.facts.response_center
 
     @property
-    def family(self) -> Any:
+    def family(self) -> Family | LeastSquares:
         """The estimating function: Huber (with its c), logistic or Poisson."""
-        return self._last_gradient.query.family  # type: ignore[attr-defined]
+        return decode.family_of(self._last_gradient)
 
     @property
-    def _columns(self) -> tuple[Any, ...]:
-        return tuple(self._last_gradient.query.model.columns[: self.facts.columns])  # type: ignore[attr-defined]
+    def _columns(self) -> tuple[ModelColumn, ...]:
+        model = decode.model_query(self._last_gradient).model
+        return model.columns[: self.facts.columns]
 
     @property
     def _last_gradient(self) -> Release:
@@ -443,7 +449,7 @@ class RegressionResult:
     @functools.cached_property
     def _metric_state(self) -> MetricState:
         rounds = self._steps("metric")
-        state = first_state(len(rounds[0].query.metric.rows))  # type: ignore[attr-defined]
+        state = first_state(len(decode.model_query(rounds[0]).metric.rows))
         for place, release in enumerate(rounds):
             reading = decode.read_gram(
                 release,
@@ -456,14 +462,10 @@ class RegressionResult:
         return state
 
     def _steps(self, *kinds: str) -> list[Release]:
-        return [
-            release
-            for release in self.releases
-            if decode.step_of(release).rsplit(" ", 1)[0] in kinds
-        ]
+        return [release for release in self.releases if decode.step_of(release).name in kinds]
 
     def _one(self, step: str) -> Release:
-        return next(release for release in self.releases if decode.step_of(release) == step)
+        return next(release for release in self.releases if str(decode.step_of(release)) == step)
 
     def _multipliers(self, along: Array, level: float) -> Array:
         """m with mean(2Φ(m·r) − 1) = level over the ratios r, at least the normal quantile."""
@@ -509,6 +511,20 @@ class RegressionResult:
 
     def __str__(self) -> str:
         return str(self.summary())
+
+
+def _mean_response(family: Family | LeastSquares, predictor: Array) -> Array:
+    """The mean of the response at given predictors."""
+    bounded = np.clip(predictor, -700, 700)
+    match family:
+        case TabulatedMean():
+            return family.mean(bounded)
+        case Logistic():
+            return np.asarray(expit(bounded))
+        case Poisson():
+            return np.asarray(np.exp(bounded))
+        case _:
+            return predictor
 
 
 def regression_from_json(text: str) -> RegressionResult | None:

@@ -17,7 +17,6 @@ import functools
 import json
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.covariance import Estimate
 from discreet.inference.regression.curvature import Shrunk, floored, symmetric_draws
-from discreet.inference.regression.facts import facts_from_dict, facts_to_dict
+from discreet.inference.regression.facts import LeastSquares, facts_from_dict, facts_to_dict
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import closing_notes, filter_notes, fit_summary
 from discreet.inference.results.laws import Array
@@ -38,15 +37,6 @@ FLOOR = 0.5  # of the spectral radius of the noise
 # where a direction is lost in noise, its second moment may be this much smaller than the floor
 LOST = 25.0
 LEAST_VARIANCE = 2.0**-32  # of residuals, in half-ranges of the response, squared
-
-
-@dataclass(frozen=True)
-class LeastSquares:
-    """The estimating function y − η, neither clipped nor weighted."""
-
-    c: float = math.inf
-    kind: ClassVar[str] = "least squares"
-    residual: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -130,7 +120,7 @@ class MomentsResult(RegressionResult):
         return math.sqrt(self.fitted.scores.level)
 
     @property
-    def family(self) -> Any:
+    def family(self) -> LeastSquares:
         """Least squares."""
         return LeastSquares()
 
@@ -196,10 +186,6 @@ class MomentsResult(RegressionResult):
             },
             ensure_ascii=False,
         )
-
-    @property
-    def _columns(self) -> tuple[Any, ...]:
-        return tuple(self._last_gradient.query.model.columns[: self.facts.columns])  # type: ignore[attr-defined]
 
     @property
     def _last_gradient(self) -> Release:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtr
 
-from discreet.inference.means.basic import HistogramResult
+from discreet.inference.counts.results import HistogramResult
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level
 

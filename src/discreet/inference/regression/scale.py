@@ -17,20 +17,23 @@ from typing import Any
 import numpy as np
 
 from discreet.inference.results.laws import Array
+from discreet.specs.estimating.components import Component, LevelComponent, ModelColumn
 
 Product = frozenset[Any]
 
 
-def expanded(column: Any) -> dict[Product, float]:
+def expanded(column: ModelColumn) -> dict[Product, float]:
     """A model column as a sum of products of the user's quantities."""
     terms: dict[Product, float] = {frozenset(): 1.0}
     for component in column.components:
-        if component.kind == "level":
-            parts = {_name(component): 1.0}
+        summands: dict[Any, float]
+        if isinstance(component, LevelComponent):
+            summands = {_name(component): 1.0}
         else:
-            parts = {_name(component): 1 / component.half, None: -component.middle / component.half}
+            half = component.half
+            summands = {_name(component): 1 / half, None: -component.middle / half}
         grown: dict[Product, float] = {}
-        for (product, one), (name, two) in itertools.product(terms.items(), parts.items()):
+        for (product, one), (name, two) in itertools.product(terms.items(), summands.items()):
             if two:
                 key = product if name is None else product | {name}
                 grown[key] = grown.get(key, 0.0) + one * two
@@ -38,12 +41,12 @@ def expanded(column: Any) -> dict[Product, float]:
     return terms
 
 
-def leading(column: Any) -> Product:
+def leading(column: ModelColumn) -> Product:
     """The product of the user's quantities that a column is named after."""
     return frozenset(_name(component) for component in column.components)
 
 
-def user_map(columns: Sequence[Any]) -> tuple[tuple[str, ...], Array]:
+def user_map(columns: Sequence[ModelColumn]) -> tuple[tuple[str, ...], Array]:
     """(names, T): the user's coefficients are T·β for coefficients β of the model columns."""
     places = {leading(column): place for place, column in enumerate(columns)}
     terms = [expanded(column) for column in columns]
@@ -66,14 +69,14 @@ def user_map(columns: Sequence[Any]) -> tuple[tuple[str, ...], Array]:
     for place, column in enumerate(columns):
         names.append(column.name if movable[place] else f"{column.name} (centred)")
         if movable[place]:
-            for key, worth in terms[place].items():
-                matrix[places[key], place] += worth
+            for key, weight in terms[place].items():
+                matrix[places[key], place] += weight
         else:
             matrix[place, place] = terms[place][leading(column)]
     return tuple(names), matrix
 
 
-def _name(component: Any) -> Any:
-    if component.kind == "level":
+def _name(component: Component) -> tuple[Any, ...]:
+    if isinstance(component, LevelComponent):
         return component.column, component.contrast
     return component.column, component.transform, component.knots, component.index

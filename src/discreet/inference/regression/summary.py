@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discreet.exact import decimal_text
+from discreet.inference.regression.decode import step_of
 from discreet.inference.results.summary import Summary, number_text
+from discreet.specs.estimating.families import Logistic, Poisson
+from discreet.specs.estimating.tabulated import TabulatedMean
 
 if TYPE_CHECKING:
     from discreet.inference.regression.fit import RegressionResult
@@ -76,7 +79,7 @@ def overdispersed(result: RegressionResult) -> bool:
 def _notes(result: RegressionResult) -> list[str]:
     first, facts = result.releases[0], result.facts
     known = first.public_rows is not None and not any(
-        release.description.by[0].startswith("count") for release in result.releases
+        step_of(release).name == "count" for release in result.releases
     )
     notes = [
         (
@@ -131,11 +134,12 @@ def filter_notes(result: RegressionResult) -> list[str]:
 
 def clip_notes(result: RegressionResult) -> list[str]:
     """What bounds a row of a residual family."""
-    if not result.family.residual:
+    family = result.family
+    if isinstance(family, (Logistic, Poisson, TabulatedMean)):
         return []
     return [
         (
-            f"Residuals are clipped at {result.family.c:g} times the scale "
+            f"Residuals are clipped at {family.c:g} times the scale "
             f"{number_text(result.scale, result.scale / 100)}, and rows far out may count less."
         )
     ]

@@ -1,4 +1,5 @@
-"""From released integers to the statistics that inference reads, with the law of each one's noise.
+"""From released integers to the numbers that inference reads: what kind of specification a release
+has, the law of its noise, and the transcript of a search.
 
 Works on any array of integers of shape (coordinates, …),
 so that simulations can decode thousands at once.
@@ -6,72 +7,62 @@ so that simulations can decode thousands at once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.inference.counts.shares import ShareStatistics
-from discreet.inference.means.means import MeanStatistics
-from discreet.inference.means.variances import VarianceStatistics
+from discreet.errors import InvalidParameter
 from discreet.inference.results.laws import Array, Noise
+from discreet.search.policy import Count
+from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise
+from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
+from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.mechanisms.search import CountSearch
+
+Spec = TypeVar("Spec")
 
 
-def noise_of(mechanism: Any, worth: float) -> Noise:
-    """The law of one coordinate's noise when one integer unit of the statistic is worth `worth`."""
-    variance = mechanism.variance * worth**2
-    return Noise(variance, 0.0 if mechanism.kind == "gaussian" else (variance / 2) ** 2)
+def as_kind(spec: object, kind: type[Spec]) -> Spec:
+    """A query, mechanism or policy of a release, known to be of one kind."""
+    if isinstance(spec, kind):
+        return spec
+    raise wrong_kind(spec, kind.__name__)
 
 
-def to_float(mechanism: Any, integers: npt.NDArray[Any], worth: float) -> Array:
-    """Released grid steps as numbers: steps · step · worth."""
-    return np.asarray(integers, dtype=float) * (float(mechanism.step) * worth)
+def wrong_kind(spec: object, wanted: str) -> InvalidParameter:
+    """The refusal of a release whose specification is not what its result reads."""
+    return InvalidParameter(
+        "a release",
+        f"it has a {type(spec).__name__} where its result reads a {wanted}",
+        "numbers of another statistic or noise would be read wrongly",
+        "pass what to_json() of a result wrote, unchanged",
+    )
 
 
-def _coordinates(
-    query: Any, mechanism: Any, integers: npt.NDArray[Any], public_rows: int | None
-) -> tuple[list[Array], list[Noise]]:
-    """The sums of the features of c, count first, and their noise; a public count has none."""
-    worths = query.unit_values()
-    values = [to_float(mechanism, row, worth) for row, worth in zip(integers, worths, strict=True)]
-    noises = [noise_of(mechanism, worth) for worth in worths]
-    if public_rows is not None:
-        values.insert(0, np.full(values[0].shape, float(public_rows)))
-        noises.insert(0, Noise(0.0))
-    return values, noises
+def additive(mechanism: Mechanism) -> AdditiveNoise | CutTulapNoise:
+    """A mechanism that adds independent noise to every coordinate."""
+    if isinstance(mechanism, (AdditiveNoise, CutTulapNoise)):
+        return mechanism
+    raise wrong_kind(mechanism, "AdditiveNoise")
 
 
-def decode_means(
-    query: Any, mechanism: Any, integers: npt.NDArray[Any], *, public_rows: int | None, cluster: int
-) -> MeanStatistics:
-    """Order-2 moments; `integers` has shape (coordinates, cells)."""
-    values, noises = _coordinates(query, mechanism, integers, public_rows)
-    return MeanStatistics(values[0], values[1], values[2], noises[0], noises[1], noises[2], cluster)
+def noise_of(mechanism: Mechanism, unit: float) -> Noise:
+    """The law of one coordinate's noise when one integer of the statistic stands for `unit`."""
+    variance = additive(mechanism).variance * unit**2
+    return Noise(variance, 0.0 if isinstance(mechanism, GaussianNoise) else (variance / 2) ** 2)
 
 
-def decode_variance(
-    query: Any, mechanism: Any, integers: npt.NDArray[Any], *, public_rows: int | None, cluster: int
-) -> VarianceStatistics:
-    """Order-4 moments: the coordinates are count, c, c², c(1−c²), c²(1−c²)."""
-    values, noises = _coordinates(query, mechanism, integers, public_rows)
-    return VarianceStatistics(tuple(values), tuple(noises), cluster)
+def to_float(mechanism: Mechanism, integers: npt.NDArray[Any], unit: float) -> Array:
+    """Released grid steps as numbers: steps · step · unit."""
+    return np.asarray(integers, dtype=float) * (float(additive(mechanism).step) * unit)
 
 
-def decode_shares(
-    mechanism: Any, integers: npt.NDArray[Any], *, public_rows: int | None, cluster: int
-) -> ShareStatistics:
-    """Counts of disjoint cells; `integers` has shape (cells, …).
-
-    Without a public total, N is the sum of the cells.
+def search_answers(search: CountSearch, integers: tuple[int, ...]) -> tuple[Count, ...]:
+    """The noisy counts of a search, in the order in which they were asked, from its transcript
+    (place, share, steps)*: the very numbers that its policy was told.
     """
-    counts = to_float(mechanism, integers, 1.0)
-    noise = noise_of(mechanism, 1.0)
-    if public_rows is not None:
-        return ShareStatistics(
-            counts, np.full(counts.shape, float(public_rows)), noise, Noise(0.0), cluster, True
-        )
-    total = np.broadcast_to(counts.sum(axis=0), counts.shape)
-    others = counts.shape[0] - 1
-    return ShareStatistics(
-        counts, total, noise, Noise(noise.variance * others, noise.fourth * others), cluster, False
+    return tuple(
+        Count(place, share, steps / (1 << search.noise(share).refinement), search.deviation(share))
+        for place, share, steps in zip(*(integers[start::3] for start in range(3)), strict=True)
     )

@@ -57,6 +57,11 @@ def freedom_text(degrees: int) -> str:
     return f"{degrees} degree{'s' if degrees != 1 else ''} of freedom"
 
 
+def with_evidence(summary: Summary, evidence: Evidence) -> Summary:
+    """A summary with what a test says below its table."""
+    return replace(summary, notes=(*evidence.notes, *summary.notes))
+
+
 class TestedResult(Result):
     """A result that answers a question of yes or no too: `test()`, `p_value`."""
 
@@ -74,8 +79,7 @@ class TestedResult(Result):
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print, with what the test says below it."""
-        plain = Result.summary(self, level, target=target)
-        return replace(plain, notes=(*self.test().notes, *plain.notes))
+        return with_evidence(Result.summary(self, level, target=target), self.test())
 
 
 class BaselineResult(TestedResult):

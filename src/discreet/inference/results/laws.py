@@ -116,10 +116,47 @@ def allow_for_noisy_variance(
     known part the floor rises, so that an interval is never narrow because its variance could not
     be seen. Coverage of nominal 0.95 stays between 0.943 and 0.975 while the noise is at most twice
     the known part (above 0.946 up to 1.5 times it), and is nominal or more from 2.05 times on;
-    at 0.99 it can fall to 0.976, where noise is twice the known part: tests/inference/results/test_laws.py.
+    at 0.99 it can fall to 0.976, where noise is twice the known part:
+    tests/inference/results/test_laws.py.
     """
     z = float(ndtri(0.5 + level / 2))
     sampling = np.maximum(estimate, 0.25 * np.maximum(deviation - 2 * known, 0.0))
     total = np.maximum(sampling + known, 1e-300)
     relative = (deviation / total) ** 2 * np.sqrt(sampling / total)
     return np.asarray(sampling), np.asarray(np.minimum(1 + (z**2 + 1) / 8 * relative, 2.5))
+
+
+def score_half_widths(
+    level: float,
+    noises: tuple[Noise, Noise],
+    candidates: Array,
+    *,
+    sampling: tuple[Array, Array] | None,
+) -> Array:
+    """How far a score T(m) = first − m·count may lie from 0, for every candidate m of shape
+    (ends, …); `noises` are those of first and count.
+
+    `sampling` holds T's sampling variance as it was seen and the standard deviation of its noise;
+    None leaves sampling error out.
+    """
+    noise = noises[0] + noises[1].scaled(candidates)
+    if sampling is None:
+        return _half_widths(level, 0.0 * candidates, noise)
+    variance, factor = allow_for_noisy_variance(level, *sampling, noise.variance)
+    return np.asarray(_half_widths(level, variance, noise) * factor)
+
+
+def _half_widths(level: float, normal_variance: Array, noise: Noise) -> Array:
+    """`half_width` for each entry of the first axis, each solved on its own: how many turns one
+    takes does not change another.
+    """
+    total, fourth = (
+        np.broadcast_to(np.asarray(part, dtype=float), normal_variance.shape)
+        for part in (noise.variance, noise.fourth)
+    )
+    return np.stack(
+        [
+            half_width(level, one, Noise(variance, heavy))
+            for one, variance, heavy in zip(normal_variance, total, fourth, strict=True)
+        ]
+    )

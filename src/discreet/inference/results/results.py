@@ -18,7 +18,6 @@ import numpy.typing as npt
 from discreet.errors import InvalidParameter, MissingExtra
 from discreet.exact import rational
 from discreet.inference.results.laws import Array
-from discreet.inference.results.stored import release_from_json
 from discreet.inference.results.summary import Summary, summarise
 from discreet.trusted.release import Release
 
@@ -211,28 +210,3 @@ def _frame(columns: dict[str, list[Any]], backend: str) -> Any:
         "frames come from another library",
         "pass 'pandas', 'polars' or 'pyarrow', or use records()",
     )
-
-
-def result_from_json(text: str) -> Any:
-    """The result that `to_json` of a result wrote."""
-    from discreet.inference.counts.selection import SELECTION_RESULTS
-    from discreet.inference.means.basic import RESULTS
-    from discreet.inference.means.unbounded import procedure_from_json
-    from discreet.inference.regression.classical import lecture_from_json
-    from discreet.inference.regression.fit import regression_from_json
-    from discreet.inference.regression.moments_fit import moments_from_json
-
-    fit = regression_from_json(text) or lecture_from_json(text) or moments_from_json(text)
-    if fit is not None:
-        return fit
-    procedure = procedure_from_json(text)
-    if procedure is not None:
-        return procedure
-    release = release_from_json(text)
-    from discreet.inference.regression.residuals import ResidualsResult
-    from discreet.inference.results.test_results import TEST_RESULTS
-
-    kinds: dict[str, Any] = (
-        RESULTS | SELECTION_RESULTS | TEST_RESULTS | {"residuals": ResidualsResult}
-    )
-    return kinds[release.description.estimator](release)

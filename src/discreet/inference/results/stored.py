@@ -11,7 +11,7 @@ from discreet.accounting.guarantees import guarantee_from_dict
 from discreet.errors.questions import foreign_record
 from discreet.neighbors import neighbors_from_dict
 from discreet.specs.registry import mechanism_from_dict, query_from_dict
-from discreet.trusted.release import FORMAT, VERSION, Description, Release
+from discreet.trusted.release import FORMAT, IN_STEPS, VERSION, Description, Release, step_from_text
 
 
 def release_from_json(text: str) -> Release:
@@ -50,11 +50,13 @@ def _release_from_dict(record: dict[str, Any]) -> Release:
 
 def _description_from_dict(record: dict[str, Any]) -> Description:
     labels = tuple(tuple(labels) for labels in record["labels"])
+    in_steps = record["estimator"] in IN_STEPS
     return Description(
         record["estimator"],
         record["column"],
-        tuple(record["by"]),
+        () if in_steps else tuple(record["by"]),
         labels,
         record["where"],
         tuple(record["edges"]),
+        step_from_text(record["by"][0]) if in_steps else None,
     )

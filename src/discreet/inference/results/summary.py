@@ -7,6 +7,8 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from discreet.specs.queries.moments import Moments
+
 if TYPE_CHECKING:
     from discreet.inference.results.results import Quantity, Result
 
@@ -121,8 +123,8 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
             f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} "
             "(public)."
         )
-    if release.query.kind == "moments":
-        grid = release.query.factor.encoding  # type: ignore[attr-defined]
+    if isinstance(release.query, Moments):
+        grid = release.query.factor.encoding
         low, high = (
             _tidy(float(grid.value(code)), float(grid.step) * grid.high)
             for code in (grid.low, grid.high)

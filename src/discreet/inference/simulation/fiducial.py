@@ -12,7 +12,7 @@ equal to the one seen. The simulator clamps as the release did, so clamping does
     found = matched_draws(release_value, simulate, noise, size=rows, low=-5, high=5)
     found.interval(0.95), found.error(0.95)
 
-`discreet.inference.results.released` gives the released number and its noise;
+`discreet.inference.simulation.released` gives the released number and its noise;
 docs/how-to/simulation.md is an example from data to interval.
 """
 

@@ -12,8 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.inference.counts.simultaneous import uniforms
 from discreet.inference.results.laws import Array
+
+
+def uniforms(start: int, shape: tuple[int, ...]) -> Array:
+    """Numbers in (0, 1) that are a fixed function of their place:
+    SplitMix64 of start, start + 1, …
+    """
+    state = (np.arange(start + 1, start + 1 + int(np.prod(shape)), dtype=np.uint64)) * np.uint64(
+        0x9E3779B97F4A7C15
+    )
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    state ^= state >> np.uint64(31)
+    return np.asarray(((state >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53).reshape(shape)
 
 
 @dataclass(frozen=True, slots=True)

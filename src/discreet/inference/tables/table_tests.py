@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import bdtrik
 
-from discreet.inference.counts.shares import ShareStatistics, share_interval
-from discreet.inference.counts.simultaneous import cell_level, uniforms
+from discreet.inference.counts.results import share_quantities
+from discreet.inference.counts.shares import ShareStatistics, decode_shares, share_interval
 from discreet.inference.counts.tulap import ReleasedNoise, released_noise
-from discreet.inference.means.basic import _share_quantities
-from discreet.inference.results.decode import decode_shares, noise_of, to_float
+from discreet.inference.quantiles.simultaneous import cell_level
+from discreet.inference.results.decode import noise_of, to_float
 from discreet.inference.results.evidence import (
     Evidence,
     TestedResult,
@@ -24,6 +24,7 @@ from discreet.inference.results.evidence import (
 )
 from discreet.inference.results.laws import Array, half_width
 from discreet.inference.results.results import Quantity, checked_level
+from discreet.inference.simulation.streams import uniforms
 from discreet.inference.tables.association import association
 from discreet.inference.tables.tables import (
     FEW_DRAWS,
@@ -72,7 +73,7 @@ class CountsResult(TestedResult):
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
-        return _share_quantities(self._shares(), level, target)
+        return share_quantities(self._shares(), level, target)
 
     def simultaneous_intervals(self, level: float = 0.95, *, target: str = "population") -> Array:
         """Intervals (cells × 2) that contain all shares at once with probability `level`

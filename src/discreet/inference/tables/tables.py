@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, ndtri
 
-from discreet.inference.counts.simultaneous import uniforms
 from discreet.inference.counts.tulap import ReleasedNoise
 from discreet.inference.results.laws import Array
+from discreet.inference.simulation.streams import uniforms
 from discreet.inference.tables.rank_one import proportional_evidence
 
 FEW_DRAWS, MANY_DRAWS = 1999, 19_999

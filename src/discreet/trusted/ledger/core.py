@@ -222,7 +222,8 @@ class Ledger:
                   whatever crashed or was retried, and the sum of all charges is within the box.
         Proof.    One transaction at a time checks and appends; a known key appends nothing, and is
                   accepted only for the same request at a price that its charge covers.
-        Checked.  tests/trusted/ledger/test_ledger_races.py, tests/trusted/ledger/test_ledger_crashes.py
+        Checked.  tests/trusted/ledger/test_ledger_races.py,
+                  tests/trusted/ledger/test_ledger_crashes.py
         """
         key, secure = checked_key(key), plain.truth(secure, "secure=")
         reservation = None if reservation is None else checked_key(reservation, "reservation")

@@ -90,7 +90,7 @@ def folded(histogram: Histogram, centre: int) -> Histogram:
     Proof.    Each row's distance is a function of its own cell and the centre. A replaced value is
               then one replaced distance, a value that comes or goes one distance that comes or
               goes.
-    Checked.  tests/test_scale.py::test_folding_keeps_the_way_in_which_neighbours_differ
+    Checked.  tests/estimators/test_scale.py::test_folding_keeps_the_way_in_which_neighbours_differ
     """
     distances, positions = np.unique(np.abs(histogram.places - centre), return_inverse=True)
     counts = np.zeros(len(distances), dtype=np.int64)

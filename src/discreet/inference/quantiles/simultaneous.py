@@ -19,25 +19,13 @@ from discreet.inference.counts.shares import ShareStatistics
 from discreet.inference.quantiles.cumulative import Cumulative
 from discreet.inference.quantiles.trees import least_squares, prefix_counts
 from discreet.inference.results.laws import Array, Noise, half_width, tail_and_density
+from discreet.inference.simulation.streams import uniforms
 
 # finer trees are calibrated on their upper levels and widened by monotony below
 MOST_BOUNDARIES = 1 << 12
 MOST_NUMBERS, CHUNK = 1 << 21, 1 << 17
 FEWEST, MOST = 800, 6000
 LEAST_EXCEEDING = 5  # repetitions beyond the limit; with fewer a proven bound is used instead
-
-
-def uniforms(start: int, shape: tuple[int, ...]) -> Array:
-    """Numbers in (0, 1) that are a fixed function of their place:
-    SplitMix64 of start, start + 1, …
-    """
-    state = (np.arange(start + 1, start + 1 + int(np.prod(shape)), dtype=np.uint64)) * np.uint64(
-        0x9E3779B97F4A7C15
-    )
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    state ^= state >> np.uint64(31)
-    return np.asarray(((state >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53).reshape(shape)
 
 
 def _noise(uniform: Array, noise: Noise) -> Array:

@@ -17,9 +17,9 @@ from scipy.special import chndtr, ndtr, ndtri
 from scipy.stats import chi2
 
 from discreet.errors import InvalidParameter
+from discreet.inference.counts.power import MOST_ROWS, PowerResult
 from discreet.inference.counts.tulap import ReleasedNoise
 from discreet.inference.results.laws import Array
-from discreet.inference.results.power import MOST_ROWS, PowerResult
 from discreet.inference.results.summary import Summary
 
 # (rows, noise relative to the planned spend's) → squared distance from the null, in standard errors

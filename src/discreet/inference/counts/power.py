@@ -175,6 +175,14 @@ class PowerResult:
         }
 
     @property
+    def rows_axis(self) -> Array:
+        """Numbers of rows about the planned one for a picture: a quarter of it to four times
+        it.
+        """
+        spread = np.exp(np.linspace(-math.log(4), math.log(4), 21))
+        return np.unique(np.round(self.rows * spread).clip(1, MOST_ROWS))
+
+    @property
     def privacy_axis(self) -> tuple[float, str]:
         """The planned place on the axis of `privacy_curves`, and the axis's name."""
         return self.plan.privacy, "μ" if self.plan.noise.kind == "gaussian" else "ε"
@@ -208,10 +216,3 @@ def checked_rows(rows: object) -> int:
             "pass the planned number of rows",
         )
     return rows
-
-
-def grid_of_rows(rows: int) -> Array:
-    """Numbers of rows about the planned one for a picture: a quarter of it to four times it."""
-    return np.unique(
-        np.round(rows * np.exp(np.linspace(-math.log(4), math.log(4), 21))).clip(1, MOST_ROWS)
-    )

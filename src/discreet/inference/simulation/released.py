@@ -5,13 +5,15 @@ inference starts from (`fiducial`, `bootstrap`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from discreet.errors import NoTheorem
 from discreet.inference.counts.tulap import ReleasedNoise, released_noise
+from discreet.inference.results.decode import additive
 from discreet.inference.results.laws import Array
+from discreet.inference.results.results import Result
+from discreet.specs.queries.moments import Moments
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class ReleasedMoments:
         return np.stack([clamped.sum(axis=1), ((clamped - self.center) ** 2).sum(axis=1)], axis=1)
 
 
-def released_moments(result: Any) -> ReleasedMoments:
+def released_moments(result: Result) -> ReleasedMoments:
     """The two numbers that a `dp.mean` or `dp.sum` of all rows released,
     where their number is public.
 
@@ -51,7 +53,7 @@ def released_moments(result: Any) -> ReleasedMoments:
     release = result.release
     query = release.query
     if (
-        query.kind != "moments"
+        not isinstance(query, Moments)
         or query.cells != 1
         or query.design.count
         or release.public_rows is None
@@ -70,12 +72,10 @@ def released_moments(result: Any) -> ReleasedMoments:
     )
     half = grid.high * float(grid.step)
     sums = [
-        integer * float(release.mechanism.step) * worth
-        for integer, worth in zip(release.integers, query.unit_values(), strict=True)
+        integer * float(additive(release.mechanism).step) * unit
+        for integer, unit in zip(release.integers, query.unit_values(), strict=True)
     ]
-    scales = [
-        worth * size for worth, size in zip(query.unit_values(), (half, half**2), strict=True)
-    ]
+    scales = [unit * size for unit, size in zip(query.unit_values(), (half, half**2), strict=True)]
     values = np.array([rows * grid.center + half * sums[0], half**2 * (rows - sums[1])])
     laws = tuple(
         ReleasedNoise(noise.kind, noise.spread * scale, noise.step * scale) for scale in scales

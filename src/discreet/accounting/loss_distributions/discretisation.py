@@ -1,7 +1,7 @@
 """Where to look and how finely: tilt, lattice step and tail for one question,
 from a rough saddle-point estimate.
 
-Nothing here is part of a proof. A bad plan makes the bounds wider, never wrong.
+Nothing here is part of a proof. A bad choice makes the bounds wider, never wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SMALLEST_STEP = 1e-10  # of the largest loss, or of 1
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Discretisation:
     """The tilt λ, the tilted sum's mean and standard deviation, the estimated δ there, the lattice
     step, and the tail to leave out.
     """
@@ -38,14 +38,14 @@ class Plan:
     gradings: tuple[Grading, ...]
 
 
-def plan(
+def discretisation(
     laws: Sequence[Law],
     *,
     delta: float | None = None,
     epsilon: float | None = None,
     accuracy: float,
-) -> Plan:
-    """A plan for the ε at `delta`, or for the δ at `epsilon`."""
+) -> Discretisation:
+    """One for the ε at `delta`, or for the δ at `epsilon`."""
     steps = sum(float(law.times.sum()) for law in laws)
     guess = delta if delta is not None else 1e-12
     for _ in range(2):
@@ -58,7 +58,7 @@ def plan(
             break
         guess = found
     where = epsilon if epsilon is not None else max(mean, 0.0)
-    return Plan(
+    return Discretisation(
         tilt,
         where,
         spread,

@@ -1,0 +1,145 @@
+# written by tests/architecture/public_stub.py from the records of the estimators
+from discreet.accounting.composition import compose
+from discreet.accounting.explain import explain
+from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
+from discreet.accounting.loss_distributions.curve import PLD
+from discreet.accounting.plan import plan, rows_needed
+from discreet.accounting.renyi.rdp import RDP, ZCDP
+from discreet.accounting.tradeoff.curve import TradeOff
+from discreet.asking.preview import Assumptions, preview
+from discreet.asking.reading import from_json
+from discreet.errors import (
+    BudgetExceeded,
+    DataShapeRefused,
+    DiscreetError,
+    InsecureNoise,
+    InvalidParameter,
+    LedgerRefused,
+    MissingExtra,
+    NeighborsMissing,
+    NoTheorem,
+    ReleaseFailed,
+    SourceChanged,
+    UndeclaredColumn,
+    WrongColumnKind,
+)
+from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
+from discreet.estimators.comparisons import compare, goodness_of_fit, independence_test, rank_test
+from discreet.estimators.distributions import density, ecdf
+from discreet.estimators.matrices import correlation, covariance
+from discreet.estimators.mean_comparisons import compare_means, mean_test, paired_test
+from discreet.estimators.part_tests import subsample_test
+from discreet.estimators.power import power, sample_size
+from discreet.estimators.proportions import proportion_test
+from discreet.estimators.quantiles import median, quantile, quantiles
+from discreet.estimators.scale import iqr, mad
+from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
+from discreet.estimators.standard_deviation import std
+from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
+from discreet.inference.counts.selection import SelectionResult
+from discreet.inference.results.results import Result
+from discreet.models.m_estimate import m_estimate
+from discreet.models.regression import logistic, ols, poisson, robust
+from discreet.models.residuals import residuals
+from discreet.models.solvers import SGD, GradientDescent, Newton
+from discreet.neighbors import AddRemove, Replace
+from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
+from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.release import Release
+from discreet.trusted.session import Session
+
+__version__: str
+__all__ = [
+    "AddRemove",
+    "ApproxDP",
+    "Assumptions",
+    "Boolean",
+    "BudgetExceeded",
+    "Category",
+    "DataShapeRefused",
+    "Dataset",
+    "DiscreetError",
+    "GDP",
+    "GradientDescent",
+    "InsecureNoise",
+    "Integer",
+    "InvalidParameter",
+    "Ledger",
+    "LedgerRefused",
+    "MissingExtra",
+    "NeighborsMissing",
+    "Newton",
+    "NoTheorem",
+    "Open",
+    "PLD",
+    "PureDP",
+    "RDP",
+    "Real",
+    "Release",
+    "ReleaseFailed",
+    "Replace",
+    "Result",
+    "SGD",
+    "Schema",
+    "SelectionResult",
+    "Session",
+    "SourceChanged",
+    "TradeOff",
+    "UndeclaredColumn",
+    "Watch",
+    "WrongColumnKind",
+    "ZCDP",
+    "above_threshold",
+    "compare",
+    "compare_means",
+    "compose",
+    "correlation",
+    "count",
+    "covariance",
+    "density",
+    "ecdf",
+    "explain",
+    "from_arrays",
+    "from_frame",
+    "from_json",
+    "goodness_of_fit",
+    "histogram",
+    "independence_test",
+    "iqr",
+    "location",
+    "logistic",
+    "m_estimate",
+    "mad",
+    "mean",
+    "mean_test",
+    "median",
+    "mode",
+    "ols",
+    "paired_test",
+    "plan",
+    "poisson",
+    "power",
+    "preview",
+    "proportion",
+    "proportion_test",
+    "quantile",
+    "quantiles",
+    "rank_test",
+    "read_csv",
+    "read_parquet",
+    "residuals",
+    "robust",
+    "rows_needed",
+    "sample_size",
+    "select",
+    "std",
+    "subsample_test",
+    "sum",
+    "table",
+    "top",
+    "truncated_mean",
+    "unbounded_mean",
+    "variance",
+    "watch",
+]

@@ -1,0 +1,252 @@
+"""What data as assumed would release without noise, one function a query;
+the same inference as a real release's says what it is worth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from discreet.asking.preview import Assumptions, Preview, forecasts_of
+from discreet.asking.records import result_class
+from discreet.errors import InvalidParameter
+from discreet.exact import decimal_text
+from discreet.inference.counts.open_keys import show_probability
+from discreet.specs.mechanisms.additive import AdditiveNoise
+from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
+from discreet.specs.mechanisms.open_keys import ThresholdedCounts
+from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
+from discreet.specs.queries.differences import DifferenceMoments
+from discreet.specs.queries.moments import Moments
+from discreet.specs.queries.pairs import PairMoments
+from discreet.specs.queries.trees import TreeCounts
+from discreet.specs.statistics import Histogram
+from discreet.trusted.losses.pricing import guarantee_of
+from discreet.trusted.release import Question, Release
+from discreet.trusted.session import PublicFacts, Session
+
+TYPICAL_SHARE = 0.05  # of the rows, in a key that nobody declared
+
+
+def expected_preview(
+    session: Session, question: Question, assume: Assumptions, level: float
+) -> Preview:
+    """The forecast of one release: its result's quantities, of the expected release."""
+    release, words = expected_release(session.public, question, assume)
+    return release_preview(session, question, (release, words), level)
+
+
+def release_preview(
+    session: Session, question: Question, expected: tuple[Release, str], level: float
+) -> Preview:
+    """The forecast of a question from the release that is expected of it and the assumptions in
+    words.
+    """
+    release, words = expected
+    made = result_class(question.description.estimator)(release)
+    price = session.price(question)
+    return Preview(
+        question,
+        forecasts_of(made.quantities(level)),
+        str(price),
+        session.ledger.how_many(price),
+        words,
+        level,
+    )
+
+
+def imagined_release(public: PublicFacts, question: Question, integers: Iterable[int]) -> Release:
+    """A release that nobody made: the question, with these integers as its answer."""
+    return Release(
+        question.description,
+        question.query,
+        question.mechanism,
+        tuple(integers),
+        public.neighbors,
+        question.spend,
+        guarantee_of(question.mechanism),
+        public.count,
+        "preview",
+        0,
+        "",
+    )
+
+
+def expected_rows(public: PublicFacts, assume: Assumptions) -> float:
+    """The number of rows where it is public, else the assumed one."""
+    rows = public.rows if public.rows is not None else assume.rows
+    if rows is None:
+        raise InvalidParameter(
+            "preview",
+            "the number of rows is private here",
+            "the forecast needs one",
+            "pass assume=dp.Assumptions(rows=…) with your own guess",
+        )
+    return float(rows)
+
+
+def expected_release(
+    public: PublicFacts, question: Question, assume: Assumptions
+) -> tuple[Release, str]:
+    """The release that data as assumed would give without noise, and the assumptions in words."""
+    query = question.query
+    if query.kind == "open counts":
+        return _expected_keys(public, question, rows=assume.rows, share=assume.share)
+    rows = expected_rows(public, assume)
+    if isinstance(query, DifferenceMoments):  # as of one column, whose values are the differences
+        question = replace(question, query=query.moments)
+        query = query.moments
+    statistic: Any
+    if isinstance(query, Moments):
+        statistic, words = _expected_moments(query, rows, assume)
+    elif isinstance(query, PairMoments):
+        statistic, words = _expected_pairs(query, rows, assume)
+    elif isinstance(query, TreeCounts):
+        statistic, words = _expected_tree(query, rows, assume)
+    else:
+        statistic, words = _expected_counts(question, rows, assume)
+    mechanism = question.mechanism
+    assert isinstance(mechanism, (AdditiveNoise, CutTulapNoise, SymmetricGaussianNoise))
+    cut = 1 << mechanism.refinement
+    release = imagined_release(public, question, (value * cut for value in statistic))
+    return release, f"{int(rows)} rows, {words}"
+
+
+def _expected_counts(question: Question, rows: float, assume: Assumptions) -> tuple[list[int], str]:
+    """Counts of cells: the assumed share in the first, the rest alike in the others."""
+    cells = question.query.size
+    halves = cells <= 2 and question.description.estimator in ("count", "proportion")
+    usual = 0.5 if halves else 1 / cells
+    first = usual if assume.share is None else assume.share
+    shares = np.full(cells, (1 - first) / max(cells - 1, 1))
+    shares[0] = first
+    words = f"a share of {first:.3g}" + (" in the first cell" if cells > 1 else "")
+    return [round(rows * float(share)) for share in shares], words
+
+
+def _expected_moments(query: Moments, rows: float, assume: Assumptions) -> tuple[list[int], str]:
+    """The power sums of codes by cell, of a normal law with the assumed mean and standard
+    deviation.
+    """
+    encoding = query.factor.encoding
+    half_range = encoding.high * float(encoding.step)
+    deviation = float(
+        assume.standard_deviation if assume.standard_deviation is not None else half_range / 2
+    )
+    mean = float(assume.mean if assume.mean is not None else encoding.center)
+    m, s = (mean - encoding.center) * encoding.per_unit, deviation * encoding.per_unit
+    share = (
+        float(assume.share)
+        if assume.share is not None
+        else (1 / query.cells if query.cells > 1 or not query.optional else 0.5)
+    )
+    powers = (1.0, m, m**2 + s**2, m**3 + 3 * m * s**2, m**4 + 6 * m**2 * s**2 + 3 * s**4)[
+        : query.design.degree + 1
+    ]
+    sums = np.array(
+        [[round(rows * share * power) for power in powers] for _ in range(query.cells)],
+        dtype=object,
+    )
+    return query.assemble(sums), f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (
+        f", a share of {share:.3g} in a cell" if query.cells > 1 or query.optional else ""
+    )
+
+
+def _expected_pairs(query: PairMoments, rows: float, assume: Assumptions) -> tuple[list[int], str]:
+    """The statistic of independent normal columns with the assumed mean and standard deviation
+    (a quarter of each range).
+    """
+    share = 1.0 if not query.optional else float(assume.share if assume.share is not None else 0.5)
+    powers = []
+    for factor in query.factors:
+        grid = factor.encoding
+        center = 0.0 if assume.mean is None else (float(assume.mean) - grid.center) * grid.per_unit
+        spread = (
+            grid.high / 2
+            if assume.standard_deviation is None
+            else float(assume.standard_deviation) * grid.per_unit
+        )
+        powers.append(
+            (
+                1.0,
+                center,
+                center**2 + spread**2,
+                center**3 + 3 * center * spread**2,
+                center**4 + 6 * center**2 * spread**2 + 3 * spread**4,
+            )
+        )
+    sums = {
+        term: round(rows * share * math.prod(powers[j][term.count(j)] for j in set(term)))
+        for term in query.terms()
+    }
+    words = "uncorrelated columns with a standard deviation of " + (
+        "a quarter of each range"
+        if assume.standard_deviation is None
+        else f"{float(assume.standard_deviation):.6g}"
+    )
+    return query.arrange(sums), words + (
+        f", a share of {share:.3g} in the filter" if query.optional else ""
+    )
+
+
+def _expected_tree(query: TreeCounts, rows: float, assume: Assumptions) -> tuple[list[int], str]:
+    """The counts that a normal law with the assumed mean and standard deviation would give,
+    and the assumptions in words.
+    """
+    low, high = query.value(0), query.value(query.cells - 1)
+    mean = float(assume.mean if assume.mean is not None else (low + high) / 2)
+    deviation = float(
+        assume.standard_deviation if assume.standard_deviation is not None else (high - low) / 4
+    )
+    share = float(assume.share) if assume.share is not None else (0.5 if query.optional else 1.0)
+    ends = [
+        query.value((leaf + 1) * query.width - 0.5)
+        for leaf in range(-(-query.cells // query.width) - 1)
+    ]
+    before = np.array(
+        [0.0, *(math.erfc((mean - end) / (deviation * math.sqrt(2))) / 2 for end in ends), 1.0]
+    )
+    counts = np.diff(np.round(rows * share * before)).astype(np.int64)
+    places = np.arange(len(counts), dtype=np.int64) * query.width
+    words = f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (
+        f", a share of {share:.3g} of the rows" if query.optional else ""
+    )
+    return query.assemble(Histogram(query.cells, places, counts)), words
+
+
+def _expected_keys(
+    public: PublicFacts, question: Question, *, rows: float | None, share: float | None
+) -> tuple[Release, str]:
+    """A release that shows one key as the caller imagines it,
+    and in words what is assumed and from which size on keys appear.
+    """
+    mechanism = question.mechanism
+    assert isinstance(mechanism, ThresholdedCounts)
+    least, known = float(mechanism.least_shown), public.rows if public.rows is not None else rows
+    if known is None:
+        size, text = 2 * least, "a key of twice the threshold"
+    else:
+        part = TYPICAL_SHARE if share is None else float(share)
+        size, text = float(known) * part, f"{int(known)} rows, a key with a share of {part:.3g}"
+    chance = float(show_probability(mechanism, size))
+    unit = (
+        "a key that one row alone holds"
+        if mechanism.sensitivity.rows == 1
+        else "a key that one unit alone holds"
+    )
+    loss = decimal_text(question.delta)
+    text += (
+        f" ({size:.0f} rows: it appears with probability {chance:.3g}). A key is shown if its "
+        f"noisy count reaches {least:.4g}: keys with fewer than about "
+        f"{least:.0f} rows are unlikely to appear, and {unit} appears with probability at most "
+        f"{loss}"
+    )
+    shown = max(mechanism.threshold, round(size) << mechanism.noise.refinement)
+    plan = question.query.plan()
+    name = plan.name(("a key",) * len(plan.open), 0)
+    release = imagined_release(public, question, (shown,))
+    return replace(release, delta=question.delta, found=(name,)), text

@@ -1,0 +1,220 @@
+"""The results of dp.count, dp.proportion, dp.histogram and dp.table."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.inference.counts.proportion_tests import ProportionInference
+from discreet.inference.counts.shares import (
+    ShareStatistics,
+    decode_shares,
+    poisson_interval,
+    share_interval,
+)
+from discreet.inference.means.results import mean_quantity, mean_statistics
+from discreet.inference.results.decode import noise_of, to_float
+from discreet.inference.results.laws import half_width
+from discreet.inference.results.results import Quantity, Result
+from discreet.trusted.release import Release
+
+
+def share_quantities(
+    statistics: ShareStatistics, level: float, target: str
+) -> tuple[Quantity, Quantity]:
+    """Counts of this data set (privacy error alone) and shares (as asked)."""
+    low, high = share_interval(statistics, level, target=target)
+    p = np.clip(statistics.share, 0.0, 1.0)
+    rows2 = statistics.rows**2
+    sampling = statistics.sampling_variance(p) / rows2 if target == "population" else 0.0 * p
+    half = half_width(level, 0.0 * statistics.count, statistics.noise)
+    flat = np.asarray(statistics.noise.variance + 0.0 * statistics.count)
+    count = Quantity(
+        "count",
+        statistics.count,
+        np.maximum(statistics.count - half, 0.0),
+        np.maximum(statistics.count + half, 0.0),
+        0.0 * flat,
+        flat,
+    )
+    return count, Quantity(
+        "share",
+        statistics.share,
+        low,
+        high,
+        sampling,
+        np.asarray(statistics.noise_at(p).variance) / rows2,
+    )
+
+
+def share_statistics(result: Result) -> ShareStatistics:
+    release = result.release
+    integers = np.array(release.integers, dtype=object)
+    return decode_shares(
+        release.mechanism,
+        integers,
+        public_rows=_public_total(release),
+        cluster=release.neighbors.rows,
+    )
+
+
+def _public_total(release: Release) -> int | None:
+    """What shares are shares of: all rows where their number is public and none is filtered out,
+    else the cells' sum.
+    """
+    return None if release.description.where else release.public_rows
+
+
+class CountResult(Result):
+    """A count of rows.
+
+    *Validity*: population intervals take rows as independent (binomial, or Poisson where n is
+    private).
+    """
+
+    __slots__ = ()
+    title: ClassVar[str] = "Private count"
+    about: ClassVar[str] = (
+        "Population: the expected count in a data set of this size. Data: this data set's own "
+        "count."
+    )
+
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
+        release = self.release
+        count = to_float(release.mechanism, np.array(release.integers, dtype=object), 1.0)
+        noise = noise_of(release.mechanism, 1.0)
+        privacy = np.asarray(noise.variance + 0.0 * count)
+        if target == "data":
+            half = half_width(level, 0.0 * count, noise)
+            return (
+                Quantity(
+                    "count",
+                    count,
+                    np.maximum(count - half, 0.0),
+                    np.maximum(count + half, 0.0),
+                    0.0 * count,
+                    privacy,
+                ),
+            )
+        if release.public_rows is not None:
+            statistics = decode_shares(
+                release.mechanism,
+                np.array(release.integers, dtype=object),
+                public_rows=release.public_rows,
+                cluster=release.neighbors.rows,
+            )
+            low, high = share_interval(statistics, level)
+            sampling = statistics.sampling_variance(np.clip(statistics.share, 0.0, 1.0))
+            return (
+                Quantity(
+                    "count",
+                    count,
+                    low * release.public_rows,
+                    high * release.public_rows,
+                    sampling,
+                    privacy,
+                ),
+            )
+        low, high = poisson_interval(count, noise, level, cluster=release.neighbors.rows)
+        return (
+            Quantity(
+                "count", count, low, high, release.neighbors.rows * np.maximum(count, 0.0), privacy
+            ),
+        )
+
+
+class ProportionResult(ProportionInference):
+    """A proportion, with `test` and intervals by several methods.
+
+    *Validity*: independent rows; exact coverage where their number is public.
+    """
+
+    __slots__ = ()
+    title: ClassVar[str] = "Private proportion"
+    about: ClassVar[str] = (
+        "Exact for the binomial law and the noise as released where the number of rows is "
+        "public, else a score interval; the noisy count is never clamped."
+    )
+
+    @property
+    def labels(self) -> list[tuple[str, ...]]:
+        return [self.release.description.labels[0][:1]]
+
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
+        _, share = share_quantities(share_statistics(self), level, target)
+        low, high = self._ends(level, target, self._interval_method(target))
+        return (
+            Quantity(
+                "proportion",
+                np.clip(share.estimate[:1], 0.0, 1.0),
+                np.array([low]),
+                np.array([high]),
+                share.sampling_variance[:1],
+                share.privacy_variance[:1],
+            ),
+        )
+
+
+class HistogramResult(Result):
+    """Counts and shares of all bins or levels. *Validity*: intervals are for one cell at a time."""
+
+    __slots__ = ()
+    title: ClassVar[str] = "Private histogram"
+    about: ClassVar[str] = (
+        "count: of this data set, privacy error alone. share: of the population, both errors. "
+        "One cell at a time."
+    )
+
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
+        return share_quantities(share_statistics(self), level, target)
+
+
+class TableResult(Result):
+    """Counts, shares and (where a column was named) means by declared cells.
+
+    *Validity*: one cell at a time.
+    """
+
+    __slots__ = ()
+    title: ClassVar[str] = "Private table"
+    about: ClassVar[str] = (
+        "count: of this data set, privacy error alone. share, mean: of the population, both "
+        "errors. One cell at a time."
+    )
+
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
+        if self.release.description.column is None:
+            return share_quantities(share_statistics(self), level, target)
+        statistics = mean_statistics(self)
+        cells = statistics.count.shape[-1]
+        row = statistics.count.reshape(cells)
+        release = self.release
+        noise = statistics.count_noise
+        total = _public_total(release)
+        if total is not None:
+            shares = ShareStatistics(
+                row,
+                np.full(cells, float(total)),
+                noise,
+                noise.scaled(0.0),
+                release.neighbors.rows,
+                True,
+            )
+        else:
+            others = type(noise)(noise.variance * (cells - 1), noise.fourth * (cells - 1))
+            shares = ShareStatistics(
+                row, np.full(cells, row.sum()), noise, others, release.neighbors.rows, False
+            )
+        return (
+            *share_quantities(shares, level, target),
+            mean_quantity(self, statistics, level, target),
+        )

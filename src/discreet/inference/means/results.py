@@ -1,0 +1,206 @@
+"""The results of dp.mean, dp.sum and dp.variance."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.inference.means.means import (
+    MeanStatistics,
+    MomentsQuery,
+    decode_means,
+    mean_interval,
+    total_interval,
+)
+from discreet.inference.means.variances import decode_variance, variance_interval
+from discreet.inference.results.decode import wrong_kind
+from discreet.inference.results.laws import Array
+from discreet.inference.results.results import Quantity, Result
+from discreet.specs.queries.differences import DifferenceMoments
+from discreet.specs.queries.moments import Moments
+from discreet.trusted.release import Release
+
+
+def moments_of(release: Release) -> MomentsQuery:
+    """The query of a release of joint moments: of a column, or of the difference of two."""
+    query = release.query
+    if isinstance(query, (Moments, DifferenceMoments)):
+        return query
+    raise wrong_kind(query, "Moments")
+
+
+def cell_integers(result: Result, cells: int) -> npt.NDArray[Any]:
+    """Released integers of shape (coordinates, cells)."""
+    return np.array(result.release.integers, dtype=object).reshape(-1, cells)
+
+
+class ColumnGrid(NamedTuple):
+    """The range of a column in its own units: the value of c = 0, that of c = 1 less it, and half
+    a grid step.
+    """
+
+    center: float
+    half_range: float
+    half_step: float
+
+
+def column_grid(result: Result) -> ColumnGrid:
+    """The range that a result's values were clipped to."""
+    encoding = moments_of(result.release).factor.encoding
+    step = float(encoding.step)
+    return ColumnGrid(encoding.center, encoding.high * step, 0.0 if encoding.is_exact else step / 2)
+
+
+def counted_rows(release: Release) -> int | None:
+    """The number of rows where it is public and was not released beside the sums."""
+    return None if moments_of(release).design.count else release.public_rows
+
+
+def mean_statistics(result: Result) -> MeanStatistics:
+    """Counts, sums and spreads by cell, as released."""
+    release, query = result.release, moments_of(result.release)
+    return decode_means(
+        query,
+        release.mechanism,
+        cell_integers(result, query.cells),
+        public_rows=counted_rows(release),
+        cluster=release.neighbors.rows,
+    )
+
+
+def mean_quantity(
+    result: Result, statistics: MeanStatistics, level: float, target: str
+) -> Quantity:
+    """The mean of the clipped values with its interval, as `dp.mean` gives it."""
+    grid = column_grid(result)
+    low, high = _within(grid, *mean_interval(statistics, level, target=target))
+    rows2 = statistics.rows**2
+    sampling = statistics.sampling_variance() / rows2 if target == "population" else 0.0 * rows2
+    privacy = statistics.noise().variance / rows2
+    return Quantity(
+        "mean",
+        grid.center + grid.half_range * statistics.mean,
+        low,
+        high,
+        sampling * grid.half_range**2,
+        privacy * grid.half_range**2,
+    )
+
+
+def _within(grid: ColumnGrid, low: Array, high: Array) -> tuple[Array, Array]:
+    """The ends of an interval for the mean of c in the column's units, within its range."""
+    bottom, top = grid.center - grid.half_range, grid.center + grid.half_range
+    return np.clip(grid.center + grid.half_range * low - grid.half_step, bottom, top), np.clip(
+        grid.center + grid.half_range * high + grid.half_step, bottom, top
+    )
+
+
+class MeanResult(Result):
+    """A mean.
+
+    *Validity*: rows are independent draws;
+    values outside the declared range count as the nearest bound.
+    """
+
+    __slots__ = ()
+    title: ClassVar[str] = "Private mean"
+    about: ClassVar[str] = (
+        "Normal or Laplace-and-normal error at every candidate mean; the sampling variance is "
+        "estimated privately."
+    )
+
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
+        return (mean_quantity(self, mean_statistics(self), level, target),)
+
+
+class SumResult(Result):
+    """A total.
+
+    *Validity*: as the mean's; where the number of rows is private, rows arrive at random (Poisson).
+    """
+
+    __slots__ = ()
+    title: ClassVar[str] = "Private sum"
+    about: ClassVar[str] = (
+        "Population: n times the mean where n is public, else rows arrive at random. Data: "
+        "this data set's own total."
+    )
+
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
+        statistics = mean_statistics(self)
+        center, half_range, half_step = column_grid(self)
+        estimate, half, sampling, privacy = total_interval(
+            statistics,
+            center / half_range,
+            level,
+            target=target,
+            public_rows=counted_rows(self.release) is not None,
+        )
+        half = half * half_range + half_step * statistics.rows
+        kept = sampling if target == "population" else 0.0 * sampling
+        return (
+            Quantity(
+                "sum",
+                estimate * half_range,
+                estimate * half_range - half,
+                estimate * half_range + half,
+                kept * half_range**2,
+                privacy * half_range**2,
+            ),
+        )
+
+
+class VarianceResult(Result):
+    """A variance (n−1 form).
+
+    *Validity*: independent rows with a fourth moment; no shape is assumed.
+    """
+
+    __slots__ = ()
+    title: ClassVar[str] = "Private variance"
+    about: ClassVar[str] = "The fourth moment is released jointly, so no shape is assumed."
+
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
+        release = self.release
+        statistics = decode_variance(
+            moments_of(release),
+            release.mechanism,
+            cell_integers(self, moments_of(release).cells),
+            public_rows=counted_rows(release),
+            cluster=release.neighbors.rows,
+        )
+        _, half_range, half_step = column_grid(self)
+        rounding = (2 * half_step) ** 2 / 12  # rounding to the grid adds this much variance
+        low, high = variance_interval(statistics, level, target=target)
+        sampling = (
+            statistics.sampling_variance() if target == "population" else 0.0 * statistics.rows
+        )
+        scale = half_range**2
+        ends = (np.maximum(low * scale - rounding, 0.0), np.maximum(high * scale - rounding, 0.0))
+        return (
+            Quantity(
+                "variance",
+                statistics.estimate * scale - rounding,
+                *ends,
+                sampling * scale**2,
+                statistics.noise().variance * scale**2,
+            ),
+        )
+
+    def standard_deviation(self, level: float = 0.95) -> tuple[float, float, float]:
+        """(estimate, low, high) of the standard deviation:
+        square roots of the variance and its interval.
+        """
+        main = self.quantities(level)[0]
+        estimate, low, high = (
+            float(np.sqrt(max(value[0], 0.0))) for value in (main.estimate, main.low, main.high)
+        )
+        return estimate, low, high

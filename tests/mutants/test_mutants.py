@@ -1,0 +1,59 @@
+"""Every mutant still applies, and names tests that are there; `run.py` runs them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from run import ROOT, Mutant, mutants
+
+MUTANTS = mutants()
+
+
+def named(mutant: Mutant) -> str:
+    return f"{mutant.room}/{mutant.name}"
+
+
+def missing_tests(mutant: Mutant) -> list[str]:
+    """The tests of a mutant that are not in the repository."""
+    missing = []
+    for test in mutant.tests:
+        path, _, function = test.partition("::")
+        if not (ROOT / path).exists():
+            missing.append(test)
+        elif function:
+            tree = ast.parse((ROOT / path).read_text())
+            if function not in {getattr(node, "name", "") for node in tree.body}:
+                missing.append(test)
+    return missing
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=named)
+def test_a_mutant_applies_and_its_tests_are_there(mutant: Mutant) -> None:
+    assert mutant.place(ROOT).is_file()
+    assert mutant.new != mutant.old
+    assert mutant.breaks
+    assert mutant.tests
+    assert not missing_tests(mutant)
+
+
+def test_there_are_mutants_of_every_room_with_names_of_their_own() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 40
+    rooms = {"noise", "ledger", "losses", "sensitivity", "engines", "session", "extensions"}
+    assert {mutant.room for mutant in MUTANTS} == rooms
+
+
+def test_a_mutant_that_no_longer_applies_is_noticed(tmp_path: Path) -> None:
+    folder = tmp_path / "src" / "discreet"
+    folder.mkdir(parents=True)
+    gone = Mutant("noise", "gone", "src/discreet/a.py", "x = 1", "x = 2", "x", ("tests/none.py",))
+    with pytest.raises(LookupError, match="0 times"):
+        gone.place(tmp_path)
+    (folder / "b.py").write_text("x = 1\nx = 1\n")
+    with pytest.raises(LookupError, match="2 times"):
+        gone.place(tmp_path)
+    (folder / "b.py").write_text("x = 1\n")
+    gone.apply(tmp_path)
+    assert (folder / "b.py").read_text() == "x = 2\n"
+    assert missing_tests(gone) == ["tests/none.py"]
