@@ -33,7 +33,6 @@ _HOMES = {
     "asking.preview": ("Assumptions", "preview"),
     "asking.reading": ("from_json",),
     "errors": (
-        "ReleaseFailed",
         "BudgetExceeded",
         "DataShapeRefused",
         "DiscreetError",
