@@ -87,13 +87,13 @@ TABLE = (
     _row("trusted.values", "schema", "numpy", "one value, read by the total rules"),
     _row(
         "trusted.engines",
-        f"{VOCABULARY} seclusion specs trusted.values trusted.extensions",
+        f"{VOCABULARY} seclusion trusted.compiled specs trusted.values trusted.extensions",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
     _row(
         "trusted.extensions.estimating",
-        f"{VOCABULARY} seclusion specs trusted.engines trusted.extensions.sgd",
+        f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd",
         "numpy numba",
         "sums over the rows of a model",
     ),

@@ -15,7 +15,6 @@ Checked.  tests/claims/test_exact_sums.py::test_sums_and_gram_do_not_depend_on_t
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ import numpy.typing as npt
 from discreet.schema import Boolean, Encoding, Integer, Number, Real
 from discreet.seclusion import Secluded, seclude_worker
 from discreet.specs.queries.plans import BLOCK_ROWS, FLOAT_BITS
+from discreet.trusted.compiled import compiled
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.signedinteger[Any]]
@@ -204,19 +204,6 @@ def scatter_numpy(
     running += sums[1:].astype(np.int64)
 
 
-def _compiled(loop: Callable[..., None]) -> Callable[..., None] | None:
-    """A loop compiled, or None where numba is not installed."""
-    try:
-        numba = importlib.import_module("numba")
-    except ImportError:
-        return None
-    try:
-        compiled: Callable[..., None] = numba.njit(nogil=True, cache=True)(loop)
-    except RuntimeError:  # no writable place for the compiled code
-        compiled = numba.njit(nogil=True)(loop)
-    return compiled
-
-
 @functools.cache
 def numba_scatter() -> Scatter | None:
     """The same sums as compiled loops, or None where numba is not installed.
@@ -227,7 +214,7 @@ def numba_scatter() -> Scatter | None:
               a cell outside `running` is none.
     Checked.  tests/claims/test_compiled_bounds.py::test_cells_outside_are_no_cells
     """
-    loops = [_compiled(loop) for loop in (_count_rows, _scatter_rows, _scatter_products)]
+    loops = [compiled(loop, nogil=True) for loop in (_count_rows, _scatter_rows, _scatter_products)]
     if loops[0] is None:
         return None
 
@@ -275,8 +262,8 @@ def numba_encode() -> Encode | None:
     writes inside its arrays: both are as long as the loop runs (checked before).
     Checked.  tests/claims/test_exact_sums.py::test_codes_are_the_same_compiled_and_not
     """
-    compiled = _compiled(_encode_rows)
-    if compiled is None:
+    loop = compiled(_encode_rows, nogil=True)
+    if loop is None:
         return None
 
     def call(values: Floats, limits: tuple[float, ...], out: Integers) -> None:
@@ -285,7 +272,7 @@ def numba_encode() -> Encode | None:
         )
         if not fits or len(limits) != 7 or any(type(limit) is not float for limit in limits):
             raise IndexError("the sizes of a compiled encoding do not fit together")
-        compiled(values, limits, out)
+        loop(values, limits, out)
 
     return call
 

@@ -21,7 +21,6 @@ Checked.  tests/claims/test_compiled_bounds.py
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -29,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from discreet.specs.estimating.tables import GAIN_BITS, PSI_BITS
+from discreet.trusted.compiled import compiled
 
 Loop = Callable[..., Any]
 
@@ -76,19 +76,9 @@ def encode_loop() -> Loop | None:
 
 
 def _compiled(function: Loop, *, reorder: bool = True) -> Loop | None:
-    try:
-        numba: Any = importlib.import_module("numba")
-    except Exception:
-        # not installed, or broken: numpy gives the same numbers,
-        # and a release must not fail for it after its debit
-        return None
     # "reassoc" lets exact sums be reordered, no more
-    options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc"} if reorder else False}
-    try:
-        compiled: Loop = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no writable place for the compiled code
-        compiled = numba.njit(**options)(function)
-    return compiled
+    loop: Loop | None = compiled(function, nogil=True, fastmath={"reassoc"} if reorder else False)
+    return loop
 
 
 def checked(loop: Loop | None, fits: Callable[..., bool]) -> Loop | None:
