@@ -36,10 +36,10 @@ print(" ".join(name.removeprefix("discreet.trusted.extensions.") for name in sys
 GDP = "spend=dp.GDP(1)"
 QUESTIONS = {
     "mean": (f'dp.mean(arrays(), "x", {GDP})', ""),
-    "quantile": (f'dp.median(arrays(), "x", {GDP})', ""),
+    "sum": (f'dp.sum(arrays(), "x", {GDP})', ""),
     "model": (f'dp.ols(arrays(), "y ~ x", {GDP})', "estimating.reading"),
     "open keys": (
-        'dp.count(arrays(names=("k",)), by="k", spend=dp.GDP(1), delta=1e-5)',
+        'dp.table(arrays(names=("k",)), by="k", spend=dp.GDP(1), delta=1e-5)',
         "open_keys.counts",
     ),
     "parts": (

@@ -20,8 +20,9 @@ SOURCE = Path(discreet.__file__).parent
 ROOT = SOURCE.parent.parent
 MODULES = sorted(SOURCE.rglob("*.py"))
 MOST_LINES = 600
-# at 100 columns, theorems and proofs included: 210 lines of code, of which a reader holds every one
-MOST_SESSION_LINES = 300
+# 209 lines of code; the rest are its theorems and blank lines. It was 250 when a line had 160
+# columns and Dataset stood beside it; 100 columns made the same text longer.
+MOST_SESSION_LINES = 310
 
 
 def docstrings(path: Path) -> list[str]:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import discreet as dp
-from discreet import accounting, client
+from discreet import client
 from discreet.estimators import questions
 from discreet.schema import Encoding, Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
@@ -39,7 +39,7 @@ from discreet.specs.queries.sums import Sum
 from discreet.testing import seeded_session
 from discreet.trusted.extensions.local.gradients import LocalGradients
 from discreet.trusted.ledger.core import Ledger
-from discreet.trusted.losses.pricing import Price
+from discreet.trusted.losses.pricing import Price, price_of_spend
 from discreet.trusted.release import Description
 
 # -- hostile objects ----------------------------------------
@@ -719,7 +719,7 @@ def specification_calls() -> list[Call]:
     calls.append(
         Call(
             "price_of_spend",
-            lambda session, given: accounting.price_of_spend(given["spend"], box=given["box"]),
+            lambda session, given: price_of_spend(given["spend"], box=given["box"]),
             {"spend": GAUSSIAN, "box": Price(mu_squared=Fraction(1))},
         )
     )

@@ -107,11 +107,12 @@ def trials_of(names: set[str], parameters: set[str]) -> list[Trial]:
 def test_a_door_that_passes_values_on_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     trials = trials_of({"mean", "Levels", "Ledger.debit"}, {"column", "where", "request"})
     assert judged(trials).sound
-    monkeypatch.setattr(
-        plain,
-        "_value",
-        lambda given, place: dict(given) if type(given) is MappingProxyType else given,
-    )
+    for module in (plain.values, plain.specifications):
+        monkeypatch.setattr(
+            module,
+            "plain_value",
+            lambda given, place: dict(given) if type(given) is MappingProxyType else given,
+        )
     counts = judged(trials)
     assert counts.leaks
     assert not counts.sound

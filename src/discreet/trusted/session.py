@@ -1,8 +1,8 @@
 """The one meeting point of data, budget and noise.
 
-`Session.release` is the only function that sees a private statistic, and it does four things in
-this order: debit (durable) → aggregate → draw and store the answer (one transaction) → hand out the
-Release.
+`Session.release` does four things in this order: debit (durable) → aggregate → draw and store the
+answer (one transaction) → hand out the Release. Beside it only `open_threshold` sees private
+statistics: debit → a run that answers with noise (extensions/noisy_threshold.py has its theorem).
 
 Theorem.  Everything a session hands out satisfies its ledger's guarantee,
           for any adaptive choice of questions.
@@ -11,7 +11,8 @@ Proof.    A question's mechanism is calibrated to its query's sensitivity under 
           debited (accounting.pricing); the ledger is a filter, valid under full adaptivity
           (docs/theory/ledger.md); an answer is drawn once for a key and then repeated; all else
           that leaves is computed from public facts, from releases, or from the ledger.
-Checked.  tests/claims/test_one_meeting_point.py, tests/claims/test_release_noise.py, tests/trusted/ledger/
+Checked.  tests/claims/test_one_meeting_point.py, tests/claims/test_release_noise.py,
+          tests/trusted/ledger/
 """
 
 from __future__ import annotations
@@ -45,13 +46,7 @@ from discreet.trusted.losses.pricing import (
 )
 from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import SecureSource, Source
-from discreet.trusted.release import (
-    Question,
-    Release,
-    plain_question,
-    plain_spend,
-    stored_answer,
-)
+from discreet.trusted.release import Question, Release, plain_question, plain_spend, stored_answer
 
 if TYPE_CHECKING:
     from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
@@ -134,9 +129,8 @@ class Session:
         # what was paid for can still be read, or finished
         if not self._engine.unchanged() and not self.ledger.holds(name):
             raise SourceChanged()
-        debit = self._debit(
-            question, name, None if reservation is None else _reservation_id(reservation)
-        )
+        held = None if reservation is None else _reservation_id(reservation)
+        debit = self._debit(question, name, held)
         answer = debit.answer
         if answer is None:
             statistic = self._aggregate(question, name)
@@ -164,7 +158,7 @@ class Session:
     def open_threshold(self, question: Question) -> NoisyThreshold:
         """A noisy threshold that stays open: debit → run, and no data is read before it is asked.
 
-        Its key is never a caller's: the same key again would be a second run at the price of one.
+        Its key is never a caller's: a second run under one key would have the price of one.
         """
         from discreet.trusted.extensions import noisy_threshold as extension
 

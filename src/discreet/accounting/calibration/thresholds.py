@@ -12,8 +12,6 @@ from discreet.exact import float_up
 from discreet.sensitivity import Rows
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts, key_count_sensitivity
-from discreet.trusted.extensions.data_dependent.loss import geometric_tail
-from discreet.trusted.extensions.open_keys.loss import failure_bounds
 from discreet.trusted.losses.pricing import spend_box
 
 
@@ -39,6 +37,8 @@ def thresholded_counts(sensitivity: Rows, spend: Guarantee, delta: Fraction) -> 
 
 def key_threshold(noise: GaussianNoise | GeometricNoise, rows: int, delta: Fraction) -> int:
     """The least threshold (in grid steps) at which the δ of keys is certainly at most `delta`."""
+    from discreet.trusted.extensions.open_keys.loss import failure_bounds
+
     none = rows << noise.refinement  # no threshold is allowed here, and δ is about ½
 
     def enough(width: int) -> bool:
@@ -49,6 +49,8 @@ def key_threshold(noise: GaussianNoise | GeometricNoise, rows: int, delta: Fract
 
 def proposal_threshold(epsilon: Fraction, delta: Fraction) -> int:
     """The least t ≥ 1 with P(G ≥ t) ≤ δ, G the two-sided geometric noise of an ε-DP test."""
+    from discreet.trusted.extensions.data_dependent.loss import geometric_tail
+
     return _least(lambda threshold: geometric_tail(epsilon, threshold) <= delta)
 
 
