@@ -58,6 +58,7 @@ LEFT_OUT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 def test_the_estimator_checks_that_make_sense_pass(estimator):
     with warnings.catch_warnings():
@@ -68,6 +69,7 @@ def test_the_estimator_checks_that_make_sense_pass(estimator):
     assert sum(one["status"] == "passed" for one in found) >= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 def test_noise_is_the_only_reason_for_the_checks_left_out_by_noise(estimator, monkeypatch):
     """With the same noise in every fit (no privacy), the checks that compare two fits pass."""

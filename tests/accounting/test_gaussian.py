@@ -48,6 +48,7 @@ def test_delta_matches_direct_integration(mu, epsilon):
     assert dp.GDP(mu).delta_at(epsilon) == pytest.approx(value, rel=1e-7)
 
 
+@pytest.mark.slow
 @given(st.floats(0.01, 20), st.floats(0, 50))
 def test_delta_is_rounded_up_and_tight(mu, epsilon):
     """The enclosure contains mpmath's value at 60 digits,
@@ -112,6 +113,7 @@ def test_epsilon_and_delta_are_inverse_and_safe(mu, delta):
         assert guarantee.delta_at(epsilon * (1 - 1e-7)) > delta
 
 
+@pytest.mark.slow
 @given(st.floats(0.05, 8), st.floats(1e-12, 0.3))
 def test_analytic_gaussian_is_safe_and_tight(epsilon, delta):
     mu = mu_for_approx(Fraction(repr(epsilon)), Fraction(repr(delta)))

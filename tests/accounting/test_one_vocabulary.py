@@ -33,6 +33,7 @@ def test_every_guarantee_explains_itself_and_its_numbers_agree(guarantee):
     assert shown >= 1 - guarantee.tradeoff(0.05) - 1e-9  # rounded against us
 
 
+@pytest.mark.slow
 def test_loss_distributions_compose_with_pure_approximate_and_gaussian_parts():
     whole = dp.compose(laplace_pld(0.5), dp.GDP(0.3), dp.PureDP(0.1), dp.ApproxDP(0.2, 1e-8))
     assert isinstance(whole, dp.PLD)

@@ -224,6 +224,7 @@ def test_thinning_by_chords_would_be_caught():
     assert not is_below(chords, pair)
 
 
+@pytest.mark.slow
 def test_many_compositions_stay_below_and_close_to_the_gaussian():
     """C4: G_0.1^⊗100 = G_1; thinning costs less than 1e-3 and is never on the wrong side."""
     curve = tradeoff_of(dp.GDP(0.1)).repeat(100)
@@ -310,6 +311,7 @@ def test_every_guarantee_has_a_curve_below_its_own(guarantee):
     assert all(curve(alpha) <= guarantee.tradeoff(alpha) + 1e-15 for alpha in ALPHAS)
 
 
+@pytest.mark.slow
 def test_renyi_guarantees_have_curves_below_the_gaussian_they_contain():
     """ρ-zCDP and its Rényi curve hold for √(2ρ)-GDP;
     lines at several ε together may say more than any one conversion.
@@ -351,6 +353,7 @@ def test_delta_is_the_sum_of_positive_parts(pair, epsilon):
         assert curve.epsilon_at(wanted) <= epsilon + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.001, 0.1, 0.5, 1, 2, 3])
 def test_gaussian_curves_are_certified_and_close(mu):
     curve = tradeoff_of(dp.GDP(mu))
@@ -395,6 +398,7 @@ def test_covers_agrees_with_the_curves(first, second):
     assert f.tensor(g).covers(g)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(st.floats(0.05, 4), st.floats(0.05, 4), st.floats(1e-6, 0.3))
 def test_covers_other_guarantees(mine, theirs, fail):
@@ -410,6 +414,7 @@ def test_covers_other_guarantees(mine, theirs, fail):
     assert not pure.covers(dp.GDP(theirs))
 
 
+@pytest.mark.slow
 def test_covers_by_tangency_is_sharp():
     """f_(ε,δ) ≤ G_μ iff δ_μ(ε) ≤ δ (reference.md A7), here through the slopes."""
     fail = dp.GDP(1).delta_at(1.5)
@@ -429,6 +434,7 @@ def test_covers_by_tangency_is_sharp():
 # ── inversion, symmetrisation, groups ─────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(pairs())
 def test_inverse_exchanges_the_neighbours(pair):
@@ -443,6 +449,7 @@ def test_inverse_exchanges_the_neighbours(pair):
         )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(pairs())
 def test_symmetrised_is_the_greatest_convex_minorant(pair):
@@ -476,6 +483,7 @@ def test_groups(weights):
     assert is_below(worst.group(2), list(zip(laws[2], laws[0], strict=True)))
 
 
+@pytest.mark.slow
 def test_groups_of_the_named_guarantees():
     gaussian = tradeoff_of(dp.GDP(0.25)).group(4)
     assert gaussian.gap(dp.GDP(1)) < 3e-4
@@ -521,6 +529,7 @@ def sampled(laws, rows, size):
     return [sum((part[k] for part in parts), Fraction(0)) / len(subsets) for k in range(3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "rows"), [(1, 2), (1, 3), (2, 3), (2, 4), (3, 4)])
 def test_subsampling_is_below_every_true_curve(size, rows):
     generator = random.Random(size * 10 + rows)

@@ -50,6 +50,7 @@ def descent_question(session, length):
     return Question(Description("logistic"), release.query, mechanism, release.spend, release.delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 3, 64])
 def test_a_start_of_another_length_than_the_model_is_refused_before_the_debit(length):
     rng = np.random.default_rng(1)
@@ -383,6 +384,7 @@ COMPILED_TESTS = tuple(
 )
 
 
+@pytest.mark.slow
 def test_the_tests_of_compiled_loops_pass_with_bounds_checks(tmp_path):
     found = run_with_bounds_checks(Path(dp.__file__).parents[1], tmp_path, *COMPILED_TESTS)
     assert found.returncode == 0, found.stdout[-3000:]
@@ -423,6 +425,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_planted_loop_that_reads_outside_is_noticed_with_bounds_checks(planted, tmp_path):
     module, wanted, old, new = PLANTED[planted]

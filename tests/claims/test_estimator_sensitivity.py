@@ -258,6 +258,7 @@ def largest_changes(neighbors):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_every_claimed_bound_is_attained(neighbors):
     shares = largest_changes(neighbors)

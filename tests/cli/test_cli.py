@@ -160,6 +160,7 @@ def test_files_that_are_no_ledger(tmp_path: Path, command: str) -> None:
     assert RUNNER.invoke(app, ["ledger", command, str(tmp_path)]).exit_code == 1
 
 
+@pytest.mark.slow
 def test_the_demo_twice(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     first = RUNNER.invoke(app, ["demo", "--output", str(folder)], env={"COLUMNS": "160"})

@@ -103,6 +103,7 @@ def test_more_spend_buys_more() -> None:
             assert not within_spend(question.mechanism, less, slack), (method, options, spend)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -230,6 +231,7 @@ def normal_questions(
     )
 
 
+@pytest.mark.slow
 def test_expected_errors_are_about_right() -> None:
     for rows, spread in ((300, 5.0), (3000, 10.0)):
         _session, questions, model = normal_questions(rows, spread)
@@ -251,6 +253,7 @@ def test_expected_errors_are_about_right() -> None:
             assert 0.5 < np.mean(errors) / forecast < 2.0, (name, rows, np.mean(errors), forecast)
 
 
+@pytest.mark.slow
 def test_the_probability_of_no_answer_is_about_right() -> None:
     seen = []
     for eta in (0.5, 0.7, 0.9, 3.0):

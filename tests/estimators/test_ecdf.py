@@ -65,6 +65,7 @@ def test_with_plenty_to_spend_it_is_the_empirical_distribution_function(neighbor
         assert np.all((low - 1e-3 <= truth) & (truth <= high + 1e-3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS[:2], ids=repr)
 def test_bands_intervals_and_frames_fit_together(neighbors: Any, spend: Any) -> None:
@@ -128,6 +129,7 @@ def test_intervals_are_the_shares_that_the_score_test_keeps() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -271,6 +273,7 @@ def test_impossible_quantiles_are_refused(bad: Any) -> None:
         checked_quantiles(bad)
 
 
+@pytest.mark.slow
 def test_coverage_of_bands_and_quantiles() -> None:
     """120 data sets: pointwise 95 % bands between 0.87 and 1, simultaneous ones at least 0.89
     (seeded; benchmarks/coverage_bands.py does 2000).

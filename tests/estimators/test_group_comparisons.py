@@ -100,6 +100,7 @@ def test_every_question_is_answered_on_every_relation(neighbors, spend):
     assert again.p_value == result.p_value
 
 
+@pytest.mark.slow
 def test_effects_are_found_with_their_sign_and_nothing_where_there_is_none():
     session, spend = opened(dp.Replace()), dp.GDP(1)
     comparison = dp.compare(session, "y", by="two", spend=spend)
@@ -161,6 +162,7 @@ def test_any_test_becomes_private():
     assert broken.p_value > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 @pytest.mark.parametrize("case", ["empty", "one row", "one group", "all zero", "bad values"])
 def test_all_data_are_answered(neighbors, case):
@@ -343,6 +345,7 @@ PLANS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", PLANS, ids=lambda test: test.__name__)
 @pytest.mark.parametrize("spend", [dp.PureDP(0.5), dp.GDP(0.5)], ids=str)
 def test_power_rises_with_rows_and_privacy_costs_some(test, spend):

@@ -197,6 +197,7 @@ def test_a_centre_and_distances_must_read_one_histogram() -> None:
 # ── coverage ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)
 @pytest.mark.parametrize("law", ["normal", "ties"])
 def test_intervals_cover(neighbors: Any, law: str) -> None:

@@ -104,6 +104,7 @@ def test_a_refusal_debits_nothing() -> None:
     assert session.ledger.head == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [

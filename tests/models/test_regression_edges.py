@@ -192,6 +192,7 @@ def check(kind, front, solver, budget, neighbors):
             assert str(fit.summary())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front", FRONTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_data_set_makes_a_fit_fail(kind, front):

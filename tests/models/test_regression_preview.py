@@ -72,6 +72,7 @@ def test_widths_are_those_of_data_as_assumed(estimator, formula, options):
     assert forecast.how_many >= 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_lectures_solvers_are_forecast_too(solver, neighbors):
@@ -99,6 +100,7 @@ def test_the_lectures_solvers_are_forecast_too(solver, neighbors):
     assert 0.6 < min(ratios) < max(ratios) < 1.7
 
 
+@pytest.mark.slow
 def test_long_descents_are_forecast_in_time():
     """A descent of 100 000 steps is imagined until it stands still."""
     session = seeded_session(dataset(4000), dp.ApproxDP(40, 1e-4), "long")

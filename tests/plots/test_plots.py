@@ -16,6 +16,7 @@ import discreet as dp
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKS)
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)
 def test_every_result_is_drawn(tmp_path: Path, name: str, neighbors: object) -> None:
@@ -84,6 +85,7 @@ def test_titles_and_ticks_do_not_run_into_each_other() -> None:
             assert not any(one.overlaps(next_one) for one, next_one in itertools.pairwise(labels))
 
 
+@pytest.mark.slow
 def test_pyplot_is_never_loaded() -> None:
     code = """
 import sys

@@ -36,6 +36,7 @@ def judged(trials: list[Trial]) -> Counts:
     return counts
 
 
+@pytest.mark.slow
 def test_no_hostile_object_changes_an_answer_its_price_or_what_is_kept() -> None:
     counts = judged(list(hostile.some(hostile.quick_calls(), STRIDE)))
     assert counts.sound, "\n".join(counts.notes[:20])

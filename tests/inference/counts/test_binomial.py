@@ -118,6 +118,7 @@ def test_the_law_is_the_one_that_is_released(mechanism: TulapNoise) -> None:
     assert np.max(np.abs(seen - wrong.above(at))) > limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=NAMES)
 @pytest.mark.parametrize("rows", [1, 5, 30, 100])
 def test_size_never_exceeds_the_level(noise: ReleasedNoise, rows: int) -> None:

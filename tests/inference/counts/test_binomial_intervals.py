@@ -51,6 +51,7 @@ def test_whole_counts_are_covered_at_every_share(rows: int, spread: float) -> No
             assert float(mass[covered].sum()) >= level - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise",
     [

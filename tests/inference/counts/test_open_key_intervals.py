@@ -127,6 +127,7 @@ def test_the_float_tail_agrees_with_ball_arithmetic(name):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spend", [dp.GDP(0.5), dp.PureDP(0.5)], ids=str)
 @pytest.mark.parametrize("expected", [-1.0, 0.0, 2.0, 20.0])
 def test_shares_are_covered_given_that_the_key_is_shown(spend, expected):

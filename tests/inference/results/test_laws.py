@@ -54,6 +54,7 @@ def coverage_by_inversion(x: float, sigma: float, scales: tuple[float, ...]) -> 
     return float(2 / np.pi * integrate.simpson(kernel, x=t))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [1e-3, 0.1, 1.0, 7.0, 300.0])
 @pytest.mark.parametrize("level", LEVELS)
 def test_normal_and_one_laplace_is_exact(sigma: float, level: float) -> None:
@@ -115,6 +116,7 @@ SEVERAL = [(1.0, 1.0), (1.0, 1.0, 1.0), (1.0,) * 9, (1.0, 0.5), (1.0, 0.9, 0.1)]
 ALLOWED = {0.5: 0.015, 0.9: 0.004, 0.95: 0.003, 0.99: 0.003}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scales", SEVERAL)
 @pytest.mark.parametrize("sigma", [0.0, 0.3, 1.0, 3.0])
 def test_several_laplace_parts_cover_as_claimed(scales: tuple[float, ...], sigma: float) -> None:

@@ -132,6 +132,7 @@ def test_both_sides_are_equally_likely_where_tables_are_lopsided_and_hidden():
     assert abs(high + low) < 0.16 < abs(np.quantile(cell, [0.05, 0.95]).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(17, 17), (2, 300), (50, 10)])
 @pytest.mark.parametrize("public", [True, False])
 def test_tables_of_hundreds_of_cells_have_a_law_too(shape, public):
@@ -201,6 +202,7 @@ def test_rows_that_tie_are_no_matter():
         assert max(found) < 10
 
 
+@pytest.mark.slow
 def test_variances_read_off_the_fit_favour_no_side_and_those_of_the_table_would():
     """Sums of the 0.05 and the 0.95 quantile, 50 rows with both shares 0.15 and noise of the size
     of ε = 0.2: -0.03 and -0.11, one standard error is about 0.013.
@@ -350,6 +352,7 @@ def rejections(name, noise, assumed, public, seed):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "noise", "public"),
     [
@@ -363,6 +366,7 @@ def test_size_is_nominal_with_the_released_noise(name, noise, public):
     assert abs(rejections(name, noise, noise, public, 5) - 0.05) < LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "noise"), [("two proportions", GAUSSIAN), ("χ²", GEOMETRIC)])
 def test_a_null_law_with_half_the_noise_is_found_out(name, noise):
     assert (
@@ -415,6 +419,7 @@ def many_rejections(
 MANY_LIMIT = 6.2 * np.sqrt(0.05 * 0.95 / 6000)
 
 
+@pytest.mark.slow
 def test_size_holds_in_the_corner_where_a_tangent_plane_does_not():
     noise = ReleasedNoise("geometric", 10.0)  # exceeds all counts but one
     assert abs(many_rejections(association, CORNER, noise)[0] - 0.05) < MANY_LIMIT
@@ -422,6 +427,7 @@ def test_size_holds_in_the_corner_where_a_tangent_plane_does_not():
     assert many_rejections(chi_square, CORNER, noise)[0] > 0.05 + MANY_LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spread", "public"), [(4.0, True), (5.0, False)])
 def test_size_holds_at_the_centre_and_a_null_law_with_a_fifth_less_noise_is_found_out(
     spread, public
@@ -478,6 +484,7 @@ def largest_gap(public):
     return max(gaps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("public", [True, False])
 def test_the_laws_tail_hardly_moves_with_the_margins_but_would_with_other_shares_of_laplace_tails(
     public, monkeypatch
@@ -495,6 +502,7 @@ def test_the_laws_tail_hardly_moves_with_the_margins_but_would_with_other_shares
     assert largest_gap(public) > 0.62
 
 
+@pytest.mark.slow
 def test_a_public_total_makes_up_for_hidden_margins():
     """200 rows, ε = 0.1: as powerful as the normal approximation, which is not valid
     (0.058 at shares of 0.02); the nearest table without the total is further from the truth and
@@ -589,6 +597,7 @@ def test_goodness_of_fit_is_exact_with_a_public_total_and_finds_wrong_noise():
     )
 
 
+@pytest.mark.slow
 def test_power_is_not_below_the_normal_approximation():
     rng, rows = np.random.default_rng(2), 400
     shares = np.array([[0.22, 0.28], [0.15, 0.35]])

@@ -48,6 +48,7 @@ def test_many_tables_at_once_are_tested_as_one_by_one():
     assert (rejected[clear] == (p <= 0.05)[clear]).all()
 
 
+@pytest.mark.slow
 def test_many_groups_of_means_are_tested_as_one_by_one():
     rng = np.random.default_rng(2)
     seen, noise = SIZE.mean_data(
@@ -77,6 +78,7 @@ def test_many_groups_of_means_are_tested_as_one_by_one():
     assert (rejected[clear] == (p <= 0.05)[clear]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rows", "spend", "repetitions"),
     [
@@ -95,6 +97,7 @@ def test_size_is_nominal(name, rows, spend, repetitions):
     assert abs(np.mean(rejected) - 0.05) < limit(repetitions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two ½", "χ² 3×4"])
 def test_the_check_rejects_noise_that_is_30_percent_too_small(name):
     rng, noise = np.random.default_rng(3), SIZE.count_law(SIZE.spend_of("epsilon", 0.5))

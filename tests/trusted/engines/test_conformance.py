@@ -328,6 +328,7 @@ def test_every_engine_gives_the_reference_integers(kind, neighbors, rows, tmp_pa
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_in_another_order_give_the_same_integers(kind, tmp_path):
     columns = random_columns(120, seed=7)

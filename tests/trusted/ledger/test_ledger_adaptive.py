@@ -59,6 +59,7 @@ def next_spend(rng: random.Random, answer: float) -> Any:
     )
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("seed", range(6))
 def test_no_user_spends_more_than_the_box(kind: str, seed: int) -> None:
@@ -253,12 +254,14 @@ def assert_promise_kept(kind: str, first: Array, second: Array) -> None:
                 assert renyi(p, q, order) <= float(box.rho) * order * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("seed", range(8))
 def test_every_erratic_strategy_keeps_the_promise(kind: str, seed: int) -> None:
     assert_promise_kept(kind, *histories(kind, erratic(seed), 4))
 
 
+@pytest.mark.slow
 @kinds
 def test_chasing_the_loss_gains_nothing(kind: str) -> None:
     assert_promise_kept(kind, *histories(kind, chasing, 5))

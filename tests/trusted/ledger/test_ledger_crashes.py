@@ -38,6 +38,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_killed_release_is_finished_by_a_retry_with_its_key(
     step: str, ledger_file: Path, run_process: Run
