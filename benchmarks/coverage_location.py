@@ -284,7 +284,9 @@ def coverage(task: tuple[int, int, int, int]) -> list[tuple[str, int, str, float
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0],
+    )  # type: ignore[union-attr]
     parser.add_argument(
         "--quick", action="store_true", help="300 repetitions: a look, not a measurement"
     )

@@ -61,7 +61,11 @@ class Margin:
     of_normal: Callable[[np.ndarray], np.ndarray]
 
     def clamped(self, z: np.ndarray) -> np.ndarray:
-        return np.clip(self.of_normal(z), float(self.column.low), float(self.column.high))  # type: ignore[union-attr]
+        return np.clip(
+            self.of_normal(z),
+            float(self.column.low),
+            float(self.column.high),
+        )  # type: ignore[union-attr]
 
 
 def _tabulated(quantile: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:

@@ -214,7 +214,7 @@ def answered(question: Question, histogram: Histogram, public: PublicFacts) -> f
         result_class(question.description.estimator)(release).quantities(0.95)[-1].estimate[0]
     )
     column = public.schema["x"]
-    return value if np.isfinite(value) else (column.low + column.high) / 2  # type: ignore[union-attr]
+    return value if np.isfinite(value) else (column.low + column.high) / 2
 
 
 _GUARANTEES: dict[int, Guarantee] = {}

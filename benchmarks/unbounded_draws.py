@@ -116,7 +116,11 @@ def answering(search: Search, values: np.ndarray) -> Callable[[Question, str], R
             )
         else:
             key = query.keys[-1]
-            statistic = [int(((inside >= key.low) & (inside <= key.high)).sum())]  # type: ignore[union-attr]
+            statistic = [
+                int(
+                    ((inside >= key.low) & (inside <= key.high)).sum(),
+                )
+            ]  # type: ignore[union-attr]
         answer = apply(question.mechanism, statistic, secure_source())
         public = search.public
         return Release(

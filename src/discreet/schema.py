@@ -5,7 +5,7 @@ No exception, warning or row count may depend on what a cell holds,
 so each kind of column has a fixed rule:
 
 | what the cell holds | Real, Integer | Boolean | Category |
-|-----------------------------------|----------------------------------------|----------------------|-----------------------|
+|-----------------------------------|----------------------------------------|----------------------
 | None, NaN, a missing value   | ``missing`` (default: the midpoint) | ``missing``
 (False)  | ``missing``, or no level | | below or above the range, ±inf | the nearest
 bound | ``missing``   | ``missing``, or no level | | text | read as a decimal number, else
@@ -304,7 +304,7 @@ class Open:
 
     | what the cell holds | its
     key |
-    |---------------------------------------------|----------------------------------------------------------------|
+    |---------------------------------------------|-------------------------------------------------
     | text of 1 to 200 characters   | the text, character by character (no trimming, no normal
     form)  | | a whole number of up to 38 digits   | its decimal text: 3 and "3" are one key | | a
     float that is whole and below 2**53   | the same: 3.0 has the key "3", −0.0 the key "0" | | a

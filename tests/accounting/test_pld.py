@@ -153,7 +153,7 @@ def test_calibration_refuses_nonsense() -> None:
     ):
         with pytest.raises(InvalidParameter):
             calibrate_sigma(
-                **{"epsilon": 1.0, "delta": 1e-5, "steps": 10, "sampling_rate": 0.1, **bad}  # type: ignore[arg-type]
+                **{"epsilon": 1.0, "delta": 1e-5, "steps": 10, "sampling_rate": 0.1, **bad}
             )
 
 

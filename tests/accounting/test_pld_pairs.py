@@ -248,7 +248,7 @@ def test_lattices_bracket_the_curve(factor: object, direction: Direction, step: 
     def delta(lattice: object, epsilon: float) -> float:
         loss = lattice.losses + lattice.offset[0]  # type: ignore[attr-defined]
         return float(
-            lattice.infinite[0] + (lattice.mass[0] * np.maximum(-np.expm1(epsilon - loss), 0)).sum()  # type: ignore[attr-defined]
+            lattice.infinite[0] + (lattice.mass[0] * np.maximum(-np.expm1(epsilon - loss), 0)).sum()
         )
 
     for lattice in (above, graded):

@@ -312,7 +312,9 @@ def test_covers_and_conversions():
     assert rdp_of(dp.GDP(1)).covers(dp.GDP(1))
     assert rdp_of(dp.PureDP(1)).covers(dp.PureDP(1))
     assert not rdp_of(dp.PureDP(1)).covers(dp.GDP(1))
-    assert dp.ApproxDP(1, 1e-5).covers(ZCDP(conversions.zcdp_rho(1, 1e-5)))  # type: ignore[arg-type]
+    assert dp.ApproxDP(1, 1e-5).covers(
+        ZCDP(conversions.zcdp_rho(1, 1e-5)),
+    )  # type: ignore[arg-type]
     assert renyi_bound(dp.ApproxDP(1, 1e-6), Fraction(2)) is None
     for convert in (zcdp_of, rdp_of):
         with pytest.raises(dp.NoTheorem):

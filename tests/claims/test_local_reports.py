@@ -57,7 +57,7 @@ def laws(spec: LocalSpec) -> list[list[arb]]:
                 ]
             )
         return found
-    return [[_ball(chance) for chance in spec.law(code)] for code in codes]  # type: ignore[attr-defined]
+    return [[_ball(chance) for chance in spec.law(code)] for code in codes]
 
 
 def greatest_ratio(found: list[list[arb]]) -> arb:

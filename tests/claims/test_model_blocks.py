@@ -228,9 +228,7 @@ def columns_of(kind):
 )
 @pytest.mark.parametrize("kind", ["strided", "read-only", "masked"])
 @pytest.mark.parametrize("where", [None, {"d": ["a", "b"]}], ids=["all", "filtered"])
-def test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass(
-    neighbors, kind, where, monkeypatch
-):
+def test_columns_are_encoded_alike_in_blocks_and_compiled(neighbors, kind, where, monkeypatch):
     from discreet.specs.queries.keys import Subset
 
     schema = {

@@ -132,7 +132,7 @@ def test_choices_stay_within_their_range() -> None:
         assert range_excess(choice, promised / 2.01) > 0, choice
 
 
-def test_stability_distance_is_brute_force_and_moves_by_one() -> None:
+def test_stability_is_brute_force_and_moves_by_one() -> None:
     for a, b in QUANTILES:
         for rows in (0, 1, 2, 3, 4, 5):
             for values in data_sets(4, rows):
@@ -257,7 +257,16 @@ def test_smooth_sensitivity_of_many_values_and_cells() -> None:
 
 
 def noise(law: str, shape: object, charged: str, beta: float, multiplier: float) -> SmoothNoise:
-    return SmoothNoise(REPLACED, 1, 2, law, F(shape), charged, F(beta), F(multiplier))  # type: ignore[arg-type]
+    return SmoothNoise(
+        REPLACED,
+        1,
+        2,
+        law,
+        F(shape),
+        charged,
+        F(beta),
+        F(multiplier),
+    )  # type: ignore[arg-type]
 
 
 LAWS = [

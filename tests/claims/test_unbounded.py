@@ -86,7 +86,9 @@ def converse(
         assert 0 <= place <= cells
         assert 1 <= share <= left
         left -= share
-        counts.append(Count(place, share, float(answer(place)), deviation / math.sqrt(share)))  # type: ignore[operator]
+        counts.append(
+            Count(place, share, float(answer(place)), deviation / math.sqrt(share)),
+        )  # type: ignore[operator]
     return counts
 
 

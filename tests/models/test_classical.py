@@ -76,7 +76,7 @@ def fit(session, name, solver, **options):
 
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 @pytest.mark.parametrize("solver", FAST)
-def test_every_release_is_in_the_ledger_and_they_compose_to_the_spend(solver, neighbors):
+def test_every_release_is_in_the_ledger_and_all_compose_to_the_spend(solver, neighbors):
     session = session_on(columns(300), neighbors)
     result = fit(session, "robust", solver)
     debited = {entry.key for entry in session.ledger.entries() if entry.kind == "debit"}

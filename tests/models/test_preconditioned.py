@@ -63,7 +63,7 @@ def test_shares_sum_to_one_exactly_at_every_noise_index():
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
-def test_every_release_is_in_the_ledger_and_they_compose_to_the_spend(family, neighbors):
+def test_every_release_is_in_the_ledger_within_the_spend(family, neighbors):
     """The mechanisms that the ledger has debited are the releases' own, and their composition is
     within the spend, for every kind of spend.
     """

@@ -264,10 +264,11 @@ def compared(questions: dict[str, Question], model: NormalValues) -> dict[str, f
     """Expected absolute errors of several questions for normal values, in the units of the column;
     what `preview` compares.
     """
-    return {
-        name: expected_error(question.mechanism, model) * question.query.step  # type: ignore[attr-defined]
-        for name, question in questions.items()
-    }
+    found = {}
+    for name, question in questions.items():
+        step = question.query.step  # type: ignore[attr-defined]
+        found[name] = expected_error(question.mechanism, model) * step
+    return found
 
 
 def default_eta(query: GridCounts, public: PublicFacts, epsilon: Fraction, threshold: int) -> int:

@@ -129,7 +129,12 @@ def _question(
 def _encoding(column: Column, height: int) -> Encoding:
     """The declared range on codes −height … height."""
     low, high = (
-        (0.0, 1.0) if isinstance(column, Boolean) else (float(column.low), float(column.high))  # type: ignore[union-attr]
+        (0.0, 1.0)
+        if isinstance(column, Boolean)
+        else (
+            float(column.low),  # type: ignore[union-attr]
+            float(column.high),  # type: ignore[union-attr]
+        )
     )
     return Encoding(low / 2 + high / 2, height / ((high - low) / 2), -height, height)
 

@@ -115,7 +115,10 @@ def subsample_question(
 
 def _noise(spend: Guarantee) -> AdditiveNoise:
     if isinstance(require_spend(spend), PureDP):
-        return geometric_noise(L1(rational(1, "sensitivity")), rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
+        return geometric_noise(
+            L1(rational(1, "sensitivity")),
+            rational(spend.epsilon, "epsilon"),  # type: ignore[union-attr]
+        )
     return gaussian_noise(L2(rational(1, "sensitivity")), spend_mu_squared(spend))
 
 

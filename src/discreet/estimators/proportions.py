@@ -106,6 +106,8 @@ def _count_law(spend: Guarantee, noise: str | None) -> ReleasedNoise:
     if isinstance(require_spend(spend), PureDP):
         return ReleasedNoise(
             "tulap",
-            float(geometric_noise(L1(Fraction(1)), rational(spend.epsilon, "epsilon")).spread),  # type: ignore[union-attr]
+            float(
+                geometric_noise(L1(Fraction(1)), rational(spend.epsilon, "epsilon")).spread,  # type: ignore[union-attr]
+            ),
         )
     return released_noise(gaussian_noise(L2(Fraction(1)), spend_mu_squared(spend)))

@@ -89,7 +89,11 @@ def proportion_question(
             cells,
             spend,
         )
-    return with_noise(question, noise, question.query.sensitivity(public.neighbors)[0])  # type: ignore[index, arg-type]
+    return with_noise(
+        question,
+        noise,
+        question.query.sensitivity(public.neighbors)[0],  # type: ignore[arg-type, index]
+    )
 
 
 def histogram_question(

@@ -274,7 +274,10 @@ def _columns(schema: Schema, names: list[str]) -> Declared:
             "the sums of different columns are compared",
             "name each column once",
         )
-    bounds = [(0, 1) if isinstance(kind, Boolean) else (kind.low, kind.high) for kind in kinds]  # type: ignore[union-attr]
+    bounds = [
+        (0, 1) if isinstance(kind, Boolean) else (kind.low, kind.high)  # type: ignore[union-attr]
+        for kind in kinds
+    ]
     low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
     if any(isinstance(kind, Real) for kind in kinds):
         codes = (1 << (SUM_BITS - 1)) - 1

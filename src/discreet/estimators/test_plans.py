@@ -33,7 +33,10 @@ def count_law(spend: Guarantee, moved: int = 2) -> ReleasedNoise:
     """The noise of a count in a table, `moved` of whose cells one row changes by one."""
     if isinstance(require_spend(spend), PureDP):
         return released_noise(
-            geometric_noise(L1(Fraction(moved)), rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
+            geometric_noise(
+                L1(Fraction(moved)),
+                rational(spend.epsilon, "epsilon"),  # type: ignore[union-attr]
+            )
         )
     return released_noise(gaussian_noise(L2(Fraction(moved)), spend_mu_squared(spend)))
 
@@ -202,7 +205,9 @@ def _mean_laws(spend: Guarantee, groups: int) -> tuple[ReleasedNoise, tuple[floa
     design = mean_design(Replace(), cells=groups, optional=groups > 1, norm=norm)
     reach = design.bound(Replace(), cells=groups, optional=groups > 1)
     if norm == 1:
-        spread = float(reach) / float(rational(spend.epsilon, "epsilon"))  # type: ignore[union-attr]
+        spread = float(reach) / float(
+            rational(spend.epsilon, "epsilon"),  # type: ignore[union-attr]
+        )
         return ReleasedNoise("laplace", spread), (
             (1 / design.count) if design.count else 0.0,
             *(1 / weight for weight in design.weights),

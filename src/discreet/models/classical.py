@@ -10,7 +10,7 @@ Theorem.  All releases together satisfy the spend. *Proof.*  As for Algorithm A:
 of `Session.release` at its share of μ², the shares sum to at most 1, and every point is computed
 from earlier releases and public numbers alone (reference.md C4, G3, G5).
 Checked.
-tests/models/test_classical.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
+tests/models/test_classical.py::test_every_release_is_in_the_ledger_and_all_compose_to_the_spend
 """
 
 from __future__ import annotations
@@ -140,11 +140,11 @@ def ask_classical(
     counts = (
         model.response is not None and model.response.factor is not None and not family.residual
     )
-    start = (
-        constant(model) * flat_start(family, mean_response(fitting, family, rows)).center  # type: ignore[arg-type]
-        if counts
-        else shifted_start(family, model, np.zeros(columns), START_SCALE)
-    )
+    if counts:
+        mean = mean_response(fitting, family, rows)  # type: ignore[arg-type]
+        start = constant(model) * flat_start(family, mean).center
+    else:
+        start = shifted_start(family, model, np.zeros(columns), START_SCALE)
     spent = (COUNT_SHARE if fitting.optional or public.rows is None else Fraction(0)) + (
         MEAN_SHARE if counts else Fraction(0)
     )
@@ -235,7 +235,10 @@ class ClassicalSteps:
         for place in range(1, solver.steps + 1):
             release = self.gradient(Step("gradient", place), here, share / (2 * solver.steps))
             inverse = self.curvature(Step("curvature", place), here, share / (2 * solver.steps))
-            here = self.moved(release, lambda g, inverse=inverse: solver.damping * inverse @ g)  # type: ignore[misc]
+            here = self.moved(
+                release,
+                lambda g, inverse=inverse: solver.damping * inverse @ g,  # type: ignore[misc]
+            )
         return here
 
     def matrices(self, here: Descent, place: int) -> None:

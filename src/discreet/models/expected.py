@@ -307,7 +307,8 @@ class ExpectedReleases:
     def _means(self) -> tuple[float, float]:
         """The smallest and the largest mean that the family can give."""
         if isinstance(self.family, TabulatedMean):
-            return tuple(float(value) for value in self.family.mean(np.array([-1e3, 1e3])))  # type: ignore[return-value]
+            least, most = self.family.mean(np.array([-1e3, 1e3]))
+            return float(least), float(most)
         return 0.0, self.family.most if isinstance(self.family, Poisson) else 1.0
 
     def words(self, model: Model) -> str:

@@ -15,7 +15,7 @@ earlier releases and public facts alone, and each query's sensitivity holds for 
 point (specs/estimating/equations.py), so the Gaussian composition is adaptive
 (docs/theory/ledger.md).
 Checked.
-tests/models/test_preconditioned.py::test_every_release_is_in_the_ledger_and_they_compose_to_the_spend
+tests/models/test_preconditioned.py::test_every_release_is_in_the_ledger_within_the_spend
 """
 
 from __future__ import annotations

@@ -149,7 +149,8 @@ def mean_response(
             Step("mean"), Sum(fitting.model.keys, (response.factor,), fitting.optional), MEAN_SHARE
         )
         grid = response.factor.encoding
-        noise = math.sqrt(release.mechanism.variance) * float(grid.step) / rows  # type: ignore[attr-defined]
+        deviation = math.sqrt(release.mechanism.variance)  # type: ignore[attr-defined]
+        noise = deviation * float(grid.step) / rows
         mean = grid.center + decode.read_count(release) * float(grid.step) / rows
         return min(max(mean, noise, 1 / rows, LEAST_MEAN), family.most)
     # Σ(½ − y): the logistic gradient of a constant at 0

@@ -29,13 +29,23 @@ by the total rules of `discreet.schema`.
 
 from __future__ import annotations
 
-from discreet.plain.fields import copied, is_kept, is_plain
-from discreet.plain.kinds import among, derives, is_ours, kind_name, not_exact
-from discreet.plain.specifications import door, exactly, kept
+from discreet.plain.kinds import (
+    among,
+    copied,
+    derives,
+    is_kept,
+    is_ours,
+    is_plain,
+    kind_name,
+    not_exact,
+)
 from discreet.plain.values import (
     DEEPEST,
     MOST_MEMBERS,
+    door,
+    exactly,
     fraction,
+    kept,
     members,
     number,
     path,

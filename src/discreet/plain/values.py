@@ -1,7 +1,12 @@
-"""Anything, rebuilt from exact built-in types; the theorem stands in `discreet.plain`."""
+"""Anything, rebuilt from exact built-in types; functions and specifications that take nothing else.
+
+The theorem stands in `discreet.plain`.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import os
 import sys
 from collections import OrderedDict
@@ -9,27 +14,36 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from discreet.errors import InvalidParameter
-from discreet.plain.fields import INITIALISE, KEPT, all_atoms, is_plain, require_plain
 from discreet.plain.kinds import (
     ATOM_IDS,
     DENOMINATOR,
+    INITIALISE,
+    KEPT,
     NUMERATOR,
     REMEDY,
+    all_atoms,
     among,
     derives,
+    field_of,
     is_ours,
+    is_plain,
     kind_name,
     not_exact,
     refused,
+    require_fields,
+    require_plain,
 )
 
 DEEPEST = 32  # levels of lists in lists
 MOST_MEMBERS = 1 << 23  # of one list or mapping
 
 Spec = TypeVar("Spec")
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+Kind = TypeVar("Kind")
 
 _MRO_OF: Any = type.__dict__["__mro__"]
 _REAL: Any = complex.__dict__["real"]
@@ -372,3 +386,70 @@ def settled(given: Any) -> Any:
     if type(given) is list or type(given) is tuple:
         return tuple(settled(member) for member in given)
     return given
+
+
+# -- functions and specifications ----------------------------------------
+
+
+def door(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """A public function whose arguments, and their names, are plain values before it sees them."""
+
+    @functools.wraps(function)
+    def asked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        positional = [value(given) for given in args]
+        named = {text(name, "a name"): value(given, f"{name}=") for name, given in kwargs.items()}
+        return function(*positional, **named)
+
+    return asked
+
+
+def kept(*, functions: tuple[str, ...] = ()) -> Callable[[type[Kind]], type[Kind]]:
+    """Class decorator, above ``@dataclass``:
+    fields are rebuilt before they are checked, and stay plain.
+
+    `functions` names the fields that hold a function of the caller's own.
+    """
+
+    def decorated(kind: type[Kind]) -> type[Kind]:
+        declared = dataclasses.fields(kind)  # type: ignore[arg-type]
+        fields = tuple(field_of(one, functions) for one in declared)
+        initialise: Callable[..., None] = kind.__dict__["__init__"]
+        asked = kind.__name__
+
+        @functools.wraps(initialise)
+        def with_plain_values(self: Any, *args: Any, **kwargs: Any) -> None:
+            # a specification in it that is intact is shared; the door makes all anew
+            place = Place(asked, Members(), anew=False)
+            seen: set[int] = set()  # what is known to be plain, and lives as long as the call
+            positional = [_for_field(held, place, seen) for held in args]
+            named = {
+                text(name, asked): _for_field(held, place, seen) for name, held in kwargs.items()
+            }
+            initialise(self, *positional, **named)
+            require_fields(self, fields, seen, asked)
+
+        kind.__init__ = with_plain_values  # type: ignore[method-assign]
+        KEPT[id(kind)] = fields
+        INITIALISE[id(kind)] = initialise
+        return kind
+
+    return decorated
+
+
+def _for_field(given: Any, place: Place, seen: set[int]) -> Any:
+    if id(type(given)) in ATOM_IDS or is_plain(given):
+        seen.add(id(given))
+        return given
+    return settled(plain_value(given, place))
+
+
+def exactly(given: object, kind: type[Kind], name: str) -> Kind:
+    """A new specification of exactly this kind."""
+    if type(given) is not kind:
+        found = f"a {kind_name(given)} is not a {kind.__name__}"
+        raise refused(name, found, f"pass a {kind.__name__}")
+    others: list[Any] = []
+    made = rebuilt(given, others)
+    if others:  # a part that is not made anew could change
+        raise refused(name, f"it holds a {kind_name(others[0])}", REMEDY)
+    return made

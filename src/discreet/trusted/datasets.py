@@ -115,7 +115,13 @@ def _paths(path: Paths) -> str | list[str]:
     """One path or several as plain text, each asked for once."""
     if plain.derives(type(path), str) or not hasattr(type(path), "__iter__"):
         return plain.path(path, "path")
-    return [plain.path(one, "path") for one in plain.members(path, "path")]  # type: ignore[arg-type]
+    return [
+        plain.path(one, "path")
+        for one in plain.members(
+            path,  # type: ignore[arg-type]
+            "path",
+        )
+    ]
 
 
 def _read(

@@ -294,7 +294,7 @@ def test_impossible_sample_sizes_are_refused() -> None:
         with pytest.raises(dp.InvalidParameter):
             dp.sample_size(
                 dp.proportion_test,
-                **({"null": 0.5, "share": 0.6, "spend": dp.PureDP(1)} | wrong),  # type: ignore[arg-type]
+                **({"null": 0.5, "share": 0.6, "spend": dp.PureDP(1)} | wrong),
             )
     with pytest.raises(dp.InvalidParameter, match=r"dp\.proportion_test"):
         dp.power(dp.mean, rows=10, null=0.5, share=0.6, spend=dp.PureDP(1))

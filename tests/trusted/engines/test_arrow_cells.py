@@ -71,7 +71,7 @@ ALPHABET = [
 ]
 
 
-def test_arrow_reads_decimal_text_as_the_grammar_says():
+def test_arrow_reads_decimals_as_the_grammar_says():
     """One column of all texts (some are no numbers), and each text alone: the two ways of reading
     give what `text_number` gives.
     """

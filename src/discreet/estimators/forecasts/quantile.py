@@ -99,7 +99,8 @@ def quantile_preview(
         widths = tuple(float(high - low) for low, high in interval)
         choices: Any = mechanism.stages[::2]
     else:
-        widths, choices = (float(query.value(query.size - 1) - query.value(0)),), (mechanism,)  # type: ignore[attr-defined]
+        ends = query.value(0), query.value(query.size - 1)  # type: ignore[attr-defined]
+        widths, choices = (float(ends[1] - ends[0]),), (mechanism,)
     step = query.step  # type: ignore[attr-defined]
     errors, bottom = (
         _compared(session, question, choices[0], model) if len(choices) == 1 else ({}, None)
@@ -164,7 +165,8 @@ def _compared(
             )
         except DiscreetError:  # no theorem for this relation, or no δ: decided from public facts
             continue
-        errors[name] = expected_error(asked.mechanism, model) * question.query.step  # type: ignore[attr-defined]
+        step = question.query.step  # type: ignore[attr-defined]
+        errors[name] = expected_error(asked.mechanism, model) * step
         if name == "ptr":
             bottom = bottom_probability(asked.mechanism, model)
     return errors, bottom

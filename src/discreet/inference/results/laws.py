@@ -116,7 +116,8 @@ def allow_for_noisy_variance(
     known part the floor rises, so that an interval is never narrow because its variance could not
     be seen. Coverage of nominal 0.95 stays between 0.943 and 0.975 while the noise is at most twice
     the known part (above 0.946 up to 1.5 times it), and is nominal or more from 2.05 times on;
-    at 0.99 it can fall to 0.976, where noise is twice the known part: tests/inference/results/test_laws.py.
+    at 0.99 it can fall to 0.976, where noise is twice the known part:
+    tests/inference/results/test_laws.py.
     """
     z = float(ndtri(0.5 + level / 2))
     sampling = np.maximum(estimate, 0.25 * np.maximum(deviation - 2 * known, 0.0))

@@ -90,7 +90,11 @@ class ThresholdedCounts:
             record["noise"]["kind"]
         ]
         rows: Sensitivity = sensitivity_from_dict(record["sensitivity"])
-        return cls(rows, law.from_dict(record["noise"]), record["threshold"])  # type: ignore[arg-type]
+        return cls(
+            rows,  # type: ignore[arg-type]
+            law.from_dict(record["noise"]),  # type: ignore[arg-type]
+            record["threshold"],
+        )
 
 
 def _bad(found: str) -> InvalidParameter:

@@ -3,7 +3,7 @@ one reading for every type that Arrow has, decided by the type alone.
 
 | Arrow type | read
 as |
-|-----------------------------------------------------------|-------------------------------------------------|
+|-----------------------------------------------------------|---------------------------------------
 | whole numbers, floats (of 16 bits too)   | numbers   | | decimals | numbers, rounded
 once | | booleans, bool8   | booleans   | | text (of every layout), JSON | text; a cell that is not
 UTF-8 is missing, alone | | UUIDs   | ids and keys, by their usual text | | dictionaries, run-end
@@ -234,7 +234,7 @@ class ArrowTexts:
         Arrow reads decimals as Python does, rounded once, and knows words beside them
         ("inf", "nan"), which are read again here.
         Checked.
-            tests/trusted/engines/test_arrow_cells.py::test_arrow_reads_decimal_text_as_the_grammar_says
+            tests/trusted/engines/test_arrow_cells.py::test_arrow_reads_decimals_as_the_grammar_says
         """
         if pa.types.is_dictionary(self.array.type):
             labels, texts = self.labelled()

@@ -175,7 +175,9 @@ def box_problems(first: Entry) -> list[str]:
             "approx": {"pure": box.epsilon, "delta0": box.delta},
             "zcdp": {"delta0": box.delta},
         }
-        allowed = capacity(open_box(budget, **splits.get(budget.kind, {})))  # type: ignore[arg-type]
+        allowed = capacity(
+            open_box(budget, **splits.get(budget.kind, {})),  # type: ignore[arg-type]
+        )
     except (DiscreetError, LookupError, TypeError, ValueError):
         return ["its budget cannot be read"]
     return (

@@ -102,7 +102,7 @@ def stability_distance(around: Ends, eta: int) -> int:
               end itself serves), at a cost of one more. If x′_(m) − x_(m) > η, then
               x_(m+1) − x_(m) > η and x′_(m) − x′_(m−1) > η: γ = 0 for both.
     Checked.
-    tests/claims/test_quantile_mechanisms.py::test_stability_distance_is_brute_force_and_moves_by_one
+    tests/claims/test_quantile_mechanisms.py::test_stability_is_brute_force_and_moves_by_one
     """
     first = np.searchsorted(around.high, around.low + eta, side="right")
     reached = first < len(around.high)

@@ -82,7 +82,7 @@ def encoded_matrix(
     """`model_matrix` of all rows, in blocks on several threads.
 
     Checked.
-    tests/claims/test_model_blocks.py::test_columns_are_encoded_alike_in_blocks_and_by_the_compiled_pass
+    tests/claims/test_model_blocks.py::test_columns_are_encoded_alike_in_blocks_and_compiled
     """
     matrix = np.empty((rows, len(columns)), dtype=np.int16)
     loop = where_it_pays(encode_loop, rows)
