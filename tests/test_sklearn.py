@@ -172,6 +172,7 @@ def test_a_session_can_be_fitted_by_a_formula():
         model.fit(session, "y ~ a + c")
 
 
+@pytest.mark.slow
 def test_one_ledger_counts_every_fit(tmp_path):
     """Cross-validation spends once a fold, and stops where the budget ends."""
     X, y, _ = draws(600)

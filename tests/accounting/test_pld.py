@@ -49,6 +49,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.permutations(range(len(PARTS))), st.integers(1, 30))
 def test_composition_is_associative_and_commutative(order: list[int], times: int) -> None:

@@ -58,6 +58,7 @@ def test_dpsgd_agrees_with_an_independent_fft_code() -> None:
     assert sgd(1.0, 0.01, 1000).epsilon_at(1e-6) == pytest.approx(2.1245159955758575, rel=3e-4)
 
 
+@pytest.mark.slow
 def test_the_clt_would_have_said_too_little() -> None:
     """reference.md E7: the Gaussian CLT says 1.618 where the certified lower bound is above
     1.82.
@@ -117,6 +118,7 @@ def binomial_delta(epsilon0: float, steps: int, epsilon: float, levels: int = 2)
         return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon0", "steps", "epsilon"),
     [

@@ -202,6 +202,7 @@ def test_the_check_catches_a_curve_one_percent_too_high():
     assert honest.gap(raised) == pytest.approx(0.0044, abs=2e-4)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(pairs(5), pairs(5), st.integers(3, 9))
 def test_thinning_never_raises_a_curve(first, second, most):
@@ -236,12 +237,14 @@ def test_many_compositions_stay_below_and_close_to_the_gaussian():
     )
 
 
+@pytest.mark.slow
 def test_different_gaussians_compose_by_squares():
     curve = tradeoff_of(dp.GDP(0.6)).compose(dp.GDP(0.8))
     assert all(curve(alpha) <= dp.GDP(1).tradeoff(alpha) for alpha in ALPHAS)
     assert curve.gap(dp.GDP(1)) < 5e-4
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(pairs(3), pairs(3), pairs(3))
 def test_composition_is_associative_and_commutative(first, second, third):
@@ -289,6 +292,7 @@ def test_curves_are_convex_and_fall(first, second, rate):
         assert shape_is_right(curve)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "guarantee",
     [
@@ -366,6 +370,7 @@ def test_gaussian_curves_are_certified_and_close(mu):
         assert curve(alpha) <= dp.GDP(mu).tradeoff(alpha) + 1e-16
 
 
+@pytest.mark.slow
 def test_a_gaussian_curve_one_percent_too_high_is_caught():
     honest = tradeoff_of(dp.GDP(1))
     raised = too_high(honest)
@@ -376,6 +381,7 @@ def test_a_gaussian_curve_one_percent_too_high_is_caught():
 # ── covers ────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(pairs(), pairs())
 def test_covers_agrees_with_the_curves(first, second):
@@ -469,6 +475,7 @@ def test_one_order_alone_is_not_a_guarantee_for_both():
     assert not is_below(curve_of(pair), [(q, p) for p, q in pair])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.lists(st.integers(1, 20), min_size=3, max_size=3), min_size=3, max_size=3))
 def test_groups(weights):
@@ -588,6 +595,7 @@ def test_amplification_with_a_mismatched_relation_is_refused():
 # ── the type ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_record_round_trip_and_text():
     curve = tradeoff_of(dp.GDP(1)).tensor(tradeoff_of(dp.ApproxDP(1, 0.01)))
     record = curve.to_dict()
@@ -668,6 +676,7 @@ def test_bad_arguments():
         tradeoff_of("nothing")
 
 
+@pytest.mark.slow
 def test_extreme_compositions_answer_at_once():
     start = time.process_time()
     assert tradeoff_of(dp.PureDP(5)).repeat(1000)(0.05) == 0.0

@@ -312,6 +312,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", LOOPS)
 def test_every_loop_is_called_with_arguments_that_fit_and_with_no_others(name):
@@ -334,6 +335,7 @@ def test_cells_outside_are_no_cells():
         assert running.tolist() == [1, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_extreme_words_stay_inside_the_table():
     words = np.array([0, 1, 2**63 - 1, 2**63, 2**64 - 1, 2**20, 2**20 - 1, 2**62], dtype=np.uint64)

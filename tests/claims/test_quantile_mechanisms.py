@@ -433,6 +433,7 @@ def test_smooth_noise_follows_its_law(spec: SmoothNoise) -> None:
         assert (chi_square(counts, np.ones(20)) > ALPHA) == right
 
 
+@pytest.mark.slow
 def test_choices_follow_their_law() -> None:
     values = (2, 3, 3, 5, 9)
     for choice in (
@@ -451,6 +452,7 @@ def test_choices_follow_their_law() -> None:
         assert chi_square(counts, law**1.5) < ALPHA
 
 
+@pytest.mark.slow
 def test_releases_follow_their_law() -> None:
     spec, values, source = proposal(0.5, 0.05, 3), (3, 4, 5, 5, 6, 7, 7, 8), SeededSource("ptr")
     distance, quantile = reads(20, values, 1, 2, 3)

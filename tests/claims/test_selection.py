@@ -523,6 +523,7 @@ def test_samplers_follow_their_laws(name):
     assert too_far(seen, law(mechanism, wrong), draws)
 
 
+@pytest.mark.slow
 def test_a_watch_has_the_law_of_its_mechanism():
     """Many watches on one data set, each asked the same three filters,
     against the exact law of the answers.

@@ -70,6 +70,7 @@ def ask(
     return METHODS[method](session.public, column, q, **options)
 
 
+@pytest.mark.slow
 def test_every_method_fits_its_spend_and_answers() -> None:
     values = np.random.default_rng(1).normal(50, 8, 500)
     for spend in SPENDS:
@@ -273,6 +274,7 @@ def test_the_probability_of_no_answer_is_about_right() -> None:
     assert seen[-1][0] < 1e-3
 
 
+@pytest.mark.slow
 def test_the_default_proposal_passes_for_evenly_spread_values() -> None:
     rng, nothing = np.random.default_rng(13), 0
     for trial in range(200):

@@ -273,6 +273,7 @@ ODD: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_odd_data_give_a_wide_answer_and_no_exception(values: list[Any], neighbors: Any) -> None:

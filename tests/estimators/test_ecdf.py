@@ -378,6 +378,7 @@ def test_there_are_at_least_as_many_points_as_asked_for(column: str, points: int
     assert found <= 72 if column == "age" else found < 2 * points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator", [dp.ecdf, dp.density], ids=lambda estimator: estimator.__name__
 )
@@ -448,6 +449,7 @@ def test_asking_again_with_a_key_costs_nothing() -> None:
     np.testing.assert_array_equal(again.band(), first.band())  # the calibration repeats, too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)
 def test_distributions_are_drawn(tmp_path: Path, neighbors: Any) -> None:
     session = open_session(neighbors)

@@ -77,6 +77,7 @@ def opened(neighbors, data=None, seed=1):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("neighbors", "spend"),
     list(zip(RELATIONS, [dp.GDP(0.8), dp.PureDP(1.0)] * 2, strict=True)),
@@ -362,6 +363,7 @@ def test_power_rises_with_rows_and_privacy_costs_some(test, spend):
     assert (np.diff(curves["private"]) > -1e-9).all()
 
 
+@pytest.mark.slow
 def test_planned_power_is_the_power_that_is_had(tmp_path):
     planned = dp.power(dp.compare, rows=400, spend=dp.GDP(0.5), baseline=0.3, share=0.45)
     rejected = []
@@ -387,6 +389,7 @@ def test_planned_power_is_the_power_that_is_had(tmp_path):
     assert (tmp_path / "power.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "lost"), [(50, True), (5000, False)])
 def test_a_test_says_where_noise_hides_everything(rows, lost):
     """ε = 0.1: a cell's noise has a standard deviation of 28 rows."""

@@ -237,6 +237,7 @@ def test_more_refusals():
     assert str(session.ledger) == left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_hopeless_data_give_finite_answers(n):
     for formula, options in (

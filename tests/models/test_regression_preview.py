@@ -56,6 +56,7 @@ def dataset(n, neighbors=None):
     return dp.from_arrays(columns, schema=SCHEMA, neighbors=neighbors or dp.Replace())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "formula", "options"), CASES, ids=range(len(CASES)))
 def test_widths_are_those_of_data_as_assumed(estimator, formula, options):
     session = seeded_session(dataset(4000), dp.GDP(9), f"{formula}{sorted(options)}")
@@ -151,6 +152,7 @@ class NoData:
         raise AssertionError("data was read")
 
 
+@pytest.mark.slow
 def test_no_data_is_read():
     session = seeded_session(dataset(100), dp.GDP(9), "none")
     object.__setattr__(session, "_engine", NoData(session._engine))

@@ -104,6 +104,7 @@ ASK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "spend"), ATTACKED, ids=str)
 def test_case_36_low_bits_of_estimates_tell_nothing(name, spend):
     """PureDP(1) promises ε = 1.
@@ -515,6 +516,7 @@ def test_case_44_texts_do_not_depend_on_the_data(relation, break_engine, caplog,
     assert not any(secret in text for text in said[0] for secret in SECRETS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_case_44_what_is_handed_out_holds_no_planted_value(relation):
     # the digits of secure noise hold six given ones now and then

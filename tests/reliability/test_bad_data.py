@@ -176,6 +176,7 @@ def releases(data: Any, names: Any, seed: int = 5) -> list[tuple[int, ...]]:
     return [ESTIMATORS[name](session, amount).release.integers for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_case_33_order_of_rows_and_columns_changes_no_bit(source, relation, tmp_path):
@@ -478,6 +479,7 @@ def test_case_44_a_csv_without_a_header_does_not_show_its_first_row(tmp_path):
     assert "header" in caught.value.remedy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

@@ -564,6 +564,7 @@ def test_case_13_unknown_level_filter_or_key(guarded, ask):
     guarded.assert_refused(ask)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "level",
     [0, 1, -0.5, 1.5, 95, NAN, None, "0.95", True, 1e-300, 1 - 1e-16, 1 - Fraction(1, 10**400)],

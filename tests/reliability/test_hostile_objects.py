@@ -105,6 +105,7 @@ def trials_of(names: set[str], parameters: set[str]) -> list[Trial]:
     return [trial for trial in hostile.trials(calls) if trial.parameter in parameters]
 
 
+@pytest.mark.slow
 def test_a_door_that_passes_values_on_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     trials = trials_of({"mean", "Levels", "Ledger.debit"}, {"column", "where", "request"})
     assert judged(trials).sound

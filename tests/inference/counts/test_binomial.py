@@ -138,6 +138,7 @@ def test_size_never_exceeds_the_level(noise: ReleasedNoise, rows: int) -> None:
             assert rejection(rows, null, noise, low, high) <= alpha + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [noise for noise in NOISES if noise.kind == "geometric"], ids=str)
 @pytest.mark.parametrize("rows", [0, 5, 40])
 def test_sizes_on_the_lattice_by_brute_force(noise: ReleasedNoise, rows: int) -> None:

@@ -69,6 +69,7 @@ def conditional_coverage(mechanism, count, level, interval):
     return float(law[(low <= count) & (count <= high)].sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
 def test_counts_are_covered_given_that_they_are_shown(name, level):

@@ -384,6 +384,7 @@ def test_power_is_planned_where_the_means_lie():
         dp.power(dp.compare_means, rows=1000, spend=dp.PureDP(epsilon), mean=0.99, **assumed)
 
 
+@pytest.mark.slow
 def test_the_split_into_parts_suits_the_noise():
     loud, quiet = ReleasedNoise("tulap", 10.0), ReleasedNoise("tulap", 0.5)
     (many, inner), (few, _) = best_split(loud, 10**9), best_split(quiet, 10**9)

@@ -113,6 +113,7 @@ def test_a_table_is_on_the_other_side_with_its_columns_swapped_whatever_noise_di
     np.testing.assert_allclose(np.median(np.abs(one + other) / (1 + np.abs(one))), 0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_both_sides_are_equally_likely_where_tables_are_lopsided_and_hidden():
     """0.95 quantiles either way, of 50 rows with both shares 0.05 and noise of the size of ε = 0.1.
 
@@ -227,6 +228,7 @@ def test_variances_read_off_the_fit_favour_no_side_and_those_of_the_table_would(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("public", [True, False])
 def test_rank_sums_hardly_move_with_unequal_groups_in_one_bin_but_would_with_rows_as_they_are(
     public,
@@ -256,6 +258,7 @@ def test_rank_sums_hardly_move_with_unequal_groups_in_one_bin_but_would_with_row
     assert abs(ours[1] - ours[0]) < 1.0 < 4.0 < plain[1] - plain[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(2, 2), (2, 5), (3, 4)])
 def test_the_nearest_table_is_the_nearest_and_that_of_the_transpose(shape, monkeypatch):
     """With a public total the distance has two valleys.
@@ -574,6 +577,7 @@ def test_with_a_public_total_the_nearest_table_has_it_and_curvatures_are_those_o
     )
 
 
+@pytest.mark.slow
 def test_goodness_of_fit_is_exact_with_a_public_total_and_finds_wrong_noise():
     rng, expected, rows, repetitions = np.random.default_rng(8), np.array([0.1, 0.3, 0.6]), 60, 250
     limit = 6.2 * np.sqrt(0.05 * 0.95 / repetitions)
@@ -673,6 +677,7 @@ def test_every_table_has_a_p_value(table, noise):
 # -- intervals -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "shares", "rows"),
     [

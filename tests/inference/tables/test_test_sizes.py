@@ -26,6 +26,7 @@ def limit(repetitions):
     return 6.2 * np.sqrt(0.05 * 0.95 / repetitions)  # seeded; a false alarm of 1e-9 on fresh data
 
 
+@pytest.mark.slow
 def test_many_tables_at_once_are_tested_as_one_by_one():
     rng, noise, rows = np.random.default_rng(1), SIZE.count_law(SIZE.spend_of("epsilon", 0.5)), 80
     shares, statistic = SIZE.TABLES["two ½"]

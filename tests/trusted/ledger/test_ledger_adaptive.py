@@ -281,6 +281,7 @@ def test_a_pure_box_can_be_used_up() -> None:
     assert 1.4999 < float(np.max(np.log(first / second))) <= 1.5 + 1e-12
 
 
+@pytest.mark.slow
 def test_an_adaptive_tree_of_responses_reaches_rho() -> None:
     """The price of randomised response is its divergence at order 1,
     so an adaptive tree that spends ρ has D → ρ there.
