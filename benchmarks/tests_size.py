@@ -33,7 +33,7 @@ import numpy as np
 from scipy import stats
 
 from discreet.accounting.guarantees import GDP, PureDP
-from discreet.estimators.test_plans import _mean_laws, count_law
+from discreet.estimators.hypotheses.plans import _mean_laws, count_law
 from discreet.inference.counts.tulap import ReleasedNoise
 from discreet.inference.means.mean_tests import (
     MeanNoise,

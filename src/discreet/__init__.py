@@ -33,7 +33,6 @@ _HOMES = {
     "asking.preview": ("Assumptions", "preview"),
     "asking.reading": ("from_json",),
     "errors": (
-        "ReleaseFailed",
         "BudgetExceeded",
         "DataShapeRefused",
         "DiscreetError",
@@ -48,7 +47,7 @@ _HOMES = {
         "UndeclaredColumn",
         "WrongColumnKind",
     ),
-    "estimators.power": ("power", "sample_size"),
+    "estimators.hypotheses.power": ("power", "sample_size"),
     "estimators.selection": ("Watch",),
     "inference.counts.selection": ("SelectionResult",),
     "inference.results.results": ("Result",),

@@ -24,13 +24,18 @@ from discreet.errors import (
     WrongColumnKind,
 )
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
-from discreet.estimators.comparisons import compare, goodness_of_fit, independence_test, rank_test
 from discreet.estimators.distributions import density, ecdf
+from discreet.estimators.hypotheses.comparisons import (
+    compare,
+    goodness_of_fit,
+    independence_test,
+    rank_test,
+)
+from discreet.estimators.hypotheses.mean_comparisons import compare_means, mean_test, paired_test
+from discreet.estimators.hypotheses.part_tests import subsample_test
+from discreet.estimators.hypotheses.power import power, sample_size
+from discreet.estimators.hypotheses.proportions import proportion_test
 from discreet.estimators.matrices import correlation, covariance
-from discreet.estimators.mean_comparisons import compare_means, mean_test, paired_test
-from discreet.estimators.part_tests import subsample_test
-from discreet.estimators.power import power, sample_size
-from discreet.estimators.proportions import proportion_test
 from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch

@@ -12,10 +12,8 @@ MOST_FLAT, MOST_IN_A_FOLDER, MOST_HOPS, LEAST_LINES = 9, 16, 400, 40
 # modules that may be shorter: the doors of a layer, each read on its own
 INTERFACES = {
     "__main__": "python -m discreet",
-    "testing/reports": "seeded reports of devices",
-    "testing/seeded": "seeded bits",
-    "testing/sessions": "seeded sessions",
-    "trusted/noise/apply": "from a mechanism to an answer",
+    "accounting/pld": "the documented names of loss distributions",
+    "trusted/noise/assignment": "the one draw that a question to an engine needs",
     "trusted/extensions/*/draw": "how an extension draws",
     "trusted/extensions/*/loss": "what an extension costs",
 }

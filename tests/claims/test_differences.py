@@ -14,7 +14,7 @@ import pytest
 
 from discreet.accounting.guarantees import GDP, PureDP
 from discreet.errors import InvalidParameter
-from discreet.estimators.mean_comparisons import paired_question
+from discreet.estimators.hypotheses.mean_comparisons import paired_question
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Integer, Real, Schema
 from discreet.sensitivity import L1

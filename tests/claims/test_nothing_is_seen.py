@@ -31,8 +31,8 @@ from discreet import seclusion
 from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
 from discreet.asking.formula import design_of
 from discreet.estimators import questions
+from discreet.estimators.hypotheses.part_tests import subsample_question
 from discreet.estimators.open_keys import open_table_question
-from discreet.estimators.part_tests import subsample_question
 from discreet.estimators.quantiles import median_question
 from discreet.seclusion import FAILED, Sealed, Secluded, aside
 from discreet.specs.estimating.equations import WeightedGram

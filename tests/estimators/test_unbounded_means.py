@@ -64,7 +64,7 @@ def test_a_mean_is_found_in_a_range_a_hundred_million_deviations_wide(neighbors:
     assert 1 < place.half_width < 12
 
 
-def test_the_steps_of_a_procedure_stay_within_its_spend() -> None:
+def test_the_steps_of_a_procedure_stay_within_it() -> None:
     for spend in (dp.GDP(0.7), dp.PureDP(1.5), dp.ZCDP(0.3), dp.ApproxDP(1, 1e-6)):
         session = opened(
             normal(),

@@ -16,8 +16,7 @@ import discreet as dp
 from discreet import client, local
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.local.binomials import LinkedCounts
-from discreet.local.shares import SignedRows, statistics_of
-from discreet.local.transform import on_simplex, walsh_hadamard
+from discreet.local.shares import SignedRows, on_simplex, statistics_of, walsh_hadamard
 from discreet.testing import seeded_reports
 
 ABCD = client.Category(list("abcd"))

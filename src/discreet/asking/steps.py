@@ -24,7 +24,7 @@ class Steps:
               and each is debited before its data is read.
     Proof.    A debit out of a reservation is refused where it exceeds what is left of it
               (discreet.trusted.ledger).
-    Checked.  tests/test_unbounded.py::test_the_steps_of_a_procedure_stay_within_its_spend
+    Checked.  tests/estimators/test_unbounded_means.py::test_the_steps_of_a_procedure_stay_within_it
 
     With a key a procedure that stopped half-way goes on where it stopped: finished steps are known
     by their keys, and the reservation is closed only when all are done. Without one nobody could go

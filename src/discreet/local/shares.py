@@ -18,7 +18,6 @@ from discreet.inference.results.results import Quantity
 from discreet.local.binomials import LinkedCounts
 from discreet.local.collected import Collected
 from discreet.local.results import FitTest, LocalResult, checked_alternative
-from discreet.local.transform import on_simplex, walsh_hadamard
 from discreet.schema import Boolean
 from discreet.specs.mechanisms.local import HadamardResponse, UnaryResponse
 
@@ -295,3 +294,30 @@ def _probability(share: object) -> float:
             "null", "it is not between 0 and 1", "it is a share", "pass for example 0.5"
         )
     return float(number)
+
+
+def walsh_hadamard(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Σ_c (−1)^popcount(r & c)·counts[…, c] for every row r, along the last axis (its length a
+    power of two): exact, width·log₂(width) additions.
+    """
+    out = counts.astype(np.int64)
+    width, step = out.shape[-1], 1
+    while step < width:
+        pairs = out.reshape(*out.shape[:-1], width // (2 * step), 2, step)
+        out = np.stack(
+            [pairs[..., 0, :] + pairs[..., 1, :], pairs[..., 0, :] - pairs[..., 1, :]], axis=-2
+        ).reshape(out.shape)
+        step *= 2
+    return out
+
+
+def on_simplex(shares: Array) -> Array:
+    """The nearest point (in Euclid's sense) with shares ≥ 0 that add up to 1.
+
+    Method.    max(shares − t, 0) with the t that makes them add up.
+    Reference. Held, Wolfe and Crowder (1974).
+    """
+    falling = np.sort(shares)[::-1]
+    excess = (np.cumsum(falling) - 1) / np.arange(1, len(shares) + 1)
+    last = np.flatnonzero(falling > excess)[-1]
+    return np.asarray(np.maximum(shares - excess[last], 0.0))

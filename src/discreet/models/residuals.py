@@ -19,10 +19,10 @@ from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
 from discreet.exact import rational
+from discreet.inference.counts.results import ResidualsResult
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.moments_fit import MomentsResult
-from discreet.inference.regression.residuals import ResidualsResult
 from discreet.models.points import point_at
 from discreet.specs.estimating.families import Huber
 from discreet.specs.estimating.model import Model

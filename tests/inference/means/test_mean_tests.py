@@ -12,7 +12,7 @@ from scipy import stats
 
 import discreet as dp
 from discreet.errors import InvalidParameter
-from discreet.estimators.test_plans import _mean_laws
+from discreet.estimators.hypotheses.plans import _mean_laws
 from discreet.inference.counts.part_tests import best_split, planned_power
 from discreet.inference.counts.tulap import ReleasedNoise
 from discreet.inference.means.hidden_spread import studentising_variance

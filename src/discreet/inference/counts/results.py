@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtr
 
 from discreet.inference.counts.proportion_tests import ProportionInference
 from discreet.inference.counts.shares import (
@@ -15,8 +16,8 @@ from discreet.inference.counts.shares import (
 )
 from discreet.inference.means.results import mean_quantity, mean_statistics
 from discreet.inference.results.decode import noise_of, to_float
-from discreet.inference.results.laws import half_width
-from discreet.inference.results.results import Quantity, Result
+from discreet.inference.results.laws import Array, half_width
+from discreet.inference.results.results import Quantity, Result, checked_level
 from discreet.trusted.release import Release
 
 
@@ -218,3 +219,27 @@ class TableResult(Result):
             *share_quantities(shares, level, target),
             mean_quantity(self, statistics, level, target),
         )
+
+
+class ResidualsResult(HistogramResult):
+    """Counts and shares of residuals by bins.
+
+    *Validity*: at the released coefficients, taken as given; one cell at a time.
+    """
+
+    __slots__ = ()
+    title: ClassVar[str] = "Private residuals"
+    about: ClassVar[str] = (
+        "Residuals (y − η)/σ at the released coefficients and scale. count: of this data set. "
+        "share: of the population. One cell at a time."
+    )
+
+    def normal_shares(self) -> Array:
+        """The shares that standard normal errors would have, for comparison."""
+        return np.asarray(np.diff(ndtr([-np.inf, *self.release.description.edges, np.inf])))
+
+    def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
+        """Bars with intervals, the normal law beside them; saved if a path is given."""
+        from discreet.plots.regression import plot_residuals
+
+        return plot_residuals(self, checked_level(level), path=path)

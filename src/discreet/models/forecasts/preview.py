@@ -1,5 +1,5 @@
 """What a regression would give, before anything is spent: the whole procedure on imagined rows
-(models/expected.py), without noise.
+(models/forecasts/expected.py), without noise.
 
 Every release is the expected one of that many rows; standard errors and intervals then come from
 the same inference as a real fit's, which knows the noise of every step: for Algorithm A, for each
@@ -26,8 +26,8 @@ from discreet.inference.regression.moments_fit import MomentsResult
 from discreet.inference.results.laws import Array
 from discreet.inference.results.summary import Summary
 from discreet.models.classical import ask_classical, classical_budget
-from discreet.models.expected import ExpectedReleases
 from discreet.models.fit import ask_fit
+from discreet.models.forecasts.expected import ExpectedReleases
 from discreet.models.m_estimate import user_model
 from discreet.models.moments import ask_moments
 from discreet.models.procedure import (

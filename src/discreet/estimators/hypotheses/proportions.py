@@ -104,10 +104,6 @@ def _count_law(spend: Guarantee, noise: str | None) -> ReleasedNoise:
     if noise == "tulap" and not isinstance(require_spend(spend), PureDP):
         return released_noise(cut_noise(spend, L1(Fraction(1))))
     if isinstance(require_spend(spend), PureDP):
-        return ReleasedNoise(
-            "tulap",
-            float(
-                geometric_noise(L1(Fraction(1)), rational(spend.epsilon, "epsilon")).spread,  # type: ignore[union-attr]
-            ),
-        )
+        epsilon = rational(spend.epsilon, "epsilon")  # type: ignore[union-attr]
+        return ReleasedNoise("tulap", float(geometric_noise(L1(Fraction(1)), epsilon).spread))
     return released_noise(gaussian_noise(L2(Fraction(1)), spend_mu_squared(spend)))

@@ -12,7 +12,7 @@ from discreet.asking.cells import Where, cells_where
 from discreet.asking.noise_choice import norm_of, require_spend
 from discreet.errors import WrongColumnKind
 from discreet.estimators.basic import _open
-from discreet.estimators.comparisons import _different, _groups
+from discreet.estimators.hypotheses.comparisons import _different, _groups
 from discreet.estimators.questions import FINE_MEAN_BITS, MEAN_BITS, _moments, mean_question
 from discreet.exact import rational
 from discreet.inference.means.mean_tests import MeansResult, MeanTestResult, PairedResult

@@ -1,0 +1,1 @@
+"""Tests of hypotheses, their power and the rows they need."""

@@ -1,0 +1,1 @@
+"""What a regression would give, before anything is spent."""
