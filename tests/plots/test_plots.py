@@ -46,6 +46,7 @@ def test_histogram_bars_are_densities() -> None:
     np.testing.assert_allclose(heights * np.diff([0, 40, 50, 60, 100]), result.params, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_negative_estimates_and_many_cells_are_drawn(tmp_path: Path) -> None:
     session = open_session()
     assert dp.histogram(session, "income", bins=200, spend=dp.GDP(0.02)).plot(
