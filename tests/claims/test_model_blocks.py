@@ -19,6 +19,7 @@ from discreet.specs.estimating.equations import WeightedGram
 from discreet.specs.estimating.families import Huber, Logistic, Poisson
 from discreet.specs.estimating.metric import LARGEST_COLUMNS, WEIGHT_BITS, metric_of, whole_product
 from discreet.specs.estimating.model import EstimatingPlan, Model
+from discreet.trusted.engines import kernels as core
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating import kernels as kernels
@@ -69,7 +70,7 @@ def test_blocks_and_threads_do_not_matter(family, part, monkeypatch):
         for changes in BLOCKS:
             with monkeypatch.context() as patch:
                 for name, value in ({"COMPILED_ROWS": compiled_from} | changes).items():
-                    patch.setattr(kernels, name, value)
+                    patch.setattr(core if name == "MOST_THREADS" else kernels, name, value)
                 weights = kernels.row_weights(data.matrix, metric)
                 sums = kernels.estimating_sums(data, weights, plan)
             answers.append(
@@ -291,7 +292,7 @@ def test_memory_is_two_bytes_a_cell_and_blocks():
         execute(engine, plan)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    threads, block = kernels.MOST_THREADS, 8 * kernels.CACHED_CELLS
+    threads, block = core.MOST_THREADS, 8 * kernels.CACHED_CELLS
     assert peak <= 2 * rows * (width + 1) + 24 * rows + threads * 4 * block
     assert peak < 8 * rows * width  # less than what was given
 

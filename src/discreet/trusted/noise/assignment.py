@@ -23,7 +23,9 @@ Parts = NDArray[np.int64]
 
 
 def balanced_parts(source: Source, rows: int, parts: int) -> Parts:
-    """A part for each of a public number of rows, sizes as equal as possible."""
+    """A part for each of a public number of rows, sizes as equal as possible: row r gets the place,
+    modulo the number of parts, of its word among all words.
+    """
     order = np.argsort(source.uint64(rows), kind="stable")
     assigned = np.empty(rows, dtype=np.int64)
     assigned[order] = np.arange(rows, dtype=np.int64) % parts
@@ -33,5 +35,7 @@ def balanced_parts(source: Source, rows: int, parts: int) -> Parts:
 def independent_parts(source: Source, units: int, parts: int) -> Parts:
     """A part for each unit, drawn for itself,
     so that units which come or go leave all others where they are.
+
+    The number of units may be private: nothing but the assignment is made from it.
     """
     return np.asarray(source.uint64(units) % np.uint64(parts), dtype=np.int64)
