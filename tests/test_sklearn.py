@@ -58,6 +58,7 @@ LEFT_OUT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 def test_the_estimator_checks_that_make_sense_pass(estimator):
     with warnings.catch_warnings():
@@ -68,6 +69,7 @@ def test_the_estimator_checks_that_make_sense_pass(estimator):
     assert sum(one["status"] == "passed" for one in found) >= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 def test_noise_is_the_only_reason_for_the_checks_left_out_by_noise(estimator, monkeypatch):
     """With the same noise in every fit (no privacy), the checks that compare two fits pass."""
@@ -170,6 +172,7 @@ def test_a_session_can_be_fitted_by_a_formula():
         model.fit(session, "y ~ a + c")
 
 
+@pytest.mark.slow
 def test_one_ledger_counts_every_fit(tmp_path):
     """Cross-validation spends once a fold, and stops where the budget ends."""
     X, y, _ = draws(600)

@@ -140,6 +140,7 @@ def test_trap_replace_says_nothing_about_add_remove():
             to_add_remove(guarantee)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from([0.1, 0.25, 0.7, 1.3]), st.sampled_from([0.0, 1e-3, 0.02])),
@@ -265,6 +266,7 @@ def test_refusals():
         optimal(dp.PureDP(0.1), dp.PureDP(0.2), times=10**9)
 
 
+@pytest.mark.slow
 def test_extremes_are_answered_at_once():
     for epsilon, times in (
         (1e-9, 10**9),

@@ -94,6 +94,7 @@ def test_every_sentence_holds_for_randomised_response():
     assert "factor of at most 3" in odds
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(mechanisms(), st.floats(0.01, 0.99))
 def test_best_guess_by_enumeration(pair, prior):
@@ -109,6 +110,7 @@ def test_best_guess_by_enumeration(pair, prior):
     assert float(percent_up(bound).split()[0]) >= 100 * bound * (1 - 1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(mechanisms(), st.floats(1e-3, 0.4))
 def test_odds_bound_by_enumeration(pair, delta):
@@ -156,6 +158,7 @@ def test_posterior_of_pure_guarantees(epsilon, prior):
         assert high - 1e-12 <= true_high <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", EVERY, ids=lambda g: type(g).__name__)
 def test_every_kind_of_guarantee_is_explained(guarantee):
     text = explain(guarantee, prior=0.1)

@@ -48,6 +48,7 @@ def test_delta_matches_direct_integration(mu, epsilon):
     assert dp.GDP(mu).delta_at(epsilon) == pytest.approx(value, rel=1e-7)
 
 
+@pytest.mark.slow
 @given(st.floats(0.01, 20), st.floats(0, 50))
 def test_delta_is_rounded_up_and_tight(mu, epsilon):
     """The enclosure contains mpmath's value at 60 digits,
@@ -68,6 +69,7 @@ def test_delta_is_rounded_up_and_tight(mu, epsilon):
         assert returned <= exact * (1 + mpmath.mpf(2) ** -50) + mpmath.mpf(5e-324)
 
 
+@pytest.mark.slow
 @given(st.floats(1e-3, 30))
 def test_pure_curve_lies_above_its_gaussian(epsilon):
     """f_(ε,0)(α) ≥ G_μ(α) on a grid, and just below μ the kink violates it:
@@ -103,6 +105,7 @@ def test_the_naive_form_of_the_pure_price_is_too_low():
     assert naive_fails > 0
 
 
+@pytest.mark.slow
 @given(st.floats(0.02, 5), st.floats(1e-12, 0.4))
 def test_epsilon_and_delta_are_inverse_and_safe(mu, delta):
     guarantee = dp.GDP(mu)
@@ -112,6 +115,7 @@ def test_epsilon_and_delta_are_inverse_and_safe(mu, delta):
         assert guarantee.delta_at(epsilon * (1 - 1e-7)) > delta
 
 
+@pytest.mark.slow
 @given(st.floats(0.05, 8), st.floats(1e-12, 0.3))
 def test_analytic_gaussian_is_safe_and_tight(epsilon, delta):
     mu = mu_for_approx(Fraction(repr(epsilon)), Fraction(repr(delta)))

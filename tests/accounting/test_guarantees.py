@@ -53,6 +53,7 @@ def test_ten_tenths_make_one():
     assert dp.compose(*[dp.PureDP(0.1)] * 10) == dp.PureDP(1.0)
 
 
+@pytest.mark.slow
 @given(st.lists(MUS, min_size=2, max_size=6))
 def test_gdp_composition_is_exact_associative_and_commutative(mus):
     parts = [dp.GDP(mu) for mu in mus]
@@ -109,6 +110,7 @@ def test_pure_delta_is_that_of_randomised_response(epsilon, asked):
     assert dp.PureDP(epsilon).delta_at(asked) == pytest.approx(exact, rel=1e-9, abs=1e-15)
 
 
+@pytest.mark.slow
 @given(EPSILONS, st.floats(1e-9, 0.2), st.floats(1e-9, 0.2))
 def test_epsilon_at_inverts_delta_at(epsilon, delta, more):
     for guarantee in (dp.PureDP(epsilon), dp.ApproxDP(epsilon, delta)):
@@ -118,6 +120,7 @@ def test_epsilon_at_inverts_delta_at(epsilon, delta, more):
     assert dp.ApproxDP(epsilon, delta).epsilon_at(delta / 2) == math.inf
 
 
+@pytest.mark.slow
 @given(EPSILONS, MUS, st.floats(0.001, 0.999))
 def test_covers_agrees_with_the_trade_off_curves(epsilon, mu, alpha):
     for strong, weak in (

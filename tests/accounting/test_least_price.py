@@ -40,6 +40,7 @@ def test_randomised_response_costs_the_closed_form(epsilon):
     assert mu == pytest.approx(mu_for_pure(Fraction(repr(epsilon))), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pld", "delta0"),
     [
@@ -75,6 +76,7 @@ def test_a_price_needs_room_for_outright_failure():
         least_mu(laplace_pld(0.5), 0.0)
 
 
+@pytest.mark.slow
 def test_composition_of_prices_is_safe():
     """Two halves priced apart cost at least the whole priced at once:
     the ledger only ever loses by charging early.

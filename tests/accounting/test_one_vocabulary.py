@@ -23,6 +23,7 @@ ALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarantee", ALL, ids=lambda one: type(one).__name__)
 def test_every_guarantee_explains_itself_and_its_numbers_agree(guarantee):
     words = guarantee.explain(false_alarm=0.05)
@@ -33,6 +34,7 @@ def test_every_guarantee_explains_itself_and_its_numbers_agree(guarantee):
     assert shown >= 1 - guarantee.tradeoff(0.05) - 1e-9  # rounded against us
 
 
+@pytest.mark.slow
 def test_loss_distributions_compose_with_pure_approximate_and_gaussian_parts():
     whole = dp.compose(laplace_pld(0.5), dp.GDP(0.3), dp.PureDP(0.1), dp.ApproxDP(0.2, 1e-8))
     assert isinstance(whole, dp.PLD)
@@ -46,6 +48,7 @@ def test_loss_distributions_compose_with_pure_approximate_and_gaussian_parts():
         dp.compose(laplace_pld(0.5), dp.ZCDP(0.1))
 
 
+@pytest.mark.slow
 def test_trade_off_functions_compose_with_every_kind():
     whole = dp.compose(dp.GDP(0.4), tradeoff_of(dp.GDP(0.3)))
     assert isinstance(whole, dp.TradeOff)
@@ -53,6 +56,7 @@ def test_trade_off_functions_compose_with_every_kind():
     assert whole.tradeoff(0.1) <= dp.GDP(0.5).tradeoff(0.1)
 
 
+@pytest.mark.slow
 def test_loss_distributions_cover_and_group():
     assert gaussian_pld(1.0).covers(dp.GDP(0.5))
     assert not gaussian_pld(0.5).covers(dp.GDP(1.0))

@@ -15,6 +15,7 @@ def test_sigma_for_unsampled_steps_is_the_analytic_gaussian():
     assert found.pld.delta_at(1.0) <= 1e-5
 
 
+@pytest.mark.slow
 def test_steps_and_rate_meet_the_target_barely():
     found = plan(epsilon=2, delta=1e-5, sigma=1.0, sampling_rate=0.01)
     assert found.pld.delta_at(2.0) <= 1e-5
@@ -66,6 +67,7 @@ def test_rows_needed_matches_a_preview():
         assert forecast.width == pytest.approx(2.0, rel=0.06)
 
 
+@pytest.mark.slow
 def test_other_noises_and_accountants():
     laplace = plan(epsilon=1, delta=1e-6, steps=10, noise="laplace")
     assert laplace.pld.delta_at(1.0) <= 1e-6

@@ -49,6 +49,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.permutations(range(len(PARTS))), st.integers(1, 30))
 def test_composition_is_associative_and_commutative(order: list[int], times: int) -> None:
@@ -59,6 +60,7 @@ def test_composition_is_associative_and_commutative(order: list[int], times: int
     assert left.epsilon_at(1e-6) == pytest.approx(again.epsilon_at(1e-6), rel=2e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(st.sampled_from(PARTS), st.sampled_from(PARTS), st.integers(1, 50))
 def test_composing_more_never_costs_less(first: PLD, second: PLD, times: int) -> None:
@@ -69,6 +71,7 @@ def test_composing_more_never_costs_less(first: PLD, second: PLD, times: int) ->
     assert alone <= high * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_more_noise_and_rarer_sampling_never_cost_more() -> None:
     by_noise = [sgd(sigma, 0.02, 500).epsilon_bounds(1e-6) for sigma in (0.7, 0.9, 1.3, 2.0)]
     by_rate = [sgd(1.0, rate, 500).epsilon_bounds(1e-6) for rate in (0.1, 0.05, 0.01)]
@@ -117,6 +120,7 @@ def test_tradeoff_lies_below_and_near_the_gaussian_it_is() -> None:
     assert blocked.tradeoff(1.0) == 0.0
 
 
+@pytest.mark.slow
 def test_calibrated_noise_meets_its_target_barely() -> None:
     for epsilon, delta, steps, rate in (
         (2.0, 1e-5, 10_000, 0.01),
@@ -154,6 +158,7 @@ def test_calibration_refuses_nonsense() -> None:
             )
 
 
+@pytest.mark.slow
 def test_a_billion_steps_at_once() -> None:
     start = time.process_time()
     response = randomized_response_pld(1e-5).self_compose(10**9)
@@ -165,6 +170,7 @@ def test_a_billion_steps_at_once() -> None:
     assert time.process_time() - start < 120  # one after the other the steps would take hours
 
 
+@pytest.mark.slow
 def test_extreme_inputs_are_answered() -> None:
     assert sgd(1.0, 1e-300, 10).epsilon_at(1e-10) == 0.0
     assert laplace_pld(500.0).epsilon_at(1e-5) <= 500.0
@@ -214,6 +220,7 @@ def test_error_bounds_cover_the_errors() -> None:
         assert above.delta(epsilon) - below.delta(epsilon) <= 1e-5 * exact + 1e-7
 
 
+@pytest.mark.slow
 def test_many_rows_take_the_short_way_and_agree() -> None:
     """Hundreds of different rows (few frequencies, matrix products) against the same rows in
     groups, composed as lattices one by one.

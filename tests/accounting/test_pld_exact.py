@@ -40,6 +40,7 @@ def sgd(sigma: float, rate: float, steps: int) -> PLD:
     return poisson_subsampled(gaussian_pld(1 / sigma), rate).self_compose(steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "rate", "steps", "delta", "expected"), DPSGD)
 def test_dpsgd_reference_values(
     sigma: float, rate: float, steps: int, delta: float, expected: float
@@ -57,6 +58,7 @@ def test_dpsgd_agrees_with_an_independent_fft_code() -> None:
     assert sgd(1.0, 0.01, 1000).epsilon_at(1e-6) == pytest.approx(2.1245159955758575, rel=3e-4)
 
 
+@pytest.mark.slow
 def test_the_clt_would_have_said_too_little() -> None:
     """reference.md E7: the Gaussian CLT says 1.618 where the certified lower bound is above
     1.82.
@@ -116,6 +118,7 @@ def binomial_delta(epsilon0: float, steps: int, epsilon: float, levels: int = 2)
         return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon0", "steps", "epsilon"),
     [
@@ -173,6 +176,7 @@ def exact_delta(pairs: list[tuple[list[Fraction], list[Fraction]]], epsilon: flo
 weights = st.lists(st.integers(1, 40), min_size=3, max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(weights, weights), min_size=1, max_size=4), st.floats(0, 2.5))
 def test_enumerated_compositions_of_different_mechanisms(
@@ -199,6 +203,7 @@ def test_enumeration_with_impossible_outcomes() -> None:
     assert composed.epsilon_at(0.2) == math.inf  # 1 − (3/4)³ of the time everything is told
 
 
+@pytest.mark.slow
 def test_one_laplace_is_its_closed_form() -> None:
     for epsilon in (0.0, 0.3, 0.9):
         exact = -math.expm1((epsilon - 1) / 2)

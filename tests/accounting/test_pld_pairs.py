@@ -77,6 +77,7 @@ def hockey(direction: Direction, mu: float, rate: float, epsilon: float) -> mpma
         return mpmath.quad(lambda x: p(x) - growth * q(x), ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize(
     ("sigma", "rate", "epsilon"),
@@ -105,6 +106,7 @@ def discrete_delta(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.05, 0.4, 0.9])
 def test_poisson_sampling_by_brute_force(rate: float) -> None:
     """One secret draw of one record: with it the mechanism answers by P₀, without it by Q₀."""
@@ -116,6 +118,7 @@ def test_poisson_sampling_by_brute_force(rate: float) -> None:
         assert exact * (1 - 1e-12) <= pld.delta_at(epsilon) <= exact * (1 + 1e-3) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [0.05, 0.4, 0.9])
 def test_fixed_size_is_the_greater_of_both_orders(rate: float) -> None:
     """C_r(f₀) as a curve: max over the two orders at every real ε, for randomised response,
@@ -132,6 +135,7 @@ def test_fixed_size_is_the_greater_of_both_orders(rate: float) -> None:
             assert fixed_high - fixed_low <= 1e-2 * fixed_high + 1e-7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon0", [0.3, 1.2, 3.0])
 def test_fixed_size_sampling_by_brute_force(epsilon0: float) -> None:
     """n = 3 records, m = 1, randomised response on the drawn record, then two adaptive-free rounds;

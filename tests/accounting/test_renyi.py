@@ -116,6 +116,7 @@ def test_trap_the_inverse_without_its_square():
     assert dp.GDP(math.sqrt(2 * conversions.zcdp_rho(1, 1e-6))).epsilon_at(1e-6) <= 1
 
 
+@pytest.mark.slow
 @given(RHOS, DELTAS)
 @settings(deadline=None)
 def test_tight_conversion_is_rounded_up_and_never_above_the_basic_one(rho, delta):
@@ -129,6 +130,7 @@ def test_tight_conversion_is_rounded_up_and_never_above_the_basic_one(rho, delta
     assert epsilon <= max(0.0, least) + 1e-9 * (1 + abs(least))
 
 
+@pytest.mark.slow
 @given(st.floats(0.01, 20), DELTAS)
 @settings(deadline=None)
 def test_inverse_conversions_round_down(epsilon, delta):
@@ -255,6 +257,7 @@ def test_rdp_groups_hold_for_gaussians():
     assert ZCDP(0.1).group(3).rho == pytest.approx(0.9)
 
 
+@pytest.mark.slow
 @given(st.floats(0.02, 3), st.floats(0, 1))
 @settings(max_examples=12, deadline=None)
 def test_trade_off_lies_below_the_true_curve_and_not_far(mu, alpha):
@@ -288,6 +291,7 @@ def test_composition_is_commutative_and_adds(rhos, order):
     assert compose_renyi(ZCDP(rhos[0]), ZCDP(rhos[0])) == ZCDP(rhos[0]).repeat(2)
 
 
+@pytest.mark.slow
 @given(st.floats(0.01, 5), st.floats(1.01, 3), DELTAS)
 @settings(deadline=None)
 def test_more_noise_never_costs_more(mu, factor, delta):

@@ -83,6 +83,7 @@ def test_sampled_gaussian_reference_values(rate, sigma, order, value):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "sigma", "steps", "delta", "basic", "tight"),
     [
@@ -107,6 +108,7 @@ def test_rdp_accountant_reference_values(rate, sigma, steps, delta, basic, tight
     ) == pytest.approx(basic, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "sigma", "steps", "delta", "rdp", "pld", "tolerance"),
     [
@@ -131,6 +133,7 @@ def test_dpsgd_reference_values(rate, sigma, steps, delta, rdp, pld, tolerance):
     assert ours == pytest.approx(rdp, rel=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "rate", "sigma"),
     [
@@ -387,6 +390,7 @@ def test_amplification_is_monotone_and_rounds_up(epsilon, rate, factor):
     ) <= epsilon * (1 + 1e-14)
 
 
+@pytest.mark.slow
 @given(st.floats(0.1, 2), st.floats(0.01, 0.9), st.floats(1.01, 2))
 @settings(max_examples=15, deadline=None)
 def test_more_noise_or_a_smaller_sample_never_costs_more(mu, rate, factor):

@@ -202,6 +202,7 @@ def test_the_check_catches_a_curve_one_percent_too_high():
     assert honest.gap(raised) == pytest.approx(0.0044, abs=2e-4)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(pairs(5), pairs(5), st.integers(3, 9))
 def test_thinning_never_raises_a_curve(first, second, most):
@@ -224,6 +225,7 @@ def test_thinning_by_chords_would_be_caught():
     assert not is_below(chords, pair)
 
 
+@pytest.mark.slow
 def test_many_compositions_stay_below_and_close_to_the_gaussian():
     """C4: G_0.1^⊗100 = G_1; thinning costs less than 1e-3 and is never on the wrong side."""
     curve = tradeoff_of(dp.GDP(0.1)).repeat(100)
@@ -235,12 +237,14 @@ def test_many_compositions_stay_below_and_close_to_the_gaussian():
     )
 
 
+@pytest.mark.slow
 def test_different_gaussians_compose_by_squares():
     curve = tradeoff_of(dp.GDP(0.6)).compose(dp.GDP(0.8))
     assert all(curve(alpha) <= dp.GDP(1).tradeoff(alpha) for alpha in ALPHAS)
     assert curve.gap(dp.GDP(1)) < 5e-4
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(pairs(3), pairs(3), pairs(3))
 def test_composition_is_associative_and_commutative(first, second, third):
@@ -288,6 +292,7 @@ def test_curves_are_convex_and_fall(first, second, rate):
         assert shape_is_right(curve)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "guarantee",
     [
@@ -310,6 +315,7 @@ def test_every_guarantee_has_a_curve_below_its_own(guarantee):
     assert all(curve(alpha) <= guarantee.tradeoff(alpha) + 1e-15 for alpha in ALPHAS)
 
 
+@pytest.mark.slow
 def test_renyi_guarantees_have_curves_below_the_gaussian_they_contain():
     """ρ-zCDP and its Rényi curve hold for √(2ρ)-GDP;
     lines at several ε together may say more than any one conversion.
@@ -351,6 +357,7 @@ def test_delta_is_the_sum_of_positive_parts(pair, epsilon):
         assert curve.epsilon_at(wanted) <= epsilon + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.001, 0.1, 0.5, 1, 2, 3])
 def test_gaussian_curves_are_certified_and_close(mu):
     curve = tradeoff_of(dp.GDP(mu))
@@ -363,6 +370,7 @@ def test_gaussian_curves_are_certified_and_close(mu):
         assert curve(alpha) <= dp.GDP(mu).tradeoff(alpha) + 1e-16
 
 
+@pytest.mark.slow
 def test_a_gaussian_curve_one_percent_too_high_is_caught():
     honest = tradeoff_of(dp.GDP(1))
     raised = too_high(honest)
@@ -373,6 +381,7 @@ def test_a_gaussian_curve_one_percent_too_high_is_caught():
 # ── covers ────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(pairs(), pairs())
 def test_covers_agrees_with_the_curves(first, second):
@@ -395,6 +404,7 @@ def test_covers_agrees_with_the_curves(first, second):
     assert f.tensor(g).covers(g)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(st.floats(0.05, 4), st.floats(0.05, 4), st.floats(1e-6, 0.3))
 def test_covers_other_guarantees(mine, theirs, fail):
@@ -410,6 +420,7 @@ def test_covers_other_guarantees(mine, theirs, fail):
     assert not pure.covers(dp.GDP(theirs))
 
 
+@pytest.mark.slow
 def test_covers_by_tangency_is_sharp():
     """f_(ε,δ) ≤ G_μ iff δ_μ(ε) ≤ δ (reference.md A7), here through the slopes."""
     fail = dp.GDP(1).delta_at(1.5)
@@ -429,6 +440,7 @@ def test_covers_by_tangency_is_sharp():
 # ── inversion, symmetrisation, groups ─────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(pairs())
 def test_inverse_exchanges_the_neighbours(pair):
@@ -443,6 +455,7 @@ def test_inverse_exchanges_the_neighbours(pair):
         )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(pairs())
 def test_symmetrised_is_the_greatest_convex_minorant(pair):
@@ -462,6 +475,7 @@ def test_one_order_alone_is_not_a_guarantee_for_both():
     assert not is_below(curve_of(pair), [(q, p) for p, q in pair])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.lists(st.integers(1, 20), min_size=3, max_size=3), min_size=3, max_size=3))
 def test_groups(weights):
@@ -476,6 +490,7 @@ def test_groups(weights):
     assert is_below(worst.group(2), list(zip(laws[2], laws[0], strict=True)))
 
 
+@pytest.mark.slow
 def test_groups_of_the_named_guarantees():
     gaussian = tradeoff_of(dp.GDP(0.25)).group(4)
     assert gaussian.gap(dp.GDP(1)) < 3e-4
@@ -521,6 +536,7 @@ def sampled(laws, rows, size):
     return [sum((part[k] for part in parts), Fraction(0)) / len(subsets) for k in range(3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "rows"), [(1, 2), (1, 3), (2, 3), (2, 4), (3, 4)])
 def test_subsampling_is_below_every_true_curve(size, rows):
     generator = random.Random(size * 10 + rows)
@@ -579,6 +595,7 @@ def test_amplification_with_a_mismatched_relation_is_refused():
 # ── the type ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_record_round_trip_and_text():
     curve = tradeoff_of(dp.GDP(1)).tensor(tradeoff_of(dp.ApproxDP(1, 0.01)))
     record = curve.to_dict()
@@ -659,6 +676,7 @@ def test_bad_arguments():
         tradeoff_of("nothing")
 
 
+@pytest.mark.slow
 def test_extreme_compositions_answer_at_once():
     start = time.process_time()
     assert tradeoff_of(dp.PureDP(5)).repeat(1000)(0.05) == 0.0

@@ -64,6 +64,7 @@ QUESTIONS = {
 ROOMS = {module.split(".")[0] for _, module in QUESTIONS.values()} - {""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_an_extension_is_loaded_by_its_own_question_alone(question: str) -> None:
     asked, needed = QUESTIONS[question]

@@ -168,6 +168,7 @@ def test_the_public_names_do_not_load_what_only_some_need() -> None:
     assert not (loaded - bare) & ASKING
 
 
+@pytest.mark.slow
 def test_importing_discreet_takes_at_most_three_times_as_long_as_numpy() -> None:
     def seconds(name: str) -> float:
         return float(

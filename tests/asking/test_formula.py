@@ -313,6 +313,7 @@ def test_nothing_is_run():
         design_of("y ~ __import__('os')", schema)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "theirs"),
     [

@@ -31,6 +31,7 @@ EVERY = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS, ids=repr)
@@ -64,6 +65,7 @@ def test_previews_are_free_and_read_no_data(
     assert preview._repr_html_().startswith("<table>")
 
 
+@pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("spend", SPENDS, ids=repr)
 def test_previews_come_true(estimator, asked, options, assume, spend) -> None:

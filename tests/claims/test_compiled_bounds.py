@@ -50,6 +50,7 @@ def descent_question(session, length):
     return Question(Description("logistic"), release.query, mechanism, release.spend, release.delta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 3, 64])
 def test_a_start_of_another_length_than_the_model_is_refused_before_the_debit(length):
     rng = np.random.default_rng(1)
@@ -311,6 +312,7 @@ LOOPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", LOOPS)
 def test_every_loop_is_called_with_arguments_that_fit_and_with_no_others(name):
@@ -333,6 +335,7 @@ def test_cells_outside_are_no_cells():
         assert running.tolist() == [1, 1, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_extreme_words_stay_inside_the_table():
     words = np.array([0, 1, 2**63 - 1, 2**63, 2**64 - 1, 2**20, 2**20 - 1, 2**62], dtype=np.uint64)
@@ -383,6 +386,7 @@ COMPILED_TESTS = tuple(
 )
 
 
+@pytest.mark.slow
 def test_the_tests_of_compiled_loops_pass_with_bounds_checks(tmp_path):
     found = run_with_bounds_checks(Path(dp.__file__).parents[1], tmp_path, *COMPILED_TESTS)
     assert found.returncode == 0, found.stdout[-3000:]
@@ -423,6 +427,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_planted_loop_that_reads_outside_is_noticed_with_bounds_checks(planted, tmp_path):
     module, wanted, old, new = PLANTED[planted]

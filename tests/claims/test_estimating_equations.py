@@ -182,6 +182,7 @@ def test_weights_never_exceed_their_bound(seed):
         np.testing.assert_allclose(weights / 2**WEIGHT_BITS, real, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES, ids=named)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_gradient_sensitivity_is_never_exceeded(family, neighbors):
@@ -214,6 +215,7 @@ def test_gradient_sensitivity_is_never_exceeded(family, neighbors):
     assert worst > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["metric", "curvature", "scores"])
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_gram_sensitivity_is_never_exceeded(part, neighbors):

@@ -258,6 +258,7 @@ def largest_changes(neighbors):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_every_claimed_bound_is_attained(neighbors):
     shares = largest_changes(neighbors)
@@ -266,6 +267,7 @@ def test_every_claimed_bound_is_attained(neighbors):
         assert 1 - SLACK <= share <= 1 + 1e-12, (name, kind)
 
 
+@pytest.mark.slow
 def test_attainment_would_show_half_a_sensitivity_or_the_other_relation():
     """Control: against half the bound, or a relation's bound for the other,
     some explicit neighbour is too far.
@@ -330,6 +332,7 @@ QUICK = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize(
     "neighbors",

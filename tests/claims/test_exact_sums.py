@@ -278,6 +278,7 @@ def totals_of(rows, neighbors, query):
     return memory_engine_from_arrays(columns, UNIT_SCHEMA, neighbors).sums(query.plan())[:, 0]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     own_rows,

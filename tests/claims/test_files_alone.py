@@ -65,6 +65,7 @@ ASKED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [by_pyarrow, by_polars])
 @pytest.mark.parametrize("last", [101.0, -1.0, math.inf, -math.inf, 1e300])
 @pytest.mark.parametrize("name", ASKED)

@@ -120,6 +120,7 @@ def test_noise_is_each_devices_own_and_has_the_stated_spread():
     assert LocalGradients(1.0, 1).report([0.0], 0, GradientRequest(1, (0.0,)))["secure"] is True
 
 
+@pytest.mark.slow
 def test_a_descent_of_many_devices_finds_the_coefficients():
     rng = np.random.default_rng(4)
     n, rounds, truth = 1500, 8, np.array([0.5, -1.0])

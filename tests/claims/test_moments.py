@@ -32,6 +32,7 @@ def power(design, vector):
     return sum(abs(x) if design.norm == 1 else x * x for x in vector)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=lambda design: design.name)
 def test_reach_on_an_exact_grid_is_within_the_claim_and_close_to_it(design):
     grid = [Fraction(code, HEIGHT) for code in range(-HEIGHT, HEIGHT + 1)]
@@ -83,6 +84,7 @@ def ball(low, high):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["variance-l2", "variance-public-l2", "variance-l1", "variance-public-l1"]
 )

@@ -28,6 +28,7 @@ def word_sets() -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", list(Tail))
 @pytest.mark.parametrize("kernel", [in_numpy, compiled_kernel()], ids=["numpy", "numba"])
 def test_time_does_not_depend_on_the_value(kernel, tail):

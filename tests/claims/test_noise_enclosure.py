@@ -127,6 +127,7 @@ def piece_needs(tail: Tail, row: np.ndarray, exponent: int, fraction: int) -> ar
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", list(Tail))
 def test_every_piece_is_enclosed(tail):
     table = tables()[tail]
@@ -158,6 +159,7 @@ def test_margins_are_below_the_design_limit(tail):
         assert row[MARGIN] < 2.0**-44 * (1 + max(z, 0.0)) + 4 * 2.0**-64 / smallest_t
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [in_numpy, compiled_kernel()], ids=["numpy", "numba"])
 def test_kernels_read_row_and_coordinate_exactly(kernel):
     """A table that returns its own row number, and one that returns u, show how a word is read."""

@@ -107,6 +107,7 @@ def _digits():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize(("kind", "steps"), LAWS)
 def test_no_word_is_decided_wrongly(kind, steps):
@@ -122,6 +123,7 @@ def test_no_word_is_decided_wrongly(kind, steps):
         assert len(decided["numpy"]) > len(words) // 4
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("margin", ["none", "relative only"])

@@ -618,6 +618,7 @@ with os.fdopen(read, "rb") as pipe:
 """
 
 
+@pytest.mark.slow
 def test_a_forked_session_draws_other_noise_and_both_are_charged(tmp_path):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", FORK, str(tmp_path / "fork.ledger")],

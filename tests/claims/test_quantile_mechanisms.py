@@ -66,6 +66,7 @@ def choices(rate: Fraction) -> list[QuantileChoice]:
     return every + [QuantileChoice(REPLACED, a, b, rate, "inverse") for a, b in QUANTILES]
 
 
+@pytest.mark.slow
 def test_rank_losses_move_no_further() -> None:
     for choice in choices(F(1)):
         moved = max(
@@ -122,6 +123,7 @@ def range_excess(choice: QuantileChoice, promised: float) -> float:
     return worst - promised
 
 
+@pytest.mark.slow
 def test_choices_stay_within_their_range() -> None:
     for choice in choices(F(1, 3)):
         promised = float(loss_of(choice).bounded_range[0])
@@ -198,6 +200,7 @@ def test_least_threshold_is_least_and_beats_the_continuous_one() -> None:
         assert t <= math.log(1 / (2 * delta)) / float(epsilon) + 1
 
 
+@pytest.mark.slow
 def test_smooth_sensitivity_is_brute_force() -> None:
     """Against reference.md B8 for all data sets, and against the definition:
     over all data sets and all their neighbours.
@@ -230,6 +233,7 @@ def test_smooth_sensitivity_is_brute_force() -> None:
                 )
 
 
+@pytest.mark.slow
 def test_smooth_sensitivity_of_many_values_and_cells() -> None:
     rng = np.random.default_rng(5)
     for trial in range(60):
@@ -328,6 +332,7 @@ def worst_cases(spec: SmoothNoise) -> list[tuple[tuple[float, float], tuple[floa
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec", LAWS, ids=lambda spec: f"{spec.law}-{spec.shape}-{spec.charged}-{float(spec.beta)}"
 )
@@ -406,6 +411,7 @@ def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:
     return float(stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(expected) - 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spec",
     [LAWS[0], LAWS[2], LAWS[4], LAWS[6], LAWS[8], LAWS[9], LAWS[10]],
@@ -427,6 +433,7 @@ def test_smooth_noise_follows_its_law(spec: SmoothNoise) -> None:
         assert (chi_square(counts, np.ones(20)) > ALPHA) == right
 
 
+@pytest.mark.slow
 def test_choices_follow_their_law() -> None:
     values = (2, 3, 3, 5, 9)
     for choice in (
@@ -445,6 +452,7 @@ def test_choices_follow_their_law() -> None:
         assert chi_square(counts, law**1.5) < ALPHA
 
 
+@pytest.mark.slow
 def test_releases_follow_their_law() -> None:
     spec, values, source = proposal(0.5, 0.05, 3), (3, 4, 5, 5, 6, 7, 7, 8), SeededSource("ptr")
     distance, quantile = reads(20, values, 1, 2, 3)

@@ -49,6 +49,7 @@ def naive_gaussian(x: float, count: int) -> np.ndarray:
     return x + np.random.default_rng().normal(0.0, 1.0, count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_low_bits_of_our_releases_tell_nothing(name):
     """ε = 1 is promised, and a proof of more would happen once in 10⁹ runs.
@@ -59,6 +60,7 @@ def test_low_bits_of_our_releases_tell_nothing(name):
     assert epsilon_seen_in_low_bits(ours(MECHANISMS[name]), 0.0, 1.0, COUNT) <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_output_is_attainable_from_the_neighbour(name):
     """The noise has every whole number of steps as a possible value,

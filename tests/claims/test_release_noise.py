@@ -224,6 +224,7 @@ def halved(public, spend):
     return Question(right.description, right.query, noise, spend)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spend", "promised", "seen"),
     [(dp.PureDP(1.5), 1.5, epsilon_seen), (dp.GDP(1.5), 1.5, mu_seen)],

@@ -121,6 +121,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "odd",
     ODD,
@@ -166,6 +167,7 @@ def test_one_text_among_booleans_changes_one_label():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row",
     [
@@ -334,6 +336,7 @@ def test_equal_rows_have_one_predictor_wherever_they_stand(width):
     assert len(found) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3, 7, 20])
 def test_neighbouring_tables_move_the_number_of_right_predictions_by_at_most_one(
     width, monkeypatch

@@ -4,6 +4,7 @@ against what is charged; with controls that must be caught.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from fractions import Fraction
@@ -522,6 +523,7 @@ def test_samplers_follow_their_laws(name):
     assert too_far(seen, law(mechanism, wrong), draws)
 
 
+@pytest.mark.slow
 def test_a_watch_has_the_law_of_its_mechanism():
     """Many watches on one data set, each asked the same three filters,
     against the exact law of the answers.
@@ -662,3 +664,13 @@ def test_scores_that_do_not_belong_together_are_refused():
     ):
         with pytest.raises(dp.InvalidParameter, match="candidates"):
             CandidateScores(parts)
+
+
+@pytest.mark.parametrize("positives", [1, 2, 5])
+def test_a_renewed_run_costs_every_one_of_its_runs(positives):
+    """Answers up to a 1, and those after it, are runs of their own: their law is the product."""
+    one = AboveThreshold(ONE_WAY, 2, 1, Fraction(2), Fraction(3), True)
+    many = dataclasses.replace(one, positives=positives)
+    assert loss_of(many).pure == loss_of(one).pure * positives
+    law, twice = threshold_law(one, (1, 3)), dataclasses.replace(one, positives=2)
+    assert threshold_law(twice, (1, 3, 1, 3))[(0, 1, 0, 1)] == pytest.approx(law[(0, 1)] ** 2)

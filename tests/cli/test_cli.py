@@ -160,6 +160,7 @@ def test_files_that_are_no_ledger(tmp_path: Path, command: str) -> None:
     assert RUNNER.invoke(app, ["ledger", command, str(tmp_path)]).exit_code == 1
 
 
+@pytest.mark.slow
 def test_the_demo_twice(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     first = RUNNER.invoke(app, ["demo", "--output", str(folder)], env={"COLUMNS": "160"})
@@ -207,6 +208,7 @@ def test_the_demo_is_right(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_module_runs_as_a_program(ledger_file: Path) -> None:
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -221,6 +223,7 @@ def test_the_module_runs_as_a_program(ledger_file: Path) -> None:
     assert "demo" in run("--help").stdout
 
 
+@pytest.mark.slow
 def test_account_prints_certified_and_approximate_epsilons_apart(tmp_path: Path) -> None:
     picture = tmp_path / "account.png"
     result = CliRunner().invoke(

@@ -70,6 +70,7 @@ def ask(
     return METHODS[method](session.public, column, q, **options)
 
 
+@pytest.mark.slow
 def test_every_method_fits_its_spend_and_answers() -> None:
     values = np.random.default_rng(1).normal(50, 8, 500)
     for spend in SPENDS:
@@ -103,6 +104,7 @@ def test_more_spend_buys_more() -> None:
             assert not within_spend(question.mechanism, less, slack), (method, options, spend)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -230,6 +232,7 @@ def normal_questions(
     )
 
 
+@pytest.mark.slow
 def test_expected_errors_are_about_right() -> None:
     for rows, spread in ((300, 5.0), (3000, 10.0)):
         _session, questions, model = normal_questions(rows, spread)
@@ -251,6 +254,7 @@ def test_expected_errors_are_about_right() -> None:
             assert 0.5 < np.mean(errors) / forecast < 2.0, (name, rows, np.mean(errors), forecast)
 
 
+@pytest.mark.slow
 def test_the_probability_of_no_answer_is_about_right() -> None:
     seen = []
     for eta in (0.5, 0.7, 0.9, 3.0):
@@ -270,6 +274,7 @@ def test_the_probability_of_no_answer_is_about_right() -> None:
     assert seen[-1][0] < 1e-3
 
 
+@pytest.mark.slow
 def test_the_default_proposal_passes_for_evenly_spread_values() -> None:
     rng, nothing = np.random.default_rng(13), 0
     for trial in range(200):

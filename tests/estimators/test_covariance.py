@@ -171,6 +171,7 @@ def simulated(
     ), grid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)
 @pytest.mark.parametrize(
     ("size", "rho", "mu"), [(500, 0.0, 1.0), (500, 0.8, 0.5), (1000, 0.3, 1.0)]
@@ -272,6 +273,7 @@ ODD: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_odd_data_give_a_wide_answer_and_no_exception(values: list[Any], neighbors: Any) -> None:

@@ -67,6 +67,7 @@ def too_high(bench: ModuleType, row: Any) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), CASES)
 def test_intervals_cover(bench: ModuleType, name: str, size: int) -> None:
     rows = list(bench.rows_for(law_of(bench, name), size, REPETITIONS, np.random.default_rng(size)))
@@ -104,6 +105,7 @@ def with_noise_scaled(monkeypatch: pytest.MonkeyPatch, bench: ModuleType, weight
         monkeypatch.setattr(bench, name, wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [0.0, 0.8])
 def test_intervals_that_take_the_noise_for_smaller_fail(
     bench: ModuleType, monkeypatch: pytest.MonkeyPatch, weight: float

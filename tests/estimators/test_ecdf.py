@@ -65,6 +65,7 @@ def test_with_plenty_to_spend_it_is_the_empirical_distribution_function(neighbor
         assert np.all((low - 1e-3 <= truth) & (truth <= high + 1e-3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS[:2], ids=repr)
 def test_bands_intervals_and_frames_fit_together(neighbors: Any, spend: Any) -> None:
@@ -128,6 +129,7 @@ def test_intervals_are_the_shares_that_the_score_test_keeps() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -271,6 +273,7 @@ def test_impossible_quantiles_are_refused(bad: Any) -> None:
         checked_quantiles(bad)
 
 
+@pytest.mark.slow
 def test_coverage_of_bands_and_quantiles() -> None:
     """120 data sets: pointwise 95 % bands between 0.87 and 1, simultaneous ones at least 0.89
     (seeded; benchmarks/coverage_bands.py does 2000).
@@ -375,6 +378,7 @@ def test_there_are_at_least_as_many_points_as_asked_for(column: str, points: int
     assert found <= 72 if column == "age" else found < 2 * points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator", [dp.ecdf, dp.density], ids=lambda estimator: estimator.__name__
 )
@@ -445,6 +449,7 @@ def test_asking_again_with_a_key_costs_nothing() -> None:
     np.testing.assert_array_equal(again.band(), first.band())  # the calibration repeats, too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)
 def test_distributions_are_drawn(tmp_path: Path, neighbors: Any) -> None:
     session = open_session(neighbors)

@@ -77,6 +77,7 @@ def opened(neighbors, data=None, seed=1):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("neighbors", "spend"),
     list(zip(RELATIONS, [dp.GDP(0.8), dp.PureDP(1.0)] * 2, strict=True)),
@@ -100,6 +101,7 @@ def test_every_question_is_answered_on_every_relation(neighbors, spend):
     assert again.p_value == result.p_value
 
 
+@pytest.mark.slow
 def test_effects_are_found_with_their_sign_and_nothing_where_there_is_none():
     session, spend = opened(dp.Replace()), dp.GDP(1)
     comparison = dp.compare(session, "y", by="two", spend=spend)
@@ -161,6 +163,7 @@ def test_any_test_becomes_private():
     assert broken.p_value > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 @pytest.mark.parametrize("case", ["empty", "one row", "one group", "all zero", "bad values"])
 def test_all_data_are_answered(neighbors, case):
@@ -343,6 +346,7 @@ PLANS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", PLANS, ids=lambda test: test.__name__)
 @pytest.mark.parametrize("spend", [dp.PureDP(0.5), dp.GDP(0.5)], ids=str)
 def test_power_rises_with_rows_and_privacy_costs_some(test, spend):
@@ -359,6 +363,7 @@ def test_power_rises_with_rows_and_privacy_costs_some(test, spend):
     assert (np.diff(curves["private"]) > -1e-9).all()
 
 
+@pytest.mark.slow
 def test_planned_power_is_the_power_that_is_had(tmp_path):
     planned = dp.power(dp.compare, rows=400, spend=dp.GDP(0.5), baseline=0.3, share=0.45)
     rejected = []
@@ -384,6 +389,7 @@ def test_planned_power_is_the_power_that_is_had(tmp_path):
     assert (tmp_path / "power.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "lost"), [(50, True), (5000, False)])
 def test_a_test_says_where_noise_hides_everything(rows, lost):
     """ε = 0.1: a cell's noise has a standard deviation of 28 rows."""

@@ -125,6 +125,7 @@ def test_keys_can_be_crossed_with_open_and_declared_columns_and_filtered():
     assert dp.from_json(result.to_json()).labels == result.labels
 
 
+@pytest.mark.slow
 def test_sources_give_the_same_release(tmp_path):
     data = columns()
     frame = pl.DataFrame(data)

@@ -89,6 +89,7 @@ def test_intervals_are_nested_in_the_level_and_narrower_for_the_data(normal: dp.
     assert 0 <= float(result.noise_share[0]) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize(
     "income",
@@ -300,6 +301,7 @@ def covered(
     return hits / repetitions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "target", "q"),
     [
@@ -320,6 +322,7 @@ def test_intervals_cover(draw: Any, target: float, q: Fraction) -> None:
     assert covered(draw, target, q, rows=600, mu=1.0, repetitions=250) >= 0.89
 
 
+@pytest.mark.slow
 def test_the_coverage_check_sees_intervals_that_are_too_narrow() -> None:
     """Positive control: about a target half a standard error off,
     fewer than 0.92 cover where 0.95 or more should.

@@ -57,6 +57,7 @@ def ask(arrays: dict[str, Any], neighbors: Any, schema: Any = None) -> dp.Sessio
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 def test_estimates_are_near_and_intervals_hold_them(neighbors: Any, spend: Any) -> None:
@@ -197,6 +198,7 @@ def test_a_centre_and_distances_must_read_one_histogram() -> None:
 # ── coverage ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)
 @pytest.mark.parametrize("law", ["normal", "ties"])
 def test_intervals_cover(neighbors: Any, law: str) -> None:
@@ -271,6 +273,7 @@ ODD: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_odd_data_give_an_answer_within_the_range(values: list[Any], neighbors: Any) -> None:
@@ -303,6 +306,7 @@ def test_results_round_trip_and_keep_their_scale() -> None:
         assert fit.to_frame()["estimate"][0] == fit.estimate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_preview_foretells_the_width(neighbors: Any) -> None:
     session = ask(table(), neighbors)

@@ -63,6 +63,7 @@ PREVIEWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKS)
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_every_question_works_under_every_relation_and_spend(name, relation):
@@ -136,6 +137,7 @@ def test_one_way_scores_need_half_the_noise():
     assert rates[dp.AddRemove()] == 2 * rates[dp.Replace()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [*build.METHODS, "top", "threshold"])
 def test_score_gaps_hold_in_the_worst_case(method):
     """All others just beyond the bound: the sampler fails no more often than the bound allows
@@ -436,6 +438,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_no_data_set_makes_a_difference_to_what_kind_of_answer_comes(kind, relation):

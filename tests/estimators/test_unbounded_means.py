@@ -104,6 +104,7 @@ def test_a_refusal_debits_nothing() -> None:
     assert session.ledger.head == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [
@@ -165,6 +166,7 @@ def test_a_constant_column_is_found_to_within_a_cell() -> None:
     assert whole.estimate == pytest.approx(7, abs=1)
 
 
+@pytest.mark.slow
 def test_results_come_back_from_json_and_have_the_usual_verbs() -> None:
     session = opened(normal())
     for fit in (
@@ -215,6 +217,7 @@ def test_previews_agree_with_what_comes() -> None:
     )
 
 
+@pytest.mark.slow
 def test_intervals_cover_on_skewed_data() -> None:
     """A smoke test of coverage with fixed noise (benchmarks/coverage_location.py has the
     figures).

@@ -16,6 +16,11 @@ from golden_data import Sources
 
 CASES = cases()
 SHOWN = 12
+QUICK = 8  # of so many cases one is among the quick ones
+MARKED = [
+    name if number % QUICK == 0 else pytest.param(name, marks=pytest.mark.slow)
+    for number, name in enumerate(CASES)
+]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +39,7 @@ def test_all_recorded_cases_are_computed(recorded: dict[str, Any]) -> None:
     assert list(CASES.keys() - recorded.keys()) == []
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", MARKED)
 def test_a_case_is_as_recorded(name: str, recorded: dict[str, Any], sources: Sources) -> None:
     expected = recorded[name]
     if isinstance(expected, dict) and "as" in expected:

@@ -87,6 +87,7 @@ def test_a_kept_ledger_opens_with_its_budget_and_no_other(
         dp.Ledger.open(dp.GDP(0.125), path=path)
 
 
+@pytest.mark.slow
 @EACH_LEDGER
 def test_other_accountants_price_a_kept_history_alike(
     version: str, name: str, tmp_path: Path
@@ -95,6 +96,7 @@ def test_other_accountants_price_a_kept_history_alike(
     same(facts["replays"], replay_facts(reopened(version, name, tmp_path)))
 
 
+@pytest.mark.slow
 @EACH_LEDGER
 def test_every_paid_request_repeats_its_answer(version: str, name: str, tmp_path: Path) -> None:
     ledger = reopened(version, name, tmp_path)
@@ -108,6 +110,7 @@ def test_every_paid_request_repeats_its_answer(version: str, name: str, tmp_path
     assert ledger.head == head
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="debits name their data by a path in /tmp")
 @EACH_LEDGER
 def test_the_same_question_with_its_key_is_free(version: str, name: str, tmp_path: Path) -> None:

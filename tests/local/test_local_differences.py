@@ -20,6 +20,7 @@ def group(ones: int, n: int, spec: client.RandomizedResponse = YES) -> local.Loc
     return local.LocalShares(local.Collected(spec, (n - ones, ones), n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b"), [(0.0, 0.0), (0.1, 0.1), (0.5, 0.5), (0.1, 0.3), (0.9, 0.2), (1.0, 0.0)]
 )

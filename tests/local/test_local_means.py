@@ -42,6 +42,7 @@ def test_means_lie_near_the_truth(name: str) -> None:
     assert fit.test(8, alternative="greater").p_value > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", [RANGE, client.Integer(0, 10), client.Boolean()], ids=str)
 def test_variances_are_those_of_many_repetitions(column: Any) -> None:
     values = np.resize([0, 1, 1, 0, 1, 0, 0, 0], 400)
@@ -58,6 +59,7 @@ def test_variances_are_those_of_many_repetitions(column: Any) -> None:
         assert raw.std() == pytest.approx(known, rel=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.parametrize("count", [10, 60, 500])
 def test_intervals_cover(name: str, count: int) -> None:

@@ -79,6 +79,7 @@ def test_estimates_lie_near_the_truth_and_know_how_near(fitted: dict[str, Any], 
     assert np.all((fit.noise_share > 0.3) & (fit.noise_share <= 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_standard_errors_are_those_of_many_repetitions(name: str) -> None:
     spec, reps, n = SPECS[name], 300, 500
@@ -202,6 +203,7 @@ def test_intervals_of_several_blocks_cover() -> None:
         assert np.mean((low <= share) & (share <= high)) > 0.95 - 5 * np.sqrt(0.95 * 0.05 / 4000)
 
 
+@pytest.mark.slow
 def test_goodness_of_fit_has_its_size_and_sees_a_difference() -> None:
     for spec in (SPECS["answers"], SPECS["unary"]):
         values = np.random.default_rng(8).choice(list("abcd"), (400, 1000), p=TRUE)
@@ -373,6 +375,7 @@ def test_transforms() -> None:
     assert on_simplex(np.array([0.2, 0.9, -0.3])) == pytest.approx([0.15, 0.85, 0.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_results_come_back_from_json_and_are_drawn(
     fitted: dict[str, Any], name: str, tmp_path: Path

@@ -251,6 +251,7 @@ def repeated(solver):
     return [np.array(part) for part in zip(*rows, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", FAST)
 def test_propagated_noise_is_that_of_the_procedure(solver):
     """The spread of estimates over 80 draws of noise against what each fit says of itself:
@@ -284,6 +285,7 @@ def many(solver_name, *, n=400, reps=60):
     return np.mean(own, axis=0), np.mean(lecture, axis=0)
 
 
+@pytest.mark.slow
 def test_intervals_cover_and_the_lectures_correction_does_not():
     own, lecture = many("gradient")
     assert own.min() >= 0.88
@@ -291,6 +293,7 @@ def test_intervals_cover_and_the_lectures_correction_does_not():
     assert lecture[1] <= 0.9
 
 
+@pytest.mark.slow
 def test_newton_intervals_cover():
     own, _ = many("newton")
     assert own.min() >= 0.87
@@ -299,6 +302,7 @@ def test_newton_intervals_cover():
 # ── results ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["robust", "logistic", "poisson"])
 @pytest.mark.parametrize("solver", FAST)
 def test_results_have_the_usual_verbs_and_come_back_from_json(name, solver):
@@ -337,6 +341,7 @@ def test_results_draw_themselves():
         fit(session_on(columns(300)), "robust", "sgd").lecture_interval()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 @pytest.mark.parametrize("kind", ["none", "one", "constant", "missing", "extreme"])
 def test_no_data_set_makes_a_fit_fail(kind, neighbors):

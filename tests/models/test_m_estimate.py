@@ -109,6 +109,7 @@ def test_user_code_sees_public_arguments_alone():
     assert str(session.ledger) != left
 
 
+@pytest.mark.slow
 def test_probit_and_a_count_model_cover():
     """The mean of z-scores over runs is near 0 and few are far out:
     limits with a false-alarm probability below 1e-9.
@@ -150,6 +151,7 @@ def test_a_quantile_like_function_finds_the_upper_part():
     assert abs(fit.params[1] - 1) < 6.2 * fit.std_errors[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "solver",
     [dp.GradientDescent(60), "newton", dp.SGD(200, batch=400, delta=1e-7)],
@@ -235,6 +237,7 @@ def test_more_refusals():
     assert str(session.ledger) == left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_hopeless_data_give_finite_answers(n):
     for formula, options in (

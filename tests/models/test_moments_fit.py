@@ -93,6 +93,7 @@ def test_nearly_without_noise_it_is_least_squares():
     assert len(fit.releases) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 def test_intervals_cover(neighbors):
     """Sampling and privacy error together, where privacy is most of it;

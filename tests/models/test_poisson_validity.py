@@ -51,6 +51,7 @@ def solution(x, y):
     return beta
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dispersion", "intercept", "slope"),
     [(1, 0.0, 0.0), (1.5, -0.016, 0.004), (2, -0.045, 0.02), (3, -0.108, 0.044)],

@@ -46,6 +46,7 @@ def public_fit(columns, c):
     return beta, scale * np.sqrt(np.diag(inverse @ (x * (score**2)[:, None]).T @ x @ inverse))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fit", "c"), [(dp.robust, C), (dp.ols, None)])
 def test_the_privacy_interval_holds_the_fit_without_privacy(census, fit, c):
     """60 runs, 3 coefficients: at 0.95 fewer than 49 of 60 hits have a probability below 1e-6;

@@ -19,6 +19,7 @@ TRUTH = {
 RUNS = 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "n", "neighbors"),
     [
@@ -48,6 +49,7 @@ def test_intervals_cover_and_are_not_wider_than_needed(family, n, neighbors):
     assert np.mean(narrow) < 0.90
 
 
+@pytest.mark.slow
 def test_the_privacy_part_is_the_spread_over_repeated_noise():
     """The same data fitted again and again: the estimates spread as the privacy error says, within
     a factor that a wrong constant fails.

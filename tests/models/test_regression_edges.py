@@ -192,6 +192,7 @@ def check(kind, front, solver, budget, neighbors):
             assert str(fit.summary())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front", FRONTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_data_set_makes_a_fit_fail(kind, front):
@@ -206,6 +207,7 @@ def test_the_part_that_is_run_has_every_budget_and_relation_of_every_solver():
     assert seen == {case for kind in KINDS for front in FRONTS for case in cases(kind, front)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front", [front for front in FRONTS if front != "moments"])
 def test_small_budgets_give_wide_intervals(front):
     """40 rows at μ = 0.05 say nothing: the interval of a slope holds 0 and both signs of a large

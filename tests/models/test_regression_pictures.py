@@ -61,6 +61,7 @@ def labels(figure):
     return [[text.get_text() for text in axes.get_yticklabels()] for axes in figure.axes]
 
 
+@pytest.mark.slow
 def test_the_intercept_does_not_flatten_the_slopes(fit, tmp_path):
     figure = fit.plot(path=str(tmp_path / "a.png"))
     assert labels(figure)[0] == ["intercept"]

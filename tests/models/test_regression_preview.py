@@ -56,6 +56,7 @@ def dataset(n, neighbors=None):
     return dp.from_arrays(columns, schema=SCHEMA, neighbors=neighbors or dp.Replace())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "formula", "options"), CASES, ids=range(len(CASES)))
 def test_widths_are_those_of_data_as_assumed(estimator, formula, options):
     session = seeded_session(dataset(4000), dp.GDP(9), f"{formula}{sorted(options)}")
@@ -72,6 +73,7 @@ def test_widths_are_those_of_data_as_assumed(estimator, formula, options):
     assert forecast.how_many >= 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_lectures_solvers_are_forecast_too(solver, neighbors):
@@ -99,6 +101,7 @@ def test_the_lectures_solvers_are_forecast_too(solver, neighbors):
     assert 0.6 < min(ratios) < max(ratios) < 1.7
 
 
+@pytest.mark.slow
 def test_long_descents_are_forecast_in_time():
     """A descent of 100 000 steps is imagined until it stands still."""
     session = seeded_session(dataset(4000), dp.ApproxDP(40, 1e-4), "long")
@@ -149,6 +152,7 @@ class NoData:
         raise AssertionError("data was read")
 
 
+@pytest.mark.slow
 def test_no_data_is_read():
     session = seeded_session(dataset(100), dp.GDP(9), "none")
     object.__setattr__(session, "_engine", NoData(session._engine))

@@ -143,6 +143,7 @@ def test_predictions_are_on_the_responses_scale():
     assert top - estimate == pytest.approx(estimate - bottom)
 
 
+@pytest.mark.slow
 def test_pictures_and_trajectories(tmp_path):
     fit = fitted(seed=6)
     assert fit.trajectory.shape == (2 + 3 + 1, 4)

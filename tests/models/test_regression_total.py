@@ -60,6 +60,7 @@ KINDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_strange_data_give_finite_answers(kind):
     data = strange(kind)
@@ -87,6 +88,7 @@ def test_strange_data_give_finite_answers(kind):
     assert np.all(interval[:, 1] >= interval[:, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terms", [("1",), ("x",), ("1", "x", "z", "d[b]")], ids=len)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_budgets_that_say_nothing_give_finite_answers_by_every_solver(family, terms):

@@ -88,6 +88,7 @@ def test_hopeless_gradients_give_a_finite_start(mean):
         assert slopes.any() == (length > 0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("beta", "rows"), [((-3.0, 1.0, -1.0), 3000), ((0.0, 3.0, -3.0), 3000)])
 def test_rare_outcomes_and_strong_signals_are_covered(beta, rows):
     """A start at 0 covered as little as 0.2 here.

@@ -42,6 +42,7 @@ def is_picture(path):
     return path.read_bytes().startswith(PNG) and path.stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_trade_off_curves_are_the_certified_ones(tmp_path: Path) -> None:
     guarantees = [
         dp.ApproxDP(1, 0.05),
@@ -151,6 +152,7 @@ def test_an_unspent_budget_is_drawn() -> None:
         plot_budget(Ledger.open(dp.GDP(1)), over="money")
 
 
+@pytest.mark.slow
 def test_pyplot_is_never_loaded() -> None:
     code = """
 import sys

@@ -16,6 +16,7 @@ import discreet as dp
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKS)
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)
 def test_every_result_is_drawn(tmp_path: Path, name: str, neighbors: object) -> None:
@@ -45,6 +46,7 @@ def test_histogram_bars_are_densities() -> None:
     np.testing.assert_allclose(heights * np.diff([0, 40, 50, 60, 100]), result.params, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_negative_estimates_and_many_cells_are_drawn(tmp_path: Path) -> None:
     session = open_session()
     assert dp.histogram(session, "income", bins=200, spend=dp.GDP(0.02)).plot(
@@ -84,6 +86,7 @@ def test_titles_and_ticks_do_not_run_into_each_other() -> None:
             assert not any(one.overlaps(next_one) for one, next_one in itertools.pairwise(labels))
 
 
+@pytest.mark.slow
 def test_pyplot_is_never_loaded() -> None:
     code = """
 import sys

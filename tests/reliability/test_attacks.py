@@ -104,6 +104,7 @@ ASK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "spend"), ATTACKED, ids=str)
 def test_case_36_low_bits_of_estimates_tell_nothing(name, spend):
     """PureDP(1) promises ε = 1.
@@ -214,6 +215,7 @@ FLOAT_CELLS = [
 ]
 
 
+@pytest.mark.slow
 def test_case_37_float_sums_of_neighbours():
     """Cells whose float sums depend on order and lose rows: the released statistics of neighbours
     differ by no more than claimed.
@@ -251,6 +253,7 @@ def test_case_37_float_sums_of_neighbours():
     assert max(reached) > 0.9  # the attack does move the statistics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64])
 def test_case_38_integer_overflow_of_neighbours(dtype):
     """One row from the least to the greatest machine integer among many extremes: no sum wraps."""
@@ -301,6 +304,7 @@ spend=dp.GDP(0.1)).release.integers], "parent"]))
 """
 
 
+@pytest.mark.slow
 def test_case_39_no_noise_repeats_after_a_fork_or_in_another_process(tmp_path):
     lines = []
     for _ in range(2):
@@ -512,6 +516,7 @@ def test_case_44_texts_do_not_depend_on_the_data(relation, break_engine, caplog,
     assert not any(secret in text for text in said[0] for secret in SECRETS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_case_44_what_is_handed_out_holds_no_planted_value(relation):
     # the digits of secure noise hold six given ones now and then

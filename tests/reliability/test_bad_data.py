@@ -102,6 +102,7 @@ def ask_each_once(make: Any, turn: int) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_every_estimator_is_total(table, tmp_path):
     """One table from every source; nothing may fail, warn,
@@ -117,6 +118,7 @@ def test_every_estimator_is_total(table, tmp_path):
             assert ask_everything(make, turn) == len(RELATIONS) * len(SPENDS) * len(ESTIMATORS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_every_result_prints_and_travels(relation):
     empty = dp.from_arrays(
@@ -140,6 +142,7 @@ def test_case_29_an_empty_group_has_a_cell_like_any_other():
         sound(subset, like=subset)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["objects", "pandas", "polars", "arrow", "parquet", "csv"])
 def test_case_32_one_unit_with_many_rows_moves_no_sum_by_more_than_its_share(source, tmp_path):
     """10⁵ rows of one unit: two count, so a count without noise is 2 more than without the unit."""
@@ -173,6 +176,7 @@ def releases(data: Any, names: Any, seed: int = 5) -> list[tuple[int, ...]]:
     return [ESTIMATORS[name](session, amount).release.integers for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_case_33_order_of_rows_and_columns_changes_no_bit(source, relation, tmp_path):
@@ -337,6 +341,7 @@ COLUMNS: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COLUMNS)
 def test_case_35_columns_of_every_dtype_are_read(name):
     column = COLUMNS[name]()
@@ -474,6 +479,7 @@ def test_case_44_a_csv_without_a_header_does_not_show_its_first_row(tmp_path):
     assert "header" in caught.value.remedy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [

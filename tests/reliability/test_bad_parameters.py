@@ -364,6 +364,7 @@ def too_small_a_spend(session: Any, ask: Any, spend: Any) -> bool:
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "column",
     [
@@ -403,6 +404,7 @@ def test_case_11_bounds_at_the_edge_of_the_grid_work(column):
             assert session.ledger.verify().ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [300, 700, 720, 1000, 1399, 1401, 1e4, 1e6], ids=kind_of)
 def test_case_11_a_great_spend_is_answered(epsilon):
     """Noise may be so small that it rounds to nothing; the result is still finite."""
@@ -562,6 +564,7 @@ def test_case_13_unknown_level_filter_or_key(guarded, ask):
     guarded.assert_refused(ask)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "level",
     [0, 1, -0.5, 1.5, 95, NAN, None, "0.95", True, 1e-300, 1 - 1e-16, 1 - Fraction(1, 10**400)],

@@ -36,6 +36,7 @@ def judged(trials: list[Trial]) -> Counts:
     return counts
 
 
+@pytest.mark.slow
 def test_no_hostile_object_changes_an_answer_its_price_or_what_is_kept() -> None:
     counts = judged(list(hostile.some(hostile.quick_calls(), STRIDE)))
     assert counts.sound, "\n".join(counts.notes[:20])
@@ -104,6 +105,7 @@ def trials_of(names: set[str], parameters: set[str]) -> list[Trial]:
     return [trial for trial in hostile.trials(calls) if trial.parameter in parameters]
 
 
+@pytest.mark.slow
 def test_a_door_that_passes_values_on_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     trials = trials_of({"mean", "Levels", "Ledger.debit"}, {"column", "where", "request"})
     assert judged(trials).sound

@@ -118,6 +118,7 @@ def test_the_law_is_the_one_that_is_released(mechanism: TulapNoise) -> None:
     assert np.max(np.abs(seen - wrong.above(at))) > limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=NAMES)
 @pytest.mark.parametrize("rows", [1, 5, 30, 100])
 def test_size_never_exceeds_the_level(noise: ReleasedNoise, rows: int) -> None:
@@ -137,6 +138,7 @@ def test_size_never_exceeds_the_level(noise: ReleasedNoise, rows: int) -> None:
             assert rejection(rows, null, noise, low, high) <= alpha + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [noise for noise in NOISES if noise.kind == "geometric"], ids=str)
 @pytest.mark.parametrize("rows", [0, 5, 40])
 def test_sizes_on_the_lattice_by_brute_force(noise: ReleasedNoise, rows: int) -> None:

@@ -32,6 +32,7 @@ SHARES = np.unique(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.25, 1.0, 4.0])
 @pytest.mark.parametrize("rows", [1, 5, 30, 100])
 def test_whole_counts_are_covered_at_every_share(rows: int, spread: float) -> None:
@@ -51,6 +52,7 @@ def test_whole_counts_are_covered_at_every_share(rows: int, spread: float) -> No
             assert float(mass[covered].sum()) >= level - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "noise",
     [
@@ -239,6 +241,7 @@ def test_the_matching_equation_gives_the_fiducial_law_of_a_share() -> None:
     assert seen[-1] == (4000, 4000)
 
 
+@pytest.mark.slow
 def test_simulated_intervals_cover_in_finite_samples() -> None:
     """Clamped data, few draws: the ranks decide, so 200 data sets are enough to see that coverage
     is not lost (limit at 1e-9 for a coverage of 0.9).

@@ -69,6 +69,7 @@ def conditional_coverage(mechanism, count, level, interval):
     return float(law[(low <= count) & (count <= high)].sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
 def test_counts_are_covered_given_that_they_are_shown(name, level):
@@ -127,6 +128,7 @@ def test_the_float_tail_agrees_with_ball_arithmetic(name):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spend", [dp.GDP(0.5), dp.PureDP(0.5)], ids=str)
 @pytest.mark.parametrize("expected", [-1.0, 0.0, 2.0, 20.0])
 def test_shares_are_covered_given_that_the_key_is_shown(spend, expected):

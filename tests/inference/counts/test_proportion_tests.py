@@ -33,6 +33,7 @@ def session_of(flags: np.ndarray, neighbors: object = None, seed: str = "proport
     return seeded_session(data, dp.GDP(1000), seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 def test_a_released_proportion_answers_every_test(spend: dp.PureDP) -> None:
     session = session_of(FLAGS)
@@ -78,6 +79,7 @@ def test_geometric_counts_become_tulap_counts() -> None:
     ).p_value(0.5, "greater")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 @pytest.mark.parametrize(
     "relation", [dp.Replace(), dp.AddRemove(), dp.AddRemove(unit="id", max_rows=2)], ids=str
@@ -153,6 +155,7 @@ def test_bad_parameters_are_refused_before_anything_is_spent() -> None:
     assert session.ledger.head == head
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [

@@ -36,6 +36,7 @@ def test_the_generator_is_splitmix64() -> None:
     assert stats.kstest(uniforms(5, (20_000,)), "uniform").pvalue > 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.95])
 def test_without_noise_it_is_the_kolmogorov_limit(level: float) -> None:
     exact = stats.kstwobign.ppf(level) / np.sqrt(1000)
@@ -73,6 +74,7 @@ def test_beyond_the_simulation_a_proven_bound_is_used() -> None:
     assert band_half_width(cumulative, 0.999, target="data") < halves[2]
 
 
+@pytest.mark.slow
 def test_fine_trees_are_calibrated_above_and_widened_below() -> None:
     fine = curve(1000, Noise(5.0), shape=TreeShape(4, 7))
     low, high = band(fine, fine.inner, 0.9)

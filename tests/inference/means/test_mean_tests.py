@@ -58,6 +58,7 @@ def test_without_noise_the_two_group_statistic_is_welchs():
     assert anova_statistic(statistics) == pytest.approx(classical**2, rel=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("assumed", "nominal"), [(1.0, True), (0.7, False)])
 def test_size_is_nominal_with_the_released_noise_and_not_with_less(assumed, nominal):
     rng = np.random.default_rng(4)
@@ -186,6 +187,7 @@ def noisy_groups(rng, number, mean, spread, rows, scale):
     )
 
 
+@pytest.mark.slow
 def test_the_tail_hardly_moves_with_the_common_mean_but_would_with_rows_as_they_are():
     """Groups of 25 rows and noise of 8: 0.95 quantiles for a common mean in the middle and at 0.8
     of the range. Sums less m times noisy rows, m their weighted mean, move by more.
@@ -227,6 +229,7 @@ def null_statistics(rng, number, mean, squares, *, total):
     )
 
 
+@pytest.mark.slow
 def test_the_tail_hardly_moves_with_the_spread_but_would_if_deviation_predicted_noise(
     monkeypatch,
 ):
@@ -255,6 +258,7 @@ def test_the_tail_hardly_moves_with_the_spread_but_would_if_deviation_predicted_
     assert abs(ours) < 0.35 < 0.7 < moved()
 
 
+@pytest.mark.slow
 def test_rows_that_add_up_to_a_public_total_show_the_spread_better():
     """Power at one alternative, each test with its own true quantile."""
     rng, number, law = np.random.default_rng(10), 40_000, ReleasedNoise("gaussian", 2.0)
@@ -274,6 +278,7 @@ def test_rows_that_add_up_to_a_public_total_show_the_spread_better():
     assert power(50) > power(None) + 0.012  # 3 standard errors of this difference
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [0, 2, 3, 4])
 @pytest.mark.parametrize("ratio", [0.2, 1.0, 2.0])
 def test_a_deviation_over_the_studentising_variance_has_its_size_whatever_its_hidden_spread(
@@ -316,6 +321,7 @@ def test_a_deviation_over_the_studentising_variance_has_its_size_whatever_its_hi
     assert np.abs(plain - 0.05).max() > 1.5 * limit
 
 
+@pytest.mark.slow
 def test_the_studentising_variance_scales_with_its_units_and_is_the_sum_where_the_spread_is_seen():
     spread = np.array([-3.0, 0.0, 2.0, 9.0, 1e6])
     for excess in (0.0, 0.9, 1.5):
@@ -337,6 +343,7 @@ def test_the_studentising_variance_scales_with_its_units_and_is_the_sum_where_th
         np.testing.assert_allclose(beyond[0], beyond[1], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_power_is_planned_where_the_means_lie():
     """1000 rows, ε = 1, means about −0.7 of the half range: the plan's power is that of simulated
     tests; planned in the middle it is not.
@@ -377,6 +384,7 @@ def test_power_is_planned_where_the_means_lie():
         dp.power(dp.compare_means, rows=1000, spend=dp.PureDP(epsilon), mean=0.99, **assumed)
 
 
+@pytest.mark.slow
 def test_the_split_into_parts_suits_the_noise():
     loud, quiet = ReleasedNoise("tulap", 10.0), ReleasedNoise("tulap", 0.5)
     (many, inner), (few, _) = best_split(loud, 10**9), best_split(quiet, 10**9)

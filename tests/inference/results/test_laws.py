@@ -54,6 +54,7 @@ def coverage_by_inversion(x: float, sigma: float, scales: tuple[float, ...]) -> 
     return float(2 / np.pi * integrate.simpson(kernel, x=t))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [1e-3, 0.1, 1.0, 7.0, 300.0])
 @pytest.mark.parametrize("level", LEVELS)
 def test_normal_and_one_laplace_is_exact(sigma: float, level: float) -> None:
@@ -115,6 +116,7 @@ SEVERAL = [(1.0, 1.0), (1.0, 1.0, 1.0), (1.0,) * 9, (1.0, 0.5), (1.0, 0.9, 0.1)]
 ALLOWED = {0.5: 0.015, 0.9: 0.004, 0.95: 0.003, 0.99: 0.003}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scales", SEVERAL)
 @pytest.mark.parametrize("sigma", [0.0, 0.3, 1.0, 3.0])
 def test_several_laplace_parts_cover_as_claimed(scales: tuple[float, ...], sigma: float) -> None:
@@ -152,6 +154,7 @@ def coverage_with_noisy_variance(
     return np.asarray((2 * stats.norm.cdf(half / np.sqrt(SAMPLING[:, None] + 1.0)) - 1) @ WEIGHTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deviation", [0.01, 0.1, 0.3, 0.5, 0.7, 1.0, 1.3, 1.5, 1.8, 2.0])
 def test_noisy_variance_covers_as_claimed(deviation: float) -> None:
     coverage = coverage_with_noisy_variance(0.95, deviation)
@@ -162,6 +165,7 @@ def test_noisy_variance_covers_as_claimed(deviation: float) -> None:
     assert coverage_with_noisy_variance(0.99, deviation).min() >= 0.976
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deviation", [2.05, 2.5, 4.0, 20.0, 500.0])
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 def test_very_noisy_variance_never_covers_too_little(deviation: float, level: float) -> None:

@@ -87,6 +87,7 @@ def found_in(blob: bytes) -> list[bytes]:
     return [trace for trace in traces() if trace in blob]
 
 
+@pytest.mark.slow
 @EVERY_ASK
 @EVERY_RELATION
 def test_nothing_private_is_in_what_can_be_shared(name: str, neighbors: object) -> None:
@@ -127,6 +128,7 @@ def test_data_sets_and_sessions_cannot_be_copied() -> None:
 # ── JSON ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @EVERY_ASK
 @EVERY_RELATION
 @EVERY_SPEND
@@ -159,6 +161,7 @@ def test_json_of_another_shape_is_refused(text: str) -> None:
 # ── uncertainty ───────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @EVERY_ASK
 @EVERY_RELATION
 @EVERY_SPEND
@@ -215,6 +218,7 @@ def test_the_standard_deviation_is_the_root_of_the_variance(results: dict[str, d
 # ── frames and words ──────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @EVERY_ASK
 def test_frames_of_three_libraries_hold_the_same(results: dict[str, dp.Result], name: str) -> None:
     result = results[name]
@@ -244,6 +248,7 @@ def test_unknown_frames_are_refused(results: dict[str, dp.Result]) -> None:
         results["mean"].to_frame(backend="excel")
 
 
+@pytest.mark.slow
 @EVERY_ASK
 def test_the_summary_says_what_it_promises(results: dict[str, dp.Result], name: str) -> None:
     result = results[name]
@@ -371,6 +376,7 @@ def noise_of(result: dp.Result) -> np.ndarray:
     return np.sqrt(result.quantities(target="data")[-1].privacy_variance)
 
 
+@pytest.mark.slow
 @EVERY_ASK
 @EVERY_RELATION
 def test_with_a_huge_budget_estimates_are_the_exact_values(name: str, neighbors: object) -> None:
@@ -450,6 +456,7 @@ def centred_and_scaled(z: np.ndarray, kurtosis: float) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "spend", "kurtosis", "neighbors"),
     [

@@ -113,6 +113,7 @@ def test_a_table_is_on_the_other_side_with_its_columns_swapped_whatever_noise_di
     np.testing.assert_allclose(np.median(np.abs(one + other) / (1 + np.abs(one))), 0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_both_sides_are_equally_likely_where_tables_are_lopsided_and_hidden():
     """0.95 quantiles either way, of 50 rows with both shares 0.05 and noise of the size of ε = 0.1.
 
@@ -132,6 +133,7 @@ def test_both_sides_are_equally_likely_where_tables_are_lopsided_and_hidden():
     assert abs(high + low) < 0.16 < abs(np.quantile(cell, [0.05, 0.95]).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(17, 17), (2, 300), (50, 10)])
 @pytest.mark.parametrize("public", [True, False])
 def test_tables_of_hundreds_of_cells_have_a_law_too(shape, public):
@@ -201,6 +203,7 @@ def test_rows_that_tie_are_no_matter():
         assert max(found) < 10
 
 
+@pytest.mark.slow
 def test_variances_read_off_the_fit_favour_no_side_and_those_of_the_table_would():
     """Sums of the 0.05 and the 0.95 quantile, 50 rows with both shares 0.15 and noise of the size
     of ε = 0.2: -0.03 and -0.11, one standard error is about 0.013.
@@ -225,6 +228,7 @@ def test_variances_read_off_the_fit_favour_no_side_and_those_of_the_table_would(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("public", [True, False])
 def test_rank_sums_hardly_move_with_unequal_groups_in_one_bin_but_would_with_rows_as_they_are(
     public,
@@ -254,6 +258,7 @@ def test_rank_sums_hardly_move_with_unequal_groups_in_one_bin_but_would_with_row
     assert abs(ours[1] - ours[0]) < 1.0 < 4.0 < plain[1] - plain[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(2, 2), (2, 5), (3, 4)])
 def test_the_nearest_table_is_the_nearest_and_that_of_the_transpose(shape, monkeypatch):
     """With a public total the distance has two valleys.
@@ -350,6 +355,7 @@ def rejections(name, noise, assumed, public, seed):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "noise", "public"),
     [
@@ -363,6 +369,7 @@ def test_size_is_nominal_with_the_released_noise(name, noise, public):
     assert abs(rejections(name, noise, noise, public, 5) - 0.05) < LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "noise"), [("two proportions", GAUSSIAN), ("χ²", GEOMETRIC)])
 def test_a_null_law_with_half_the_noise_is_found_out(name, noise):
     assert (
@@ -415,6 +422,7 @@ def many_rejections(
 MANY_LIMIT = 6.2 * np.sqrt(0.05 * 0.95 / 6000)
 
 
+@pytest.mark.slow
 def test_size_holds_in_the_corner_where_a_tangent_plane_does_not():
     noise = ReleasedNoise("geometric", 10.0)  # exceeds all counts but one
     assert abs(many_rejections(association, CORNER, noise)[0] - 0.05) < MANY_LIMIT
@@ -422,6 +430,7 @@ def test_size_holds_in_the_corner_where_a_tangent_plane_does_not():
     assert many_rejections(chi_square, CORNER, noise)[0] > 0.05 + MANY_LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spread", "public"), [(4.0, True), (5.0, False)])
 def test_size_holds_at_the_centre_and_a_null_law_with_a_fifth_less_noise_is_found_out(
     spread, public
@@ -478,6 +487,7 @@ def largest_gap(public):
     return max(gaps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("public", [True, False])
 def test_the_laws_tail_hardly_moves_with_the_margins_but_would_with_other_shares_of_laplace_tails(
     public, monkeypatch
@@ -495,6 +505,7 @@ def test_the_laws_tail_hardly_moves_with_the_margins_but_would_with_other_shares
     assert largest_gap(public) > 0.62
 
 
+@pytest.mark.slow
 def test_a_public_total_makes_up_for_hidden_margins():
     """200 rows, ε = 0.1: as powerful as the normal approximation, which is not valid
     (0.058 at shares of 0.02); the nearest table without the total is further from the truth and
@@ -566,6 +577,7 @@ def test_with_a_public_total_the_nearest_table_has_it_and_curvatures_are_those_o
     )
 
 
+@pytest.mark.slow
 def test_goodness_of_fit_is_exact_with_a_public_total_and_finds_wrong_noise():
     rng, expected, rows, repetitions = np.random.default_rng(8), np.array([0.1, 0.3, 0.6]), 60, 250
     limit = 6.2 * np.sqrt(0.05 * 0.95 / repetitions)
@@ -589,6 +601,7 @@ def test_goodness_of_fit_is_exact_with_a_public_total_and_finds_wrong_noise():
     )
 
 
+@pytest.mark.slow
 def test_power_is_not_below_the_normal_approximation():
     rng, rows = np.random.default_rng(2), 400
     shares = np.array([[0.22, 0.28], [0.15, 0.35]])
@@ -664,6 +677,7 @@ def test_every_table_has_a_p_value(table, noise):
 # -- intervals -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "shares", "rows"),
     [

@@ -26,6 +26,7 @@ def limit(repetitions):
     return 6.2 * np.sqrt(0.05 * 0.95 / repetitions)  # seeded; a false alarm of 1e-9 on fresh data
 
 
+@pytest.mark.slow
 def test_many_tables_at_once_are_tested_as_one_by_one():
     rng, noise, rows = np.random.default_rng(1), SIZE.count_law(SIZE.spend_of("epsilon", 0.5)), 80
     shares, statistic = SIZE.TABLES["two ½"]
@@ -48,6 +49,7 @@ def test_many_tables_at_once_are_tested_as_one_by_one():
     assert (rejected[clear] == (p <= 0.05)[clear]).all()
 
 
+@pytest.mark.slow
 def test_many_groups_of_means_are_tested_as_one_by_one():
     rng = np.random.default_rng(2)
     seen, noise = SIZE.mean_data(
@@ -77,6 +79,7 @@ def test_many_groups_of_means_are_tested_as_one_by_one():
     assert (rejected[clear] == (p <= 0.05)[clear]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rows", "spend", "repetitions"),
     [
@@ -95,6 +98,7 @@ def test_size_is_nominal(name, rows, spend, repetitions):
     assert abs(np.mean(rejected) - 0.05) < limit(repetitions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two ½", "χ² 3×4"])
 def test_the_check_rejects_noise_that_is_30_percent_too_small(name):
     rng, noise = np.random.default_rng(3), SIZE.count_law(SIZE.spend_of("epsilon", 0.5))

@@ -289,7 +289,7 @@ GRAM = GramPlan(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("neighbors", [Replace(), *BY_PERSON], ids=str)
-@pytest.mark.parametrize("rows", [0, 1, 90])
+@pytest.mark.parametrize("rows", [0, 1, 12, pytest.param(90, marks=pytest.mark.slow)])
 def test_every_engine_gives_the_reference_integers(kind, neighbors, rows, tmp_path):
     columns = random_columns(rows, seed=rows + 1)
     # in CSV all cells are text
@@ -328,6 +328,7 @@ def test_every_engine_gives_the_reference_integers(kind, neighbors, rows, tmp_pa
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_in_another_order_give_the_same_integers(kind, tmp_path):
     columns = random_columns(120, seed=7)

@@ -64,6 +64,7 @@ def random_content(choose, length):
     return b"".join(choose.choice(PIECES) for _ in range(length))
 
 
+@pytest.mark.slow
 def test_random_bytes_are_read_as_the_naive_rule_reads_them(tmp_path):
     choose = random.Random(5)
     path = tmp_path / "data.csv"
@@ -154,6 +155,7 @@ def test_no_cell_makes_a_question_fail_and_the_reading_is_the_one_in_memory(cell
         ), neighbors
 
 
+@pytest.mark.slow
 def test_fuzzed_files_answer_every_question_as_memory_does(tmp_path):
     choose = random.Random(11)
     path = tmp_path / "data.csv"

@@ -26,11 +26,13 @@ def relation(request):
     return request.param, queries
 
 
+@pytest.mark.slow
 def test_every_kind_of_query_is_asked():
     kinds = {type(query) for neighbors in fuzz.RELATIONS for query in fuzz.questions(neighbors)[0]}
     assert kinds == set(PROVEN_QUERIES)
 
 
+@pytest.mark.slow
 def test_files_memory_and_the_plain_reading_agree(relation, tmp_path):
     neighbors, queries = relation
     choose = random.Random(f"compare {neighbors}")
@@ -42,6 +44,7 @@ def test_files_memory_and_the_plain_reading_agree(relation, tmp_path):
     assert done > 100 * TABLES
 
 
+@pytest.mark.slow
 def test_no_neighbour_moves_a_statistic_of_a_file_too_far(relation, tmp_path):
     neighbors, queries = relation
     choose = random.Random(f"neighbours {neighbors}")
@@ -196,6 +199,7 @@ def noticed(found):
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPARED)
 def test_a_mutant_differs_from_the_oracle(name, tmp_path, monkeypatch):
     if name != "clip":  # its oracle is the plain reading
@@ -210,6 +214,7 @@ def test_a_mutant_differs_from_the_oracle(name, tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MOVED)
 def test_a_mutant_moves_further_than_its_sensitivity(name, tmp_path, monkeypatch):
     neighbors = fuzz.RELATIONS[3 if name == "units" else 1]

@@ -131,6 +131,7 @@ def test_text_of_every_layout_is_read_with_any_number_of_pieces(kind, rows):
             )[0, 0] == (len(column) if pieces else 0)
 
 
+@pytest.mark.slow
 def test_long_texts_in_a_dictionary_are_not_written_out_beyond_32_bits(tmp_path):
     """2³¹ bytes of text in a file of a few kilobytes: one row more made the question fail."""
     long = "x" * (1 << 22)

@@ -59,6 +59,7 @@ def next_spend(rng: random.Random, answer: float) -> Any:
     )
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("seed", range(6))
 def test_no_user_spends_more_than_the_box(kind: str, seed: int) -> None:
@@ -253,12 +254,14 @@ def assert_promise_kept(kind: str, first: Array, second: Array) -> None:
                 assert renyi(p, q, order) <= float(box.rho) * order * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("seed", range(8))
 def test_every_erratic_strategy_keeps_the_promise(kind: str, seed: int) -> None:
     assert_promise_kept(kind, *histories(kind, erratic(seed), 4))
 
 
+@pytest.mark.slow
 @kinds
 def test_chasing_the_loss_gains_nothing(kind: str) -> None:
     assert_promise_kept(kind, *histories(kind, chasing, 5))
@@ -278,6 +281,7 @@ def test_a_pure_box_can_be_used_up() -> None:
     assert 1.4999 < float(np.max(np.log(first / second))) <= 1.5 + 1e-12
 
 
+@pytest.mark.slow
 def test_an_adaptive_tree_of_responses_reaches_rho() -> None:
     """The price of randomised response is its divergence at order 1,
     so an adaptive tree that spends ρ has D → ρ there.

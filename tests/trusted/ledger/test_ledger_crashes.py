@@ -38,6 +38,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", STEPS)
 def test_a_killed_release_is_finished_by_a_retry_with_its_key(
     step: str, ledger_file: Path, run_process: Run
@@ -62,6 +63,7 @@ def test_an_unkilled_release_prints_its_answer(ledger_file: Path, run_process: R
     assert run_process("killed_release", ledger_file, "never") == "first draw"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "made"),
     [("first entry not committed", False), ("before link", False), ("after link", True)],
@@ -75,6 +77,7 @@ def test_a_killed_creation_leaves_a_whole_ledger_or_none(
     assert Ledger.open(PureDP(1), path=path).verify().ok
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("heard", "wait"), [(2, 0.11), (7, 0.0), (30, 0.003)])
 def test_what_was_acknowledged_before_a_kill_is_in_the_ledger(
     heard: int, wait: float, ledger_file: Path

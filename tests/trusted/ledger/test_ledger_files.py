@@ -65,6 +65,7 @@ def cells(path: Path) -> list[tuple[str, object, str, object]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_cell_of_every_row_is_guarded(story: Path, tmp_path: Path) -> None:
     copy, everything = tmp_path / "copy.ledger", cells(story)
     assert verify_file(story).ok

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -213,7 +214,7 @@ TestLedgerInMemory = LedgerHistory.TestCase
 TestLedgerInMemory.settings = settings(
     max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
-TestLedgerInFile = LedgerFileHistory.TestCase
+TestLedgerInFile = pytest.mark.slow(LedgerFileHistory.TestCase)
 TestLedgerInFile.settings = settings(
     max_examples=15, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )

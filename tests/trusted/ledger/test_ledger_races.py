@@ -7,6 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from discreet.accounting.guarantees import PureDP
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.losses.pricing import Price
@@ -25,6 +27,7 @@ def test_64_processes_race_for_the_last_unit_and_one_wins(
     assert ledger.verify().ok
 
 
+@pytest.mark.slow
 def test_64_processes_race_for_more_than_there_is(tmp_path: Path, run_process: Run) -> None:
     ledger = Ledger.open(PureDP(10), path=tmp_path / "test.ledger")
     won = run_process("last_unit", tmp_path / "test.ledger", 3)
@@ -34,6 +37,7 @@ def test_64_processes_race_for_more_than_there_is(tmp_path: Path, run_process: R
     assert ledger.verify().ok
 
 
+@pytest.mark.slow
 def test_64_processes_with_one_key_make_one_debit_and_one_answer(
     ledger_file: Path, run_process: Run
 ) -> None:
@@ -46,11 +50,13 @@ def test_64_processes_with_one_key_make_one_debit_and_one_answer(
     assert ledger.entries()[-1].answer == outcomes[0][1]
 
 
+@pytest.mark.slow
 def test_64_processes_create_one_ledger(tmp_path: Path, run_process: Run) -> None:
     assert len(set(run_process("created", tmp_path / "new.ledger"))) == 1
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")] == []
 
 
+@pytest.mark.slow
 def test_the_race_does_overspend_a_store_that_checks_before_it_writes(
     tmp_path: Path, run_process: Run
 ) -> None:

@@ -272,6 +272,7 @@ def test_threads_never_overspend(open_ledger: Open) -> None:
     assert ledger.verify().ok
 
 
+@pytest.mark.slow
 def test_threads_read_while_others_write(open_ledger: Open) -> None:
     ledger, failures = open_ledger(PureDP(1000)), []
     done = threading.Event()

@@ -44,6 +44,7 @@ def undecided(cache: Path, change: str) -> int:
     return int(found.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_a_constant_that_changes_is_compiled_anew(tmp_path: Path) -> None:
     assert undecided(tmp_path, "") < 64
@@ -54,6 +55,7 @@ def test_a_constant_that_changes_is_compiled_anew(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("*.nbc"))) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_names_without_the_hash_would_run_stale_code(tmp_path: Path) -> None:
     """The control: where the name does not say what is baked in, the old code is run."""
