@@ -19,7 +19,7 @@ from typing import Any
 
 from discreet.asking.records import RECORDS, resolve
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # the public names that are no estimators, by their modules; estimators have records
 _HOMES = {
