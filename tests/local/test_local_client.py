@@ -227,6 +227,8 @@ client.GaussianResponse(number, mu=1)):
     client.report(spec, 0.5), client.reports(spec, [0.1, 0.2])
 """
 OF_THE_LIBRARY = {
+    "asking",
+    "asking.records",  # the table of public names, texts alone
     "client",
     "enclosure",
     "errors",
