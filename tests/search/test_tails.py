@@ -55,7 +55,7 @@ def test_more_noise_clips_more_and_nothing_known_clips_at_the_centre() -> None:
     assert all(a >= b for a, b in itertools.pairwise(widths))
     assert widths[0] > widths[-1]
     assert 4.5 < widths[1] < 7.5
-    assert best_distances([choices(replace(tail, seen=(), reach=0.0), 9.0)] * 2, ROWS, 1.0) == (
+    assert best_distances([choices(replace(tail, seen=(), extent=0.0), 9.0)] * 2, ROWS, 1.0) == (
         0.0,
         0.0,
     )

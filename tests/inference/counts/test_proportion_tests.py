@@ -344,10 +344,10 @@ def test_a_test_comes_back_from_json_whichever_data_it_was_asked_of() -> None:
     ]
     for test in tests:
         again = dp.from_json(test.to_json())
-        assert (again.p_value, again.estimate, again.description, str(again)) == (
+        assert (again.p_value, again.estimate, again.asked, str(again)) == (
             test.p_value,
             test.estimate,
-            test.description,
+            test.asked,
             str(test),
         )
         assert json.loads(test.to_json())["p_value"] == test.p_value
