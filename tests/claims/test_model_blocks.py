@@ -19,6 +19,7 @@ from discreet.specs.estimating.equations import WeightedGram
 from discreet.specs.estimating.families import Huber, Logistic, Poisson
 from discreet.specs.estimating.metric import LARGEST_COLUMNS, WEIGHT_BITS, metric_of, whole_product
 from discreet.specs.estimating.model import EstimatingPlan, Model
+from discreet.trusted import compiled
 from discreet.trusted.engines import kernels as core
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.memory import memory_engine_from_arrays
@@ -360,7 +361,7 @@ def test_a_broken_numba_does_not_break_a_release(monkeypatch):
     )
     for one in passes:
         one.cache_clear()
-    monkeypatch.setattr(loops.importlib, "import_module", broken)
+    monkeypatch.setattr(compiled.importlib, "import_module", broken)
     try:
         assert all(one() is None for one in passes)
     finally:
