@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,8 @@ from discreet.specs.estimating.components import UNIT
 from discreet.specs.estimating.metric import WEIGHT_BITS
 from discreet.testing import seeded_session
 from discreet.trusted.extensions.estimating.kernels import row_weights
+from discreet.trusted.extensions.estimating.reading import model_codes
+from discreet.trusted.extensions.estimating.rows import ModelRows
 
 SCHEMA = {
     "x": dp.Real(-2, 2),
@@ -72,7 +76,8 @@ def test_every_weight_is_one():
             schema={name: SCHEMA[name] for name in ("x", "w", "g", "y")},
             neighbors=dp.Replace(),
         )._engine
-        matrix = engine._models._data(query.model, None).matrix
+        rows = ModelRows(partial(model_codes, engine))
+        matrix = rows._data(query.model, None).matrix
         assert (row_weights(matrix, query.metric) == 1 << WEIGHT_BITS).all()
         largest = ((matrix.astype(float) / UNIT) ** 2).sum(axis=1).max()
         assert largest <= largest_square(query.model.columns) * 1.0005
