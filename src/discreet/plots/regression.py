@@ -35,11 +35,8 @@ def plot_coefficients(
     `reference` is drawn beside them: (estimate, low, high) for each coefficient in order, or a
     mapping from names to such triples.
     """
-    names, both, private = (
-        list(fit.names),
-        fit.confidence_interval(level),
-        fit.confidence_interval(level, target="data"),
-    )
+    names, both = list(fit.names), fit.confidence_interval(level)
+    private = fit.confidence_interval(level, target="data")
     others = _reference(reference, names)
     reach = np.abs(both).max(axis=1)
     for place, other in others.items():
@@ -52,46 +49,20 @@ def plot_coefficients(
         )
     )
     for axes, group in zip(drawn, groups, strict=True):
-        places, lift = np.arange(len(group))[::-1], 0.15 if others else 0.0
+        places = np.arange(len(group))[::-1]
+        lift = 0.15 if others else 0.0
         # how far an intercept is from 0 says little, and would flatten it
         if names[group[0]] != "intercept" or len(names) == 1:
             axes.axvline(0.0, color=PALE, linewidth=0.8)
-        axes.hlines(
-            places + lift,
-            both[group, 0],
-            both[group, 1],
-            color=LIGHT,
-            linewidth=5.0,
-            label="private, with sampling error",
+        _private_intervals(axes, places + lift, fit.params[group], both[group], private[group])
+        _reference_intervals(
+            axes,
+            [
+                (place - lift, others[row])
+                for place, row in zip(places, group, strict=True)
+                if row in others
+            ],
         )
-        axes.hlines(
-            places + lift,
-            private[group, 0],
-            private[group, 1],
-            color=ACCENT,
-            linewidth=2.0,
-            label="privacy error alone",
-        )
-        axes.plot(fit.params[group], places + lift, "o", color=INK, markersize=4)
-        beside = [
-            (place, others[row]) for place, row in zip(places, group, strict=True) if row in others
-        ]
-        if beside:
-            axes.hlines(
-                [place - lift for place, _ in beside],
-                [other[1] for _, other in beside],
-                [other[2] for _, other in beside],
-                color=OTHER,
-                linewidth=2.0,
-                label="reference",
-            )
-            axes.plot(
-                [other[0] for _, other in beside],
-                [place - lift for place, _ in beside],
-                "|",
-                color=OTHER,
-                markersize=9,
-            )
         axes.set_yticks(places, [names[row] for row in group], parse_math=False)
         axes.set_ylim(-0.6, len(group) - 0.4)
         axes.tick_params(labelsize=8, colors=INK)
@@ -99,6 +70,43 @@ def plot_coefficients(
     drawn[0].set_title(
         f"Coefficients of {_of(fit)}", loc="left", fontsize=10, color=INK, parse_math=False
     )
+    _legend(canvas, drawn, f"{100 * level:g}% intervals")
+    return save(canvas, path)
+
+
+def _private_intervals(axes: Any, places: Any, estimates: Any, both: Any, private: Any) -> None:
+    """Each estimate with its two intervals: with sampling error, and of the privacy error alone."""
+    axes.hlines(
+        places,
+        both[:, 0],
+        both[:, 1],
+        color=LIGHT,
+        linewidth=5.0,
+        label="private, with sampling error",
+    )
+    axes.hlines(
+        places,
+        private[:, 0],
+        private[:, 1],
+        color=ACCENT,
+        linewidth=2.0,
+        label="privacy error alone",
+    )
+    axes.plot(estimates, places, "o", color=INK, markersize=4)
+
+
+def _reference_intervals(axes: Any, beside: list[tuple[float, Any]]) -> None:
+    """(place, (estimate, low, high)) of what stands beside the private fit."""
+    if not beside:
+        return
+    places = [place for place, _ in beside]
+    estimates, lows, highs = zip(*(other for _, other in beside), strict=True)
+    axes.hlines(places, lows, highs, color=OTHER, linewidth=2.0, label="reference")
+    axes.plot(estimates, places, "|", color=OTHER, markersize=9)
+
+
+def _legend(canvas: Any, drawn: Any, title: str) -> None:
+    """One legend below all axes."""
     marks = {
         label: mark
         for axes in drawn
@@ -111,10 +119,9 @@ def plot_coefficients(
         ncols=3,
         fontsize=7,
         frameon=False,
-        title=f"{100 * level:g}% intervals",
+        title=title,
         title_fontsize=7,
     )
-    return save(canvas, path)
 
 
 def panels(names: list[str], reach: Any, *, intercept: bool = True) -> list[list[int]]:
