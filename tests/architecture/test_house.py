@@ -12,6 +12,7 @@ MOST_FLAT, MOST_IN_A_FOLDER, MOST_HOPS, LEAST_LINES = 9, 16, 400, 40
 # modules that may be shorter: the doors of a layer, each read on its own
 INTERFACES = {
     "__main__": "python -m discreet",
+    "client": "the door of what ships in an app",
     "accounting/pld": "the documented names of loss distributions",
     "trusted/noise/assignment": "the one draw that a question to an engine needs",
     "trusted/extensions/*/draw": "how an extension draws",

@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dp
 from discreet.testing import seeded_session
-from survey import RELATIONS, SPENDS, data_set, survey
+from tests.survey import RELATIONS, SPENDS, data_set, survey
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)

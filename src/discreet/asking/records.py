@@ -284,7 +284,7 @@ FORMATS = {
     "discreet-test": "asking.reading:of_a_test",
     "discreet-local": "local.questions:result_from_json",
     "discreet-fit": "inference.regression.fit:regression_from_json",
-    "discreet-lecture-fit": "inference.regression.classical:lecture_from_json",
+    "discreet-lecture-fit": "inference.regression.classical:classical_from_json",
     "discreet-moments-fit": "inference.regression.moments_fit:moments_from_json",
 }
 

@@ -29,7 +29,7 @@ from discreet.inference.regression.summary import clip_notes, closing_notes, fil
 from discreet.inference.results.decode import as_kind
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level
-from discreet.inference.results.stored import release_from_json
+from discreet.inference.results.stored import fit_from_json
 from discreet.inference.results.summary import Summary
 from discreet.specs.estimating.batches import BETA_BITS, SUM_BITS
 from discreet.specs.mechanisms.sgd import NoisySGD
@@ -272,21 +272,10 @@ class ClassicalResult(RegressionResult):
         return [*notes, *closing_notes(self)]
 
 
-def lecture_from_json(text: str) -> ClassicalResult | None:
+def classical_from_json(text: str) -> ClassicalResult | None:
     """The result that `ClassicalResult.to_json` wrote; None where the text is something else."""
-    try:
-        record = json.loads(text)
-        if (
-            not isinstance(record, dict)
-            or record.get("format") != FORMAT
-            or record.get("version") != VERSION
-        ):
-            return None
-        facts = ClassicalFacts(
-            **(record["facts"] | {"spend": guarantee_from_dict(record["facts"]["spend"])})
-        )
-        return ClassicalResult(
-            tuple(release_from_json(json.dumps(release)) for release in record["releases"]), facts
-        )
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return None
+    return fit_from_json(text, ClassicalResult, _facts_from_dict, layout=(FORMAT, VERSION))
+
+
+def _facts_from_dict(record: dict[str, Any]) -> ClassicalFacts:
+    return ClassicalFacts(**(record | {"spend": guarantee_from_dict(record["spend"])}))

@@ -29,7 +29,7 @@ from discreet.inference.regression.metric import MetricState, after_round, first
 from discreet.inference.regression.scale import user_map
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level, checked_target
-from discreet.inference.results.stored import release_from_json
+from discreet.inference.results.stored import fit_from_json
 from discreet.inference.results.summary import Summary
 from discreet.specs.estimating.components import ModelColumn
 from discreet.specs.estimating.families import Family, Logistic, Poisson
@@ -529,17 +529,4 @@ def _mean_response(family: Family | LeastSquares, predictor: Array) -> Array:
 
 def regression_from_json(text: str) -> RegressionResult | None:
     """The result that `RegressionResult.to_json` wrote; None where the text is something else."""
-    try:
-        record = json.loads(text)
-        if (
-            not isinstance(record, dict)
-            or record.get("format") != FORMAT
-            or record.get("version") != VERSION
-        ):
-            return None
-        return RegressionResult(
-            tuple(release_from_json(json.dumps(release)) for release in record["releases"]),
-            facts_from_dict(record["facts"]),
-        )
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return None
+    return fit_from_json(text, RegressionResult, facts_from_dict, layout=(FORMAT, VERSION))

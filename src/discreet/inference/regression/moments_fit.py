@@ -28,7 +28,7 @@ from discreet.inference.regression.facts import LeastSquares, facts_from_dict, f
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import closing_notes, filter_notes, fit_summary
 from discreet.inference.results.laws import Array
-from discreet.inference.results.stored import release_from_json
+from discreet.inference.results.stored import fit_from_json
 from discreet.inference.results.summary import Summary, number_text
 from discreet.trusted.release import Release
 
@@ -200,17 +200,4 @@ def _first_order(inverse: Array, beta: Array, noise: float) -> Array:
 
 def moments_from_json(text: str) -> MomentsResult | None:
     """The result that `MomentsResult.to_json` wrote; None where the text is something else."""
-    try:
-        record = json.loads(text)
-        if (
-            not isinstance(record, dict)
-            or record.get("format") != FORMAT
-            or record.get("version") != VERSION
-        ):
-            return None
-        return MomentsResult(
-            tuple(release_from_json(json.dumps(release)) for release in record["releases"]),
-            facts_from_dict(record["facts"]),
-        )
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return None
+    return fit_from_json(text, MomentsResult, facts_from_dict, layout=(FORMAT, VERSION))

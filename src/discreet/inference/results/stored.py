@@ -1,10 +1,11 @@
-"""Releases read again from the JSON that `Release.to_json` wrote."""
+"""Releases, and fits of several, read again from the JSON that they wrote."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet import plain
 from discreet.accounting.guarantees import guarantee_from_dict
@@ -12,6 +13,8 @@ from discreet.errors.questions import foreign_record
 from discreet.neighbors import neighbors_from_dict
 from discreet.specs.registry import mechanism_from_dict, query_from_dict
 from discreet.trusted.release import FORMAT, IN_STEPS, VERSION, Description, Release, step_from_text
+
+Fit = TypeVar("Fit")
 
 
 def release_from_json(text: str) -> Release:
@@ -27,6 +30,26 @@ def release_from_json(text: str) -> Release:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError):
         pass
     raise foreign_record(f"{FORMAT} of version {VERSION}")
+
+
+def fit_from_json(
+    text: str,
+    made: Callable[[tuple[Release, ...], Any], Fit],
+    facts_from_dict: Callable[[dict[str, Any]], Any],
+    *,
+    layout: tuple[str, int],
+) -> Fit | None:
+    """The fit that a result's `to_json` wrote in a layout (format, version): its releases and its
+    facts, put together by `made`; None where the text is something else.
+    """
+    try:
+        record = json.loads(text)
+        if not isinstance(record, dict) or (record.get("format"), record.get("version")) != layout:
+            return None
+        releases = (release_from_json(json.dumps(release)) for release in record["releases"])
+        return made(tuple(releases), facts_from_dict(record["facts"]))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return None
 
 
 def _release_from_dict(record: dict[str, Any]) -> Release:
