@@ -131,7 +131,12 @@ class Real:
                 "values could not be told apart",
                 "subtract a public offset from the column first",
             )
-        object.__setattr__(self, "missing", _missing(self.missing, low, high, (low / 2 + high / 2)))
+        object.__setattr__(self, "missing", _missing(self.missing, low, high))
+
+    @property
+    def fill(self) -> float:
+        """What stands for a cell without a value where some number must."""
+        return self.low / 2 + self.high / 2 if self.missing is None else self.missing
 
     def encoding(self, bits: int | None = None) -> Encoding:
         """The column's own grid, or a coarser one of `bits` bits."""
@@ -180,9 +185,12 @@ class Integer:
             )
         object.__setattr__(self, "low", int(low))
         object.__setattr__(self, "high", int(high))
-        object.__setattr__(
-            self, "missing", _missing(self.missing, low, high, float((int(low) + int(high)) // 2))
-        )
+        object.__setattr__(self, "missing", _missing(self.missing, low, high))
+
+    @property
+    def fill(self) -> float:
+        """What stands for a cell without a value where some number must."""
+        return float((self.low + self.high) // 2) if self.missing is None else self.missing
 
     def encoding(self, bits: int | None = None) -> Encoding:
         """Half-unit codes about the midpoint, so that the range is symmetric;
@@ -200,19 +208,26 @@ class Integer:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Boolean:
-    """A yes/no column; True counts as 1. A value that is neither becomes `missing`."""
+    """A yes/no column; True counts as 1. A cell that is neither has no value, or becomes `missing`
+    where one was named.
+    """
 
-    missing: bool = False
+    missing: bool | None = None
     kind: ClassVar[str] = "boolean"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.missing, bool):
+        if not isinstance(self.missing, bool | None):
             raise InvalidParameter(
                 "Boolean(missing=)",
                 "neither True nor False",
-                "every cell must become one of the two",
-                "pass missing=False or missing=True",
+                "every cell must become one of the two, or be left out",
+                "pass missing=False or missing=True, or leave it out",
             )
+
+    @property
+    def fill(self) -> bool:
+        """What stands for a cell without a value where True or False must."""
+        return bool(self.missing)
 
     def encoding(self, bits: int | None = None) -> Encoding:
         return Encoding(0.5, 2.0, -1, 1)
@@ -471,9 +486,9 @@ def _bounds(what: str, low: object, high: object) -> tuple[float, float]:
     return low_float, high_float
 
 
-def _missing(value: object, low: float, high: float, default: float) -> float:
+def _missing(value: object, low: float, high: float) -> float | None:
     if value is None:
-        return default
+        return None
     number = float(rational(value, "missing="))
     if not low <= number <= high:
         raise InvalidParameter(

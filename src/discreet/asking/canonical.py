@@ -42,7 +42,8 @@ def with_noise(question: Question, noise: object, l1: L1) -> Question:
             "noise='tulap'",
             "the number of rows is private here, so that two counts are released",
             "Tulap noise is the best noise of one count",
-            "leave noise= out, or ask for all rows under neighbors=Replace()",
+            "leave noise= out, or ask for all rows under neighbors=Replace(), of a column whose "
+            "missing= says what a cell without a value counts as",
         )
     if isinstance(question.spend, PureDP):
         return with_tulap(question)

@@ -13,7 +13,16 @@ import numpy as np
 from discreet.errors import InvalidParameter, shown
 from discreet.exact import rational
 from discreet.schema import Boolean, Category, Integer, Open, Schema, level_text
-from discreet.specs.queries.keys import Between, Bins, Key, Levels, Subset, cell_count
+from discreet.specs.queries.keys import (
+    Between,
+    Bins,
+    Held,
+    Key,
+    Levels,
+    Subset,
+    cell_count,
+    may_leave_out,
+)
 
 By = str | Sequence[str] | Mapping[str, object]
 Where = Mapping[str, object]
@@ -87,7 +96,7 @@ def level_cells(schema: Schema, name: str, called: str = "by") -> Cells:
     """One cell for each declared level of a Category or Boolean column."""
     column = schema[name]
     if isinstance(column, Boolean):
-        return Cells((Levels(name, 2),), (name,), (("False", "True"),))
+        return Cells((Levels(name, 2),), (name,), (("False", "True"),), column.missing is None)
     if isinstance(column, Category):
         labels = tuple(str(level) for level in column.levels)
         return Cells((Levels(name, len(labels)),), (name,), (labels,), column.missing is None)
@@ -137,9 +146,7 @@ def bin_cells(schema: Schema, name: str, bins: object) -> Cells:
     labels = tuple(
         _bin_label(low, high, whole, high == edges[-1]) for low, high in itertools.pairwise(edges)
     )
-    return Cells(
-        (key,), (name,), (labels,), optional=edges[0] > column.low or edges[-1] < column.high
-    )
+    return Cells((key,), (name,), (labels,), may_leave_out(key, schema))
 
 
 def _equal_edges(column: object, bins: int) -> tuple[float, ...]:
@@ -156,6 +163,15 @@ def _bin_label(low: float, high: float, whole: bool, last: bool) -> str:
         top = int(high) if last else int(high) - 1
         return f"{int(low)}" if top == int(low) else f"{int(low)}–{top}"
     return f"[{low:g}, {high:g}{']' if last else ')'}"
+
+
+def rows_asked(schema: Schema, where: Where | None, *reads: str) -> Cells:
+    """The single cell of the rows that a question is about: those that a filter keeps and that hold
+    a value in every column of `reads` (where `missing=` fills in, every row does).
+    """
+    keys = [Held(name) for name in dict.fromkeys(reads)]
+    held = tuple(key for key in keys if may_leave_out(key, schema))
+    return cells_where(schema, where).joined(Cells(held, optional=bool(held)))
 
 
 def cells_where(schema: Schema, where: Where | None) -> Cells:

@@ -87,6 +87,11 @@ class Design:
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The data columns of its terms and its response."""
+        return self.model().reads
+
     def model(self, keys: tuple[Any, ...] = ()) -> Model:
         return Model(self.columns, self.response, keys)
 

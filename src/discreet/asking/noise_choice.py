@@ -11,6 +11,7 @@ from discreet.neighbors import Neighbors
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.moments import Moments
+from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import Sum
 
 
@@ -42,7 +43,9 @@ def count_noise(query: Sum, neighbors: Neighbors, spend: Guarantee) -> AdditiveN
     return gaussian_noise(l2, spend_mu_squared(spend))
 
 
-def moments_noise(query: Moments, neighbors: Neighbors, spend: Guarantee) -> AdditiveNoise:
+def moments_noise(
+    query: Moments | ShareCounts, neighbors: Neighbors, spend: Guarantee
+) -> AdditiveNoise:
     """Noise for a joint vector of moments, in the norm of its design."""
     sensitivity = query.sensitivity(neighbors)
     if isinstance(spend, PureDP):

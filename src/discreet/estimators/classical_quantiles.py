@@ -28,7 +28,7 @@ from discreet.accounting.calibration.thresholds import proposal_threshold
 from discreet.accounting.gaussian import mu_for_approx
 from discreet.accounting.guarantees import ApproxDP, Guarantee, PureDP
 from discreet.accounting.renyi.rdp import ZCDP
-from discreet.asking.cells import Where, cells_where
+from discreet.asking.cells import Where, rows_asked
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.exact import decimal_text, float_up, rational
@@ -284,7 +284,7 @@ def _asked(
     public: PublicFacts, column: str, q: Fraction, where: Where | None
 ) -> tuple[Description, GridCounts, int, int]:
     a, b = quantile_parts(q)
-    cells = cells_where(public.schema, where)
+    cells = rows_asked(public.schema, where, column)
     query = GridCounts(
         cells.keys, number_factor(public.schema, column, "a quantile"), cells.optional
     )

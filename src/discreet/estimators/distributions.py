@@ -11,10 +11,11 @@ import numpy as np
 from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
-from discreet.asking.cells import Where, bin_cells, cells_where
+from discreet.asking.cells import Where, bin_cells, cells_where, rows_asked
 from discreet.asking.noise_choice import count_noise, norm_of, require_spend
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
+from discreet.estimators.questions import counts_question
 from discreet.exact import rational
 from discreet.inference.quantiles.cdf import EcdfResult
 from discreet.inference.quantiles.densities import DensityResult
@@ -152,7 +153,7 @@ def tree_question(
     `asked` says for which estimator, and gets the filter's words.
     """
     assert asked.column is not None
-    cells = cells_where(public.schema, where)
+    cells = rows_asked(public.schema, where, asked.column)
     factor = number_factor(public.schema, asked.column, "a distribution function")
     query = tree_over(
         cells.keys,
@@ -198,8 +199,9 @@ def density_question(
     )
     edges = cells.keys[0].edges  # type: ignore[union-attr]
     subset = cells_where(public.schema, where)
-    joined = cells.joined(subset)
-    query = Sum(joined.keys, (), joined.optional)
+    asked = Description("density", column, (column,), cells.labels, subset.where, edges)
+    question = counts_question(public, asked, cells.joined(subset), spend, shares=True)
+    query = question.query
     if query.size == 1 and public.rows is not None and not query.optional:
         raise InvalidParameter(
             "bins",
@@ -207,12 +209,7 @@ def density_question(
             "it would cost budget and add noise to a known number",
             "ask for two bins or more",
         )
-    return Question(
-        Description("density", column, (column,), cells.labels, subset.where, edges),
-        query,
-        count_noise(query, public.neighbors, require_spend(spend)),
-        spend,
-    )
+    return question
 
 
 def default_edges(public: PublicFacts, column: str, *, spend: Guarantee) -> list[float]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from discreet import plain
 from discreet.accounting.calibration.additive import symmetric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
-from discreet.asking.cells import Where, cells_where
+from discreet.asking.cells import Where, rows_asked
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, NoTheorem, WrongColumnKind
 from discreet.estimators.basic import _open
@@ -102,7 +102,7 @@ def _question(
             "of pairs",
             "spend dp.GDP(mu), dp.ZCDP(rho) or dp.ApproxDP(epsilon, delta)",
         )
-    cells = cells_where(public.schema, where)
+    cells = rows_asked(public.schema, where, *names)
     mu_squared, count = (
         spend_mu_squared(spend),
         count_weight(public.neighbors, optional=cells.optional),

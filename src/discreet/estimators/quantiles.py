@@ -16,7 +16,7 @@ from discreet import plain
 from discreet.accounting.calibration.additive import bounded_range_within
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.accounting.renyi.rdp import ZCDP
-from discreet.asking.cells import Where, cells_where
+from discreet.asking.cells import Where, rows_asked
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
@@ -304,7 +304,7 @@ def part_of(spend: Guarantee, share: Fraction) -> Guarantee:
 
 
 def _query(public: PublicFacts, column: str, where: Where | None) -> tuple[GridCounts, str]:
-    cells = cells_where(public.schema, where)
+    cells = rows_asked(public.schema, where, column)
     return GridCounts(
         cells.keys, number_factor(public.schema, column, "a quantile"), cells.optional
     ), cells.where

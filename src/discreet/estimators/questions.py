@@ -6,12 +6,22 @@ from __future__ import annotations
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.canonical import with_noise
-from discreet.asking.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
+from discreet.asking.cells import (
+    By,
+    Cells,
+    Where,
+    bin_cells,
+    cells_by,
+    cells_where,
+    level_cells,
+    rows_asked,
+)
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.errors import InvalidParameter, UndeclaredColumn, WrongColumnKind
 from discreet.estimators.open_keys import open_columns, open_table_question
+from discreet.neighbors import Replace
 from discreet.schema import Boolean, Category, Real
-from discreet.specs.queries.keys import Split, Subset
+from discreet.specs.queries.keys import Held, Split, Subset, may_leave_out
 from discreet.specs.queries.moments import (
     MomentDesign,
     Moments,
@@ -19,6 +29,7 @@ from discreet.specs.queries.moments import (
     total_design,
     variance_design,
 )
+from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import Sum, number_factor
 from discreet.trusted.release import Description, Question
 from discreet.trusted.session import PublicFacts
@@ -40,7 +51,7 @@ def count_question(
             "it would cost budget and add noise to a known number",
             "read session.public.rows, or count a subset with where=",
         )
-    return _counts(public, Description("count", where=cells.where), cells, spend)
+    return counts_question(public, Description("count", where=cells.where), cells, spend)
 
 
 def proportion_question(
@@ -73,22 +84,20 @@ def proportion_question(
         )
     code = declared.index(level) if isinstance(declared, Category) else int(level is not False)
     label = f"{column} = {True if level is None else level}"
-    if public.rows is not None and where is None:
-        question = _counts(
+    subset = rows_asked(public.schema, where, column)
+    if public.rows is not None and not subset.keys:
+        question = counts_question(
             public,
             Description("proportion", column, (column,), ((label,),)),
             Cells((Subset(column, (code,)),), optional=True),
             spend,
         )
     else:
-        subset = cells_where(public.schema, where)
         cells = Cells((Split(column, (code,)),)).joined(subset)
-        question = _counts(
-            public,
-            Description("proportion", column, (column,), ((label, "other"),), subset.where),
-            cells,
-            spend,
-        )
+        asked = Description("proportion", column, (column,), ((label, "other"),), subset.where)
+        if noise is None and isinstance(public.neighbors, Replace):
+            return _shares(public, asked, cells, spend)
+        question = counts_question(public, asked, cells, spend)
     return with_noise(
         question,
         noise,
@@ -116,14 +125,14 @@ def histogram_question(
     edges = () if levels else cells.keys[0].edges  # type: ignore[union-attr]
     subset = cells_where(public.schema, where)
     asked = Description("histogram", column, (column,), cells.labels, subset.where, edges)
-    return _counts(public, asked, cells.joined(subset), spend)
+    return counts_question(public, asked, cells.joined(subset), spend, shares=True)
 
 
 def mean_question(
     public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None
 ) -> Question:
     public.schema[column]  # refuses what is not declared
-    cells = cells_where(public.schema, where)
+    cells = rows_asked(public.schema, where, column)
     design = mean_design(
         public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend))
     )
@@ -134,7 +143,7 @@ def sum_question(
     public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None
 ) -> Question:
     public.schema[column]  # refuses what is not declared
-    cells = cells_where(public.schema, where)
+    cells = rows_asked(public.schema, where, column)
     design = total_design(
         public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend))
     )
@@ -145,7 +154,7 @@ def variance_question(
     public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None
 ) -> Question:
     public.schema[column]  # refuses what is not declared
-    cells = cells_where(public.schema, where)
+    cells = rows_asked(public.schema, where, column)
     design = variance_design(
         public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend))
     )
@@ -177,22 +186,47 @@ def table_question(
             "declared keys are shown whether or not anyone holds them, so they cost no delta",
             "leave it out",
         )
-    groups, subset = cells_by(public.schema, by), cells_where(public.schema, where)
-    if column is not None:
-        public.schema[column]  # refuses what is not declared
+    groups = cells_by(public.schema, by)
+    subset = (
+        cells_where(public.schema, where)
+        if column is None
+        else rows_asked(public.schema, where, *groups.by, column)
+    )
     cells = groups.joined(subset)
     asked = Description("table", column, groups.by, groups.labels, subset.where)
     if column is None:
-        return _counts(public, asked, cells, spend)
+        return counts_question(public, asked, cells, spend, shares=True)
     design = mean_design(
         public.neighbors, cells=cells.count, optional=True, norm=norm_of(require_spend(spend))
     )
     return _moments(public, asked, cells, design, spend)
 
 
-def _counts(public: PublicFacts, asked: Description, cells: Cells, spend: Guarantee) -> Question:
-    query = Sum(cells.keys, (), cells.optional)
+def _shares(public: PublicFacts, asked: Description, cells: Cells, spend: Guarantee) -> Question:
+    """A level's share of rows whose number is private, and that number."""
+    design = mean_design(
+        public.neighbors, cells=1, optional=True, norm=norm_of(require_spend(spend))
+    )
+    query = ShareCounts(cells.keys, design)
+    return Question(asked, query, moments_noise(query, public.neighbors, spend), spend)
+
+
+def counts_question(
+    public: PublicFacts, asked: Description, cells: Cells, spend: Guarantee, *, shares: bool = False
+) -> Question:
+    """Counts of cells; for their `shares` of the rows that hold a value, rows that hold none are
+    counted too where that is free: where the number of all rows is public.
+    """
+    absent = (
+        shares and public.rows is not None and not asked.where and _can_be_absent(public, cells)
+    )
+    query = Sum(cells.keys, (), cells.optional, absent)
     return Question(asked, query, count_noise(query, public.neighbors, require_spend(spend)), spend)
+
+
+def _can_be_absent(public: PublicFacts, cells: Cells) -> bool:
+    """Whether some row may hold no value in a column of the cells."""
+    return any(may_leave_out(Held(key.column), public.schema) for key in cells.keys)
 
 
 def _moments(

@@ -12,7 +12,7 @@ from fractions import Fraction
 from discreet import plain
 from discreet.accounting.calibration.additive import bounded_range_within
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking.cells import Where, cells_where
+from discreet.asking.cells import Where, rows_asked
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
@@ -117,7 +117,7 @@ def mad_question(
 def _query(
     public: PublicFacts, column: str, asked: str, where: Where | None
 ) -> tuple[GridCounts, str]:
-    cells = cells_where(public.schema, where)
+    cells = rows_asked(public.schema, where, column)
     return GridCounts(
         cells.keys, number_factor(public.schema, column, asked), cells.optional
     ), cells.where

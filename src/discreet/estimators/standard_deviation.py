@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking.cells import By, Cells, Where, cells_by, cells_where
+from discreet.asking.cells import By, Cells, Where, cells_by, rows_asked
 from discreet.asking.noise_choice import norm_of, require_spend
 from discreet.estimators.basic import _open
 from discreet.estimators.questions import VARIANCE_BITS, _moments
@@ -50,11 +50,12 @@ def std_question(
 ) -> Question:
     public.schema[column]  # refuses what is not declared
     groups = Cells() if by is None else cells_by(public.schema, by)
-    subset = cells_where(public.schema, where)
+    subset = rows_asked(public.schema, where, column)
     cells = groups.joined(subset)
     design = variance_design(
         public.neighbors,
-        optional=cells.optional or cells.count > 1,
+        cells=cells.count,
+        optional=cells.optional,
         norm=norm_of(require_spend(spend)),
     )
     asked = Description("standard deviation", column, groups.by, groups.labels, subset.where)

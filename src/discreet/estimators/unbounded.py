@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from discreet import plain
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP, spend_mu_squared
-from discreet.asking.cells import Cells, Where, cells_where
+from discreet.asking.cells import Cells, Where, rows_asked
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.asking.steps import Ask, Steps
 from discreet.errors import InvalidParameter, WrongColumnKind
@@ -138,7 +138,7 @@ def begun(
     declared = public.schema[column]
     if not isinstance(declared, (Real, Integer)):
         raise WrongColumnKind(column, type(declared).__name__, "Real or Integer", asked)
-    return Search(public, column, cells_where(public.schema, where), require_spend(spend))
+    return Search(public, column, rows_asked(public.schema, where, column), require_spend(spend))
 
 
 def moments_question(

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking.cells import Where, cells_where
+from discreet.asking.cells import Where, cells_where, rows_asked
 from discreet.asking.formula import design_of
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
@@ -121,7 +121,7 @@ def user_model(
                 "declare it as dp.Boolean() or dp.Integer(0, most), or pass psi=",
             )
         family = tabulated_mean(mean, reach, float(max(1, column.high)))
-    return design.model(cells_where(schema, where).keys), family
+    return design.model(rows_asked(schema, where, *design.reads).keys), family
 
 
 def tabulated_psi(psi: Function, reach: int | None = None) -> TabulatedResidual:

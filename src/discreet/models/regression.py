@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking.cells import Where, cells_where
+from discreet.asking.cells import Where, cells_where, rows_asked
 from discreet.asking.formula import Design, design_of
 from discreet.errors import InvalidParameter, shown
 from discreet.inference.regression.fit import RegressionResult
@@ -191,7 +191,7 @@ def model_of(
     """The model of a formula for a family; refused where the response does not suit it."""
     design = design_of(formula, schema, counts=family in ("logistic", "poisson"))
     _check_response(design, schema, family)
-    return design.model(cells_where(schema, where).keys)
+    return design.model(rows_asked(schema, where, *design.reads).keys)
 
 
 def _check_response(design: Design, schema: Schema, family: str | Huber) -> None:

@@ -30,6 +30,7 @@ from discreet.specs.queries.pairs import PairMoments
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.query import Query
 from discreet.specs.queries.scores import CandidateScores
+from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import GramMatrix, Sum
 from discreet.specs.queries.trees import TreeCounts
 
@@ -51,6 +52,7 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     Sum,
     GramMatrix,
     Moments,
+    ShareCounts,
     GridCounts,
     CandidateScores,
     OpenCounts,

@@ -18,6 +18,7 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.errors.questions import foreign_answer, mismatched, not_spendable
 from discreet.exact import fraction_text, rational
 from discreet.neighbors import Neighbors
+from discreet.schema import Open, Schema, level_text
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.queries.query import Query
 from discreet.specs.registry import (
@@ -151,6 +152,23 @@ def plain_spend(spend: object) -> Guarantee:
     return own
 
 
+def filled_in(schema: Schema, query: Query) -> tuple[tuple[str, str], ...]:
+    """The columns that a query reads whose declaration fills in what a cell without a value counts
+    as, each with that value.
+    """
+    declared = ((name, schema[name]) for name in query.plan().columns)
+    return tuple(
+        (
+            name,
+            level_text(column.missing)
+            if isinstance(column.missing, (str, bool))
+            else f"{column.missing:g}",
+        )
+        for name, column in declared
+        if not isinstance(column, Open) and column.missing is not None
+    )
+
+
 def stored_answer(answer: str) -> dict[str, Any] | None:
     """What `Session._draw` wrote, None where the draw failed;
     refused where it is something else.
@@ -195,6 +213,8 @@ class Release:
     secure: bool = True
     delta: Fraction = Fraction(0)
     found: tuple[str, ...] = ()
+    # column and value, of each column read in which cells without a value count as some value
+    filled: tuple[tuple[str, str], ...] = ()
 
     @property
     def public_rows(self) -> int | None:
@@ -219,5 +239,6 @@ class Release:
             "secure": self.secure,
             "delta": fraction_text(self.delta),
             "found": list(self.found),
+            "filled": [list(pair) for pair in self.filled],
         }
         return json.dumps(record, ensure_ascii=False)

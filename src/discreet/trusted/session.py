@@ -46,7 +46,14 @@ from discreet.trusted.losses.pricing import (
 )
 from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import SecureSource, Source
-from discreet.trusted.release import Question, Release, plain_question, plain_spend, stored_answer
+from discreet.trusted.release import (
+    Question,
+    Release,
+    filled_in,
+    plain_question,
+    plain_spend,
+    stored_answer,
+)
 
 if TYPE_CHECKING:
     from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
@@ -153,6 +160,7 @@ class Session:
             secure=self._secure and record["secure"],
             delta=question.delta,
             found=tuple(record["found"]),
+            filled=filled_in(self._schema, question.query),
         )
 
     def open_threshold(self, question: Question) -> NoisyThreshold:

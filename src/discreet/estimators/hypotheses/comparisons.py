@@ -12,10 +12,19 @@ import numpy as np
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
+from discreet.asking.cells import (
+    By,
+    Cells,
+    Where,
+    bin_cells,
+    cells_by,
+    cells_where,
+    level_cells,
+    rows_asked,
+)
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
-from discreet.estimators.questions import _counts
+from discreet.estimators.questions import counts_question
 from discreet.exact import rational
 from discreet.inference.tables.comparisons import ComparisonResult
 from discreet.inference.tables.table_tests import FitResult, IndependenceResult, RankResult
@@ -101,9 +110,9 @@ def compare_question(
     cells = groups.joined(Cells((Split(column, (code,)),), (), ((label, "other"),)))
     layers = cells_by(public.schema, strata, "strata") if strata is not None else Cells()
     _different((by, column, *layers.by))
-    subset = cells_where(public.schema, where)
+    subset = rows_asked(public.schema, where, column)
     asked = Description("comparison", label, (by,), (*cells.labels, *layers.labels), subset.where)
-    return _counts(public, asked, cells.joined(layers).joined(subset), spend)
+    return counts_question(public, asked, cells.joined(layers).joined(subset), spend)
 
 
 @plain.door
@@ -158,7 +167,7 @@ def independence_question(
         cells_by(public.schema, {name: (bins or {}).get(name) for name in (first, second)}),
         cells_where(public.schema, where),
     )
-    return _counts(
+    return counts_question(
         public,
         Description("independence", None, cells.by, cells.labels, subset.where),
         cells.joined(subset),
@@ -211,7 +220,7 @@ def fit_question(
         expected.tolist() if isinstance(expected, np.ndarray) else expected, cells.labels[0]
     )
     subset = cells_where(public.schema, where)
-    return _counts(
+    return counts_question(
         public,
         Description("goodness of fit", column, (column,), cells.labels, subset.where, shares),
         cells.joined(subset),
@@ -302,7 +311,7 @@ def rank_question(
     groups, places = _groups(public, by), bin_cells(public.schema, column, bins)
     subset = cells_where(public.schema, where)
     asked = Description("ranks", column, (by,), (*groups.labels, *places.labels), subset.where)
-    return _counts(public, asked, groups.joined(places).joined(subset), spend)
+    return counts_question(public, asked, groups.joined(places).joined(subset), spend)
 
 
 def _groups(public: PublicFacts, by: object) -> Cells:

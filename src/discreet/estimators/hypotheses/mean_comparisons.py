@@ -8,7 +8,7 @@ from __future__ import annotations
 from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, laplace_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
-from discreet.asking.cells import Where, cells_where
+from discreet.asking.cells import Where, rows_asked
 from discreet.asking.noise_choice import norm_of, require_spend
 from discreet.errors import WrongColumnKind
 from discreet.estimators.basic import _open
@@ -94,7 +94,7 @@ def compare_means(
 def compare_means_question(
     public: PublicFacts, column: str, *, by: str, spend: Guarantee, where: Where | None = None
 ) -> Question:
-    groups, subset = _groups(public, by), cells_where(public.schema, where)
+    groups, subset = _groups(public, by), rows_asked(public.schema, where, column)
     _different((by, column))
     cells = groups.joined(subset)
     design = mean_design(
@@ -146,7 +146,7 @@ def paired_question(
     where: Where | None = None,
 ) -> Question:
     x, y = _common_grid(public, first, second)
-    cells = cells_where(public.schema, where)
+    cells = rows_asked(public.schema, where, first, second)
     design = mean_design(
         public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend))
     )

@@ -12,7 +12,7 @@ from typing import Any
 from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
-from discreet.asking.cells import Where, cells_where
+from discreet.asking.cells import Where, rows_asked
 from discreet.asking.expected import imagined_release, release_preview
 from discreet.asking.noise_choice import require_spend
 from discreet.asking.preview import Assumptions, Preview
@@ -101,7 +101,7 @@ def subsample_question(
             )
     noise = _noise(spend)
     chosen_parts, chosen_inner = _split(public, noise, parts, inner)
-    cells = cells_where(public.schema, where)
+    cells = rows_asked(public.schema, where, *names)
     query = PartRejections(
         cells.keys, names, chosen_parts, rational(chosen_inner, "inner"), function_name(test), test
     )

@@ -31,11 +31,18 @@ from discreet.inference.counts.binomial import (
     normal_p_value,
 )
 from discreet.inference.counts.fiducial_share import FiducialShare
-from discreet.inference.counts.shares import ShareStatistics, decode_shares, share_interval
+from discreet.inference.counts.shares import (
+    ShareStatistics,
+    decode_share,
+    decode_shares,
+    share_interval,
+)
 from discreet.inference.counts.tulap import checked_share
+from discreet.inference.results.decode import all_rows
 from discreet.inference.results.hypothesis import HypothesisTest
 from discreet.inference.results.laws import tail_and_density
 from discreet.inference.results.results import Result, checked_level, checked_target
+from discreet.specs.queries.shares import ShareCounts
 
 METHODS = ("exact", "conservative", "symmetric", "fiducial", "normal", "score")
 ABOUT = {
@@ -132,7 +139,7 @@ class ProportionInference(Result):
 
     @property
     def _count_is_binomial(self) -> bool:
-        return self.release.public_rows is not None and not self.release.description.where
+        return all_rows(self.release) is not None
 
     def _checked_method(self, method: object) -> str:
         if method == "umpu":
@@ -157,7 +164,8 @@ class ProportionInference(Result):
                 "the number of rows is private here",
                 "the count is binomial only for a known number of independent rows",
                 "use method='score', or release the proportion of all rows under "
-                "neighbors=Replace()",
+                "neighbors=Replace(), of a column whose missing= says what a cell without a value "
+                "counts as",
             )
         return str(method)
 
@@ -166,12 +174,17 @@ class ProportionInference(Result):
 
     def _statistics(self) -> ShareStatistics:
         release = self.release
-        total = release.public_rows if self._count_is_binomial else None
+        integers, cluster = np.array(release.integers, dtype=object), release.neighbors.rows
+        if isinstance(release.query, ShareCounts):
+            return decode_share(
+                release.query,
+                release.mechanism,
+                integers,
+                public_rows=release.public_rows,
+                cluster=cluster,
+            )
         return decode_shares(
-            release.mechanism,
-            np.array(release.integers, dtype=object),
-            public_rows=total,
-            cluster=release.neighbors.rows,
+            release.mechanism, integers, public_rows=all_rows(release), cluster=cluster
         )
 
     def _score_p_value(self, null: float, alternative: str) -> float:

@@ -10,15 +10,16 @@ from scipy.special import ndtr
 from discreet.inference.counts.proportion_tests import ProportionInference
 from discreet.inference.counts.shares import (
     ShareStatistics,
+    decode_held_shares,
     decode_shares,
     poisson_interval,
     share_interval,
 )
 from discreet.inference.means.results import mean_quantity, mean_statistics
-from discreet.inference.results.decode import noise_of, to_float
+from discreet.inference.results.decode import all_rows, noise_of, to_float
 from discreet.inference.results.laws import Array, half_width
 from discreet.inference.results.results import Quantity, Result, checked_level
-from discreet.trusted.release import Release
+from discreet.specs.queries.sums import Sum
 
 
 def share_quantities(
@@ -51,20 +52,13 @@ def share_quantities(
 
 def share_statistics(result: Result) -> ShareStatistics:
     release = result.release
+    mechanism, cluster = release.mechanism, release.neighbors.rows
     integers = np.array(release.integers, dtype=object)
-    return decode_shares(
-        release.mechanism,
-        integers,
-        public_rows=_public_total(release),
-        cluster=release.neighbors.rows,
-    )
-
-
-def _public_total(release: Release) -> int | None:
-    """What shares are shares of: all rows where their number is public and none is filtered out,
-    else the cells' sum.
-    """
-    return None if release.description.where else release.public_rows
+    if isinstance(release.query, Sum) and release.query.absent:
+        rows = release.public_rows or 0
+        return decode_held_shares(mechanism, integers, rows=rows, cluster=cluster)
+    total = all_rows(release)
+    return decode_shares(mechanism, integers, public_rows=total, cluster=cluster)
 
 
 class CountResult(Result):
@@ -147,7 +141,7 @@ class ProportionResult(ProportionInference):
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
-        _, share = share_quantities(share_statistics(self), level, target)
+        _, share = share_quantities(self._statistics(), level, target)
         low, high = self._ends(level, target, self._interval_method(target))
         return (
             Quantity(
@@ -200,7 +194,7 @@ class TableResult(Result):
         row = statistics.count.reshape(cells)
         release = self.release
         noise = statistics.count_noise
-        total = _public_total(release)
+        total = all_rows(release)
         if total is not None:
             shares = ShareStatistics(
                 row,

@@ -7,15 +7,18 @@ count first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.inference.results.decode import noise_of, to_float
+from discreet.inference.results.decode import at_most, noise_of, to_float
 from discreet.inference.results.laws import Array, Noise, half_width
 from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.queries.shares import ShareCounts
+
+NONE = Noise(0.0)
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,8 @@ class ShareStatistics:
     """Noisy counts X by cell and the number N they are shares of.
 
     `others` is the noise of N − X: 0 where N is public,
-    else the noise of the sum of all other cells.
+    else the noise of the sum of all other cells. Where N is a public number less a noisy one,
+    `total_noise` is its noise, and `in_count` how much of that noise X has.
     """
 
     count: Array
@@ -32,6 +36,8 @@ class ShareStatistics:
     others: Noise
     cluster: int = 1
     public_total: bool = True
+    total_noise: Noise = NONE
+    in_count: float = 0.0
 
     @property
     def rows(self) -> Array:
@@ -45,7 +51,8 @@ class ShareStatistics:
     def noise_at(self, p: Array) -> Noise:
         """Noise of T(p): (1−p)·noise of X − p·noise of the others; of X alone where N is public."""
         if self.public_total:
-            return Noise(self.noise.variance + 0.0 * p, self.noise.fourth + 0.0 * p)
+            left = self.total_noise.scaled(self.in_count - p)
+            return Noise(self.noise.variance + left.variance, self.noise.fourth + left.fourth)
         return self.noise.scaled(1 - p) + self.others.scaled(p)
 
     def sampling_variance(self, p: Array) -> Array:
@@ -63,12 +70,52 @@ def decode_shares(
     noise = noise_of(mechanism, 1.0)
     if public_rows is not None:
         return ShareStatistics(
-            counts, np.full(counts.shape, float(public_rows)), noise, Noise(0.0), cluster, True
+            counts, np.full(counts.shape, float(public_rows)), noise, NONE, cluster, True
         )
     total = np.broadcast_to(counts.sum(axis=0), counts.shape)
     others = counts.shape[0] - 1
     return ShareStatistics(
         counts, total, noise, Noise(noise.variance * others, noise.fourth * others), cluster, False
+    )
+
+
+def decode_held_shares(
+    mechanism: Mechanism, integers: npt.NDArray[Any], *, rows: int, cluster: int
+) -> ShareStatistics:
+    """Counts of disjoint cells of which the last one, of rows without a value, is taken away from a
+    public number of rows.
+    """
+    counts, noise = to_float(mechanism, integers, 1.0), noise_of(mechanism, 1.0)
+    held, left = at_most(rows - counts[-1], noise, rows)
+    cells = counts[:-1]
+    total = np.full(cells.shape, float(np.maximum(held, 1.0)))
+    return ShareStatistics(cells, total, noise, NONE, cluster, True, left)
+
+
+def decode_share(
+    query: ShareCounts,
+    mechanism: Mechanism,
+    integers: npt.NDArray[Any],
+    *,
+    public_rows: int | None,
+    cluster: int,
+) -> ShareStatistics:
+    """One level's count k among k + r rows, from k + r and k − r."""
+    (rows, rows_noise), (difference, noise) = (
+        (to_float(mechanism, integers[place : place + 1], unit), noise_of(mechanism, unit))
+        for place, unit in enumerate(query.unit_values())
+    )
+    if public_rows is not None:
+        rows, rows_noise = at_most(rows, rows_noise, public_rows)
+    return ShareStatistics(
+        (rows + difference) / 2,
+        rows,
+        noise.scaled(0.5),
+        NONE,
+        cluster,
+        True,
+        rows_noise,
+        0.5,
     )
 
 
@@ -78,22 +125,8 @@ def share_interval(
     """The interval for the share, within [0, 1]."""
     low, high = _endpoint(statistics, level, -1, target), _endpoint(statistics, level, +1, target)
     # a count below 0 (above N) still allows every share that a count of 0 (of N) allows
-    empty = ShareStatistics(
-        0.0 * statistics.count,
-        statistics.total,
-        statistics.noise,
-        statistics.others,
-        statistics.cluster,
-        statistics.public_total,
-    )
-    full = ShareStatistics(
-        statistics.rows,
-        statistics.total,
-        statistics.noise,
-        statistics.others,
-        statistics.cluster,
-        statistics.public_total,
-    )
+    empty = replace(statistics, count=0.0 * statistics.count)
+    full = replace(statistics, count=statistics.rows)
     high = np.where(
         statistics.count < 0, np.maximum(high, _endpoint(empty, level, +1, target)), high
     )

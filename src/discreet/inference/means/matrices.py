@@ -116,13 +116,12 @@ class MatrixResult(Result):
 
     def _statistics(self) -> MatrixStatistics:
         release = self.release
-        public = release.public_rows if not self._query.count else None
         integers = np.array(release.integers, dtype=object)[:, None]
         return decode_pairs(
             self._query,
             as_kind(release.mechanism, SymmetricGaussianNoise),
             integers,
-            public_rows=public,
+            public_rows=release.public_rows,
             cluster=release.neighbors.rows,
         )
 

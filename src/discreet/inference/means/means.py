@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.inference.results.decode import noise_of, to_float
+from discreet.inference.results.decode import at_most, noise_of, to_float
 from discreet.inference.results.laws import (
     Array,
     Noise,
@@ -140,13 +140,18 @@ def decode_sums(
     integers: npt.NDArray[Any],
     public_rows: int | None,
 ) -> tuple[list[Array], list[Noise]]:
-    """The sums of the features of c, count first, and their noise; a public count has none."""
+    """The sums of the features of c, count first, and their noise; a public count has none.
+
+    Of a public number of rows no more than all are counted: a noisy count beyond it is that number.
+    """
     units = query.unit_values()
     values = [to_float(mechanism, row, unit) for row, unit in zip(integers, units, strict=True)]
     noises = [noise_of(mechanism, unit) for unit in units]
-    if public_rows is not None:
+    if public_rows is not None and not query.design.count:
         values.insert(0, np.full(values[0].shape, float(public_rows)))
         noises.insert(0, Noise(0.0))
+    elif public_rows is not None and query.cells == 1:
+        values[0], noises[0] = at_most(values[0], noises[0], public_rows)
     return values, noises
 
 
@@ -183,28 +188,44 @@ def mean_interval(
     return low, high
 
 
-def total_interval(
-    statistics: MeanStatistics, center: float, level: float, *, target: str, public_rows: bool
-) -> tuple[Array, Array, Array, Array]:
-    """(estimate, half-width, sampling variance, privacy variance) of Σ(center + c).
+def _squares_of_all(
+    statistics: MeanStatistics, center: float, estimate: Array, privacy: Array, rows: int | None
+) -> tuple[Array, Array]:
+    """(Σ z², less (Σ z)²/n where n is public, and the variance of its noise)."""
+    squares = (1 + center**2) * statistics.count + 2 * center * statistics.first - statistics.even
+    mean = np.zeros_like(estimate)  # of z
+    if rows is not None:
+        mean = estimate / rows
+        squares = (squares - estimate * mean + privacy / rows) * rows / max(rows - 1, 1)
+    uncertain = (
+        (1 + center**2 - 2 * mean * center) ** 2 * statistics.count_noise.variance
+        + 4 * (center - mean) ** 2 * statistics.first_noise.variance
+        + statistics.even_noise.variance
+    )
+    return np.asarray(squares), np.asarray(uncertain)
 
-    With a public number of rows n the target is n times the population mean; otherwise rows arrive
-    at random (Poisson), and Σ(center + c)² is the sampling variance.
+
+def total_interval(
+    statistics: MeanStatistics,
+    center: float,
+    level: float,
+    *,
+    target: str,
+    public_rows: int | None,
+) -> tuple[Array, Array, Array, Array]:
+    """(estimate, half-width, sampling variance, privacy variance) of Σ z, z = center + c for a row
+    that counts and 0 for all others.
+
+    With a public number of rows n the target is n times the population mean of z, and
+    Σ z² − (Σ z)²/n the sampling variance; otherwise rows arrive at random (Poisson), and Σ z² is.
     """
     estimate = center * statistics.count + statistics.first
     noise = statistics.first_noise + statistics.count_noise.scaled(center)
-    if public_rows:
+    privacy = np.asarray(noise.variance + 0.0 * estimate)
+    if public_rows is not None and not np.any(statistics.count_noise.variance):
         squares, uncertain = statistics.squares(), statistics.squares_noise_variance()
     else:
-        squares = (
-            (1 + center**2) * statistics.count + 2 * center * statistics.first - statistics.even
-        )
-        uncertain = (
-            (1 + center**2) ** 2 * statistics.count_noise.variance
-            + 4 * center**2 * statistics.first_noise.variance
-            + statistics.even_noise.variance
-        )
-    privacy = np.asarray(noise.variance + 0.0 * estimate)
+        squares, uncertain = _squares_of_all(statistics, center, estimate, privacy, public_rows)
     if target == "data":
         return (
             estimate,

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.inference.means.pairs import PairFeatures
-from discreet.inference.results.laws import Array
+from discreet.inference.results.decode import at_most
+from discreet.inference.results.laws import Array, Noise
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.queries.pairs import PairMoments
 
@@ -100,7 +101,10 @@ def decode_pairs(
         off = place[0] in ("x", "xy")
         sums[place] = np.asarray(steps, dtype=float) * (step * unit)
         noise[place] = (mechanism.off_variance if off else mechanism.variance) * unit**2
-    if public_rows is not None:
+    if public_rows is not None and not query.count:
         sums["1",] = np.full(sums["1",].shape, float(public_rows))
         noise["1",] = 0.0
+    elif public_rows is not None:
+        count, left = at_most(sums["1",], Noise(noise["1",]), public_rows)
+        sums["1",], noise["1",] = count, left.variance
     return MatrixStatistics(query.columns, sums, noise, cluster)

@@ -53,11 +53,6 @@ def column_grid(result: Result) -> ColumnGrid:
     return ColumnGrid(encoding.center, encoding.high * step, 0.0 if encoding.is_exact else step / 2)
 
 
-def counted_rows(release: Release) -> int | None:
-    """The number of rows where it is public and was not released beside the sums."""
-    return None if moments_of(release).design.count else release.public_rows
-
-
 def mean_statistics(result: Result) -> MeanStatistics:
     """Counts, sums and spreads by cell, as released."""
     release, query = result.release, moments_of(result.release)
@@ -65,7 +60,7 @@ def mean_statistics(result: Result) -> MeanStatistics:
         query,
         release.mechanism,
         cell_integers(result, query.cells),
-        public_rows=counted_rows(release),
+        public_rows=release.public_rows,
         cluster=release.neighbors.rows,
     )
 
@@ -140,7 +135,7 @@ class SumResult(Result):
             center / half_range,
             level,
             target=target,
-            public_rows=counted_rows(self.release) is not None,
+            public_rows=self.release.public_rows,
         )
         half = half * half_range + half_step * statistics.rows
         kept = sampling if target == "population" else 0.0 * sampling
@@ -174,7 +169,7 @@ class VarianceResult(Result):
             moments_of(release),
             release.mechanism,
             cell_integers(self, moments_of(release).cells),
-            public_rows=counted_rows(release),
+            public_rows=release.public_rows,
             cluster=release.neighbors.rows,
         )
         _, half_range, half_step = column_grid(self)

@@ -22,7 +22,7 @@ from discreet.inference.quantiles.trees import (
     prefix_counts,
     prefix_weights,
 )
-from discreet.inference.results.decode import as_kind, noise_of, to_float
+from discreet.inference.results.decode import all_rows, as_kind, noise_of, to_float
 from discreet.inference.results.laws import Array, Noise, half_width
 from discreet.specs.queries.trees import TreeCounts
 from discreet.trusted.release import Release
@@ -91,11 +91,13 @@ def tree_counts(release: Release) -> TreeCounts:
 def cumulative_of(release: Release) -> Cumulative:
     """The cumulative counts of a tree's release."""
     query, mechanism = tree_counts(release), release.mechanism
-    public = None if release.description.where else release.public_rows
+    public = all_rows(release)
     shape = TreeShape(query.branching, query.levels)
     noisy = to_float(mechanism, np.array(release.integers, dtype=float), 1.0)
-    leaves = least_squares(shape, noisy, total=public)
-    prefix = prefix_counts(leaves)
+    prefix = prefix_counts(least_squares(shape, noisy, total=public))
+    if public is None and release.public_rows is not None and prefix[-1] >= release.public_rows:
+        public = release.public_rows  # no more than all rows are counted
+        prefix = prefix_counts(least_squares(shape, noisy, total=public))
     total = float(prefix[-1]) if public is None else float(public)
     inside = -(-query.cells // query.width)
     return Cumulative(

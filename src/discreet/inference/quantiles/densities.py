@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.inference.counts.shares import ShareStatistics, decode_shares, share_interval
+from discreet.inference.counts.results import share_statistics
+from discreet.inference.counts.shares import ShareStatistics, share_interval
 from discreet.inference.quantiles.cdf import checked_kind
 from discreet.inference.quantiles.simultaneous import cell_level
 from discreet.inference.results.laws import Array
@@ -104,14 +105,7 @@ class DensityResult(Result):
         return plot_density(self, level, path=path)
 
     def _statistics(self) -> ShareStatistics:
-        release = self.release
-        public = None if release.description.where else release.public_rows
-        return decode_shares(
-            release.mechanism,
-            np.array(release.integers, dtype=object),
-            public_rows=public,
-            cluster=release.neighbors.rows,
-        )
+        return share_statistics(self)
 
 
 def _nearest_shares(shares: Array, *, fixed: bool) -> Array:

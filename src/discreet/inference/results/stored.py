@@ -68,6 +68,7 @@ def _release_from_dict(record: dict[str, Any]) -> Release:
         secure=record["secure"],
         delta=Fraction(record["delta"]),
         found=tuple(record["found"]),
+        filled=tuple((name, value) for name, value in record.get("filled", ())),
     )
 
 

@@ -117,7 +117,20 @@ class Between:
         return {"kind": self.kind, "column": self.column, "low": self.low, "high": self.high}
 
 
-Key = Levels | Bins | Subset | Split | Between
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One cell: the rows whose cell of a column holds a value (`schema.py` says which do)."""
+
+    column: str
+    kind: ClassVar[str] = "held"
+    size: ClassVar[int] = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "column": self.column}
+
+
+Key = Levels | Bins | Subset | Split | Between | Held
 
 
 def may_leave_out(key: Key, schema: Schema) -> bool:
@@ -125,15 +138,13 @@ def may_leave_out(key: Key, schema: Schema) -> bool:
     column = schema[key.column]
     if isinstance(key, Split):
         return False
-    if isinstance(key, Levels):
-        return (
-            key.size < 2
-            if isinstance(column, Boolean)
-            else not isinstance(column, Category)
-            or column.missing is None
-            or key.size < len(column.levels)
-        )
-    if isinstance(key, Bins) and not isinstance(column, (Boolean, Category, Open)):
+    if isinstance(column, Open) or column.missing is None:
+        return True
+    if isinstance(key, Held):
+        return False
+    if isinstance(key, Levels) and isinstance(column, (Boolean, Category)):
+        return key.size < (2 if isinstance(column, Boolean) else len(column.levels))
+    if isinstance(key, Bins) and not isinstance(column, (Boolean, Category)):
         return key.edges[0] > column.low or key.edges[-1] < column.high
     return True
 
@@ -145,6 +156,7 @@ def key_from_dict(record: dict[str, Any]) -> Key:
         "subset": Subset,
         "split": Split,
         "between": Between,
+        "held": Held,
     }
     fields = {
         name: tuple(value) if isinstance(value, list) else value

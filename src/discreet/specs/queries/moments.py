@@ -90,6 +90,8 @@ DESIGNS: dict[str, MomentDesign] = dict(
         # it costs a quarter of the mean's share.
         _design("mean-replace-l2", 2, 1, (1, 1), 2, 4),
         _design("mean-replace-l1", 1, 2, (2, 1), 4, 4),
+        # one cell that a row may leave: the count weighs as much as is free, A² + B² ≤ 4B²
+        _design("mean-optional-l2", 2, 19, (11, 11), 482, 484),
         _design("mean-cells-l1", 1, 4, (10, 5), 14, 20),
         _design("mean-add-l2", 2, 1, (2, 2), 5, 16),
         # totals, whose count coordinate weighs as much as the mean's
@@ -100,6 +102,9 @@ DESIGNS: dict[str, MomentDesign] = dict(
         _design("variance-public-l1", 1, 0, (1, 4, 1, 4), Fraction(251, 50), Fraction(113, 20)),
         _design("variance-l2", 2, 1, (1, 2, 2, 4), 6, Fraction(142, 25)),
         _design("variance-l1", 1, 1, (1, 4, 1, 4), Fraction(301, 50), Fraction(113, 20)),
+        # one cell that a row may leave: a count that costs nothing beside two values' exchange
+        _design("variance-optional-l2", 2, 4, (5, 10, 10, 20), 141, 142),
+        _design("variance-optional-l1", 1, 3, (5, 20, 5, 20), Fraction(281, 10), Fraction(113, 4)),
     ]
 )
 
@@ -114,19 +119,28 @@ def mean_design(neighbors: Neighbors, *, cells: int, optional: bool, norm: int) 
         return DESIGNS[
             "mean-replace-l1" if isinstance(neighbors, Replace) and cells == 1 else "mean-cells-l1"
         ]
-    return DESIGNS["mean-replace-l2" if isinstance(neighbors, Replace) else "mean-add-l2"]
+    if not isinstance(neighbors, Replace):
+        return DESIGNS["mean-add-l2"]
+    return DESIGNS["mean-optional-l2" if cells == 1 else "mean-replace-l2"]
 
 
 def total_design(neighbors: Neighbors, *, optional: bool, norm: int) -> MomentDesign:
     """The design for totals (Σ x = center·count + Σ c): count and mean coordinates weigh alike."""
     if neighbors.row_count_is_public and not optional:
         return DESIGNS[f"mean-public-l{norm}"]
+    if isinstance(neighbors, Replace) and norm == 2:
+        return DESIGNS["mean-optional-l2"]
     return DESIGNS[f"total-l{norm}"]
 
 
-def variance_design(neighbors: Neighbors, *, optional: bool, norm: int) -> MomentDesign:
-    public = neighbors.row_count_is_public and not optional
-    return DESIGNS[f"variance{'-public' if public else ''}-l{norm}"]
+def variance_design(
+    neighbors: Neighbors, *, cells: int = 1, optional: bool, norm: int
+) -> MomentDesign:
+    """The design for variances and their standard errors."""
+    if neighbors.row_count_is_public and cells == 1 and not optional:
+        return DESIGNS[f"variance-public-l{norm}"]
+    one = "-optional" if isinstance(neighbors, Replace) and cells == 1 else ""
+    return DESIGNS[f"variance{one}-l{norm}"]
 
 
 @plain.kept()

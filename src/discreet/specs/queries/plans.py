@@ -75,10 +75,13 @@ def term_bounds(term: Term) -> tuple[int, int]:
 class SumsPlan:
     """Sums of each term over the rows of each cell:
     an array of integers of shape (cells, terms).
+
+    `absent` adds a last cell: the rows that hold no value in some column of the keys.
     """
 
     keys: tuple[Key, ...]
     terms: tuple[Term, ...]
+    absent: bool = False
 
     def __post_init__(self) -> None:
         cell_count(self.keys)
@@ -89,7 +92,7 @@ class SumsPlan:
 
     @property
     def cells(self) -> int:
-        return cell_count(self.keys)
+        return cell_count(self.keys) + self.absent
 
     @property
     def columns(self) -> tuple[str, ...]:

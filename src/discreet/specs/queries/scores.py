@@ -27,6 +27,10 @@ class ScoresPlan:
 
     plans: tuple[SumsPlan, ...]
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(sorted({name for plan in self.plans for name in plan.columns}))
+
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)

@@ -33,18 +33,20 @@ class Sum:
     """Σ over the rows of each cell of the product of `term`'s codes; the empty term counts rows.
 
     `optional` says that a row may fall in no cell,
-    so that a Replace neighbour can also make it vanish.
+    so that a Replace neighbour can also make it vanish. `absent` adds a last cell:
+    the rows that hold no value in some column of the keys.
     """
 
     keys: tuple[Key, ...]
     term: Term
     optional: bool
+    absent: bool = False
     kind: ClassVar[str] = "sum"
     gives: ClassVar[str] = "vector"
 
     @property
     def size(self) -> int:
-        return cell_count(self.keys)
+        return cell_count(self.keys) + self.absent
 
     @property
     def unit(self) -> Fraction:
@@ -73,7 +75,7 @@ class Sum:
         ), score_sensitivity(neighbors, low, high, optional=self.optional or several)
 
     def plan(self) -> SumsPlan:
-        return SumsPlan(self.keys, (self.term,))
+        return SumsPlan(self.keys, (self.term,), self.absent)
 
     def assemble(self, sums: npt.NDArray[Any]) -> list[int]:
         """The integer statistic from the engine's answer (shape cells × 1)."""
@@ -85,6 +87,7 @@ class Sum:
             tuple(key_from_dict(key) for key in record["keys"]),
             tuple(factor_from_dict(factor) for factor in record["term"]),
             record["optional"],
+            record.get("absent", False),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,6 +96,7 @@ class Sum:
             "keys": [key.to_dict() for key in self.keys],
             "term": [factor.to_dict() for factor in self.term],
             "optional": self.optional,
+            **({"absent": True} if self.absent else {}),
         }
 
 

@@ -120,8 +120,8 @@ def numbers(cells: Cells) -> Floats:
 
 
 def boolean_codes(cells: Cells, column: Boolean) -> Codes:
-    """0 or 1 for every cell."""
-    otherwise = int(column.missing)
+    """0 or 1 for every cell; −1 where it has no value."""
+    otherwise = -1 if column.missing is None else int(column.missing)
     if cells.kind == "boolean":
         codes: Codes = cells.values.astype(np.int32)
         if cells.missing is not None:

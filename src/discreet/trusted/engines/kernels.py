@@ -43,14 +43,15 @@ NUMBA_ROWS = 1 << 20  # from this many rows on, compiling pays
 
 
 def clamp(numbers: Floats, column: Number) -> Floats:
-    """Numbers with NaN for missing → `missing`,
-    then clamped to the declared range (±inf → the nearest bound).
+    """Numbers clamped to the declared range (±inf → the nearest bound);
+    NaN → `missing`, or NaN where none was declared.
     """
     if isinstance(column, Boolean):
         return numbers
     with np.errstate(invalid="ignore"):
-        filled = np.where(np.isnan(numbers), float(column.missing or 0.0), numbers)
-        return np.minimum(np.maximum(filled, float(column.low)), float(column.high))
+        if column.missing is not None:
+            numbers = np.where(np.isnan(numbers), float(column.missing), numbers)
+        return np.minimum(np.maximum(numbers, float(column.low)), float(column.high))
 
 
 def encode(values: Floats, encoding: Encoding) -> Integers:
@@ -74,7 +75,7 @@ def clamp_and_encode(numbers: Floats, column: Number, encoding: Encoding) -> Int
     """
     if isinstance(column, Boolean):
         return encode(numbers, encoding)
-    low, high, missing = float(column.low), float(column.high), float(column.missing or 0.0)
+    low, high, missing = float(column.low), float(column.high), float(column.fill)
     out = np.empty(len(numbers), dtype=code_dtype(encoding))
     loop = (
         numba_encode()
@@ -108,7 +109,7 @@ def encoding_limits(column: Real | Integer, encoding: Encoding) -> tuple[float, 
             (
                 column.low,
                 column.high,
-                column.missing or 0.0,
+                column.fill,
                 encoding.center,
                 encoding.per_unit,
                 encoding.low,

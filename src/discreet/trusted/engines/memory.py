@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from discreet.errors import data
 from discreet.neighbors import Neighbors
-from discreet.schema import Boolean, Category, Open, Schema
+from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
 from discreet.specs.queries.histograms import HistogramPlan
-from discreet.specs.queries.keys import Between, Bins, Key, Levels, Split
+from discreet.specs.queries.keys import Between, Bins, Held, Key, Levels, Split
 from discreet.specs.queries.plans import BLOCK_ROWS, Factor, GramPlan, SumsPlan, term_bounds
 from discreet.specs.statistics import COUNTED_CELLS, Histogram, histogram_of_counts
 from discreet.trusted.engines import kernels
@@ -79,8 +79,11 @@ class MemoryEngine:
     def add_sums(self, plan: SumsPlan, sums: kernels.CellSums) -> None:
         """Adds what `sums` gives to the sums of other rows."""
         with self.lock:
-            cells = self.cell_index(plan.keys)
             terms = [tuple(self.factor_codes(factor) for factor in term) for term in plan.terms]
+            cells = self.cell_index(plan.keys)
+            if plan.absent:
+                held = self.cell_index(tuple(Held(key.column) for key in plan.keys))
+                cells = np.where(held < 0, np.int32(plan.cells - 1), cells)
         sums.add(cells, terms)
 
     def gram(self, plan: GramPlan) -> ObjectIntegers:
@@ -156,6 +159,8 @@ class MemoryEngine:
         return index
 
     def _key(self, key: Key) -> npt.NDArray[Any]:
+        if isinstance(key, Held):
+            return self._cached(key, lambda: self._held(self._read(key.column)))
         if isinstance(key, Bins):
             return kernels.bin_index(self.values(key.column), key.edges)
         if isinstance(key, Between):
@@ -171,25 +176,40 @@ class MemoryEngine:
         outside = 1 if isinstance(key, Split) else -1
         return np.where(inside, np.int32(0), np.int32(outside)).astype(np.int32)
 
+    def _held(self, read: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+        """0 where a cell holds a value, −1 where it has none (NaN, or the code −1)."""
+        absent = np.isnan(read) if read.dtype.kind == "f" else read < 0
+        return self.select(-absent.astype(np.int8))
+
+    def _read(self, name: str) -> npt.NDArray[Any]:
+        """A column as read: numbers, or codes of levels; all rows."""
+        column = self.schema[name]
+        if isinstance(column, (Real, Integer)):
+            return numbers(self.cells(name))
+        return self._all_level_codes(name)
+
     def factor_codes(self, factor: Factor) -> npt.NDArray[Any]:
         """Codes of a number column on the factor's grid, kept rows only, cached."""
         return self._cached(factor, lambda: self.select(self._encoded(factor)))
 
     def _encoded(self, factor: Factor) -> npt.NDArray[Any]:
-        column, encoding = self.schema[factor.column], factor.encoding
-        if isinstance(column, Boolean):
-            return kernels.encode(self._all_values(factor.column), encoding)
+        column, read = self.schema[factor.column], self._read(factor.column)
         assert not isinstance(column, (Category, Open)), (
             "a plan reads numbers of a column of levels"
         )
-        return kernels.clamp_and_encode(numbers(self.cells(factor.column)), column, encoding)
+        if column.missing is None:  # text is parsed once, for both
+            self._cached(Held(factor.column), lambda: self._held(read))
+        if isinstance(column, Boolean):
+            filled = np.where(read < 0, np.float64(column.fill), read)
+            return kernels.encode(filled, factor.encoding)
+        return kernels.clamp_and_encode(read, column, factor.encoding)
 
     def level_codes(self, name: str) -> npt.NDArray[Any]:
         """Codes of a column of levels, kept rows only, cached."""
         return self._cached(name, lambda: self.select(self._all_level_codes(name)))
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
-        """Clamped numbers of the kept rows."""
+        """Clamped numbers of the kept rows; NaN where a cell has no value."""
         return self.select(self._all_values(name))
 
     def _cached(self, key: Any, make: Callable[[], npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -200,7 +220,8 @@ class MemoryEngine:
     def _all_values(self, name: str) -> npt.NDArray[np.float64]:
         column, cells = self.schema[name], self.cells(name)
         if isinstance(column, Boolean):
-            return boolean_codes(cells, column).astype(np.float64)
+            codes = boolean_codes(cells, column)
+            return np.where(codes < 0, np.nan, codes.astype(np.float64))
         assert not isinstance(column, (Category, Open)), (
             "a plan reads numbers of a column that has none"
         )
@@ -281,7 +302,10 @@ class MemoryEngine:
                 ],
             )
         values, encoding = self._all_values(name), column.encoding()
-        return Content(values, kernels.encode(values, encoding).astype(np.int64) - encoding.low)
+        absent = np.isnan(values)
+        codes = kernels.encode(np.where(absent, encoding.center, values), encoding)
+        hashed = np.where(absent, encoding.high + 1, codes.astype(np.int64)) - encoding.low
+        return Content(np.where(absent, np.inf, values), hashed)
 
 
 def sums_of(plan: SumsPlan, rows: int) -> kernels.CellSums:

@@ -69,7 +69,7 @@ def _joined(batches: Sequence[ModelCodes]) -> ModelCodes:
 def model_codes(rows: MemoryEngine, model: Model) -> ModelCodes:
     """Codes of a model's components and response in the rows that its filters keep."""
     with rows.lock:
-        chosen = np.flatnonzero(rows.cell_index(model.keys) == 0) if model.keys else slice(None)
+        chosen = _chosen(rows.cell_index(model.keys) == 0) if model.keys else slice(None)
         components = {component for column in model.columns for component in column.components}
         codes = {
             component: rows.level_codes(component.column)[chosen]
@@ -87,6 +87,11 @@ def model_codes(rows: MemoryEngine, model: Model) -> ModelCodes:
             response = whole[chosen]
         count = len(chosen) if isinstance(chosen, np.ndarray) else rows.counted_rows()
     return codes, response, count
+
+
+def _chosen(kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | slice:
+    """The places of the rows that are kept."""
+    return slice(None) if kept.all() else np.flatnonzero(kept)
 
 
 def _number_codes(rows: MemoryEngine, factor: Factor, chosen: Any) -> npt.NDArray[Any] | Unread:

@@ -25,7 +25,7 @@ def place_of(column: Category | Boolean | Integer, value: Any) -> int:
     if isinstance(column, Integer):
         return int(_whole_places(column, np.array([number_of(value)]))[0])
     return (
-        boolean_of(value, int(column.missing))
+        boolean_of(value, int(column.fill))
         if isinstance(column, Boolean)
         else levels_of(column)(value)
     )
@@ -46,7 +46,7 @@ def places_of(column: Category | Boolean | Integer, values: Iterable[Any]) -> Co
             return (
                 _whole_places(column, numbers)
                 if isinstance(column, Integer)
-                else booleans_of(numbers, int(column.missing))
+                else booleans_of(numbers, int(column.fill))
                 if isinstance(column, Boolean)
                 else levels_of(column).of_numbers(numbers)
             )
@@ -105,15 +105,13 @@ def _floats(values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _grid_codes(column: Real | Integer, numbers: NDArray[np.float64]) -> Codes:
     grid = column.encoding()
-    assert column.missing is not None
     with np.errstate(all="ignore"):
-        known = np.where(np.isnan(numbers), column.missing, numbers)
+        known = np.where(np.isnan(numbers), column.fill, numbers)
         steps = np.floor((known - grid.center) * grid.per_unit + 0.5)
     return np.clip(steps, grid.low, grid.high).astype(np.int64)
 
 
 def _whole_places(column: Integer, numbers: NDArray[np.float64]) -> Codes:
-    assert column.missing is not None
     with np.errstate(all="ignore"):
-        known = np.floor(np.where(np.isnan(numbers), column.missing, numbers) + 0.5)
+        known = np.floor(np.where(np.isnan(numbers), column.fill, numbers) + 0.5)
     return np.clip(known, column.low, column.high).astype(np.int64) - column.low
