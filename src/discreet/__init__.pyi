@@ -36,6 +36,7 @@ from discreet.estimators.hypotheses.part_tests import subsample_test
 from discreet.estimators.hypotheses.power import power, sample_size
 from discreet.estimators.hypotheses.proportions import proportion_test
 from discreet.estimators.matrices import correlation, covariance
+from discreet.estimators.missing import missing
 from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
@@ -119,6 +120,7 @@ __all__ = [
     "mean",
     "mean_test",
     "median",
+    "missing",
     "mode",
     "ols",
     "paired_test",

@@ -142,6 +142,12 @@ TABLE = (
     ),
     _row("trusted.extensions.csv_files", "", "numpy pyarrow", "any bytes are a table"),
     _row(
+        "trusted.extensions.cell_states",
+        "vocabulary specs trusted.engines trusted.extensions.open_keys",
+        "numpy",
+        "what cells hold",
+    ),
+    _row(
         "trusted.extensions.unit_buckets",
         "trusted.engines",
         "numpy pyarrow",

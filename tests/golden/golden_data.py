@@ -16,15 +16,15 @@ import discreet as dp
 
 ROWS = 300
 SCHEMA: dict[str, Any] = {
-    "income": dp.Real(0, 100),
+    "income": dp.Real(0, 100, missing=50),
     "after": dp.Real(0, 120, missing=30),
-    "score": dp.Real(-3, 3, bits=32),
-    "wide": dp.Real(-1e6, 1e6),
+    "score": dp.Real(-3, 3, missing=0, bits=32),
+    "wide": dp.Real(-1e6, 1e6, missing=0),
     "age": dp.Integer(18, 90, missing=40),
-    "visits": dp.Integer(0, 12),
+    "visits": dp.Integer(0, 12, missing=6),
     "region": dp.Category(["E", "N", "S", "W"]),
     "arm": dp.Category(["a", "b", "c"], missing="c"),
-    "member": dp.Boolean(),
+    "member": dp.Boolean(missing=False),
     "town": dp.Open(),
 }
 RELATIONS: dict[str, Any] = {

@@ -20,9 +20,13 @@ from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
+from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.differences import DifferenceMoments
+from discreet.specs.queries.keys import filtered
 from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.pairs import PairMoments
+from discreet.specs.queries.shares import ShareCounts
+from discreet.specs.queries.sums import Sum
 from discreet.specs.queries.trees import TreeCounts
 from discreet.specs.statistics import Histogram
 from discreet.trusted.losses.pricing import guarantee_of
@@ -107,6 +111,8 @@ def expected_release(
         statistic, words = _expected_pairs(query, rows, assume)
     elif isinstance(query, TreeCounts):
         statistic, words = _expected_tree(query, rows, assume)
+    elif isinstance(query, CellStates):
+        statistic, words = _expected_states(query, rows, assume)
     else:
         statistic, words = _expected_counts(question, rows, assume)
     mechanism = question.mechanism
@@ -117,15 +123,31 @@ def expected_release(
 
 
 def _expected_counts(question: Question, rows: float, assume: Assumptions) -> tuple[list[int], str]:
-    """Counts of cells: the assumed share in the first, the rest alike in the others."""
-    cells = question.query.size
+    """Counts of cells: the assumed share in the first, the rest alike in the others, and no row
+    without a value.
+    """
+    query = question.query
+    absent = isinstance(query, Sum) and query.absent
+    cells = query.size - absent
     halves = cells <= 2 and question.description.estimator in ("count", "proportion")
     usual = 0.5 if halves else 1 / cells
     first = usual if assume.share is None else assume.share
     shares = np.full(cells, (1 - first) / max(cells - 1, 1))
     shares[0] = first
     words = f"a share of {first:.3g}" + (" in the first cell" if cells > 1 else "")
-    return [round(rows * float(share)) for share in shares], words
+    counts = [round(rows * float(share)) for share in shares] + [0] * absent
+    return (
+        query.assemble(np.array(counts, dtype=object)[:, None])
+        if isinstance(query, ShareCounts)
+        else counts
+    ), words
+
+
+def _expected_states(query: CellStates, rows: float, assume: Assumptions) -> tuple[list[int], str]:
+    """The assumed share of every column's cells (a twentieth) in every state."""
+    share = 0.05 if assume.share is None else float(assume.share)
+    counts = [round(rows)] + [round(rows * share)] * (query.size - query.count)
+    return query.assemble(np.array(counts, dtype=object)), f"a share of {share:.3g} in each state"
 
 
 def _expected_moments(query: Moments, rows: float, assume: Assumptions) -> tuple[list[int], str]:
@@ -139,11 +161,9 @@ def _expected_moments(query: Moments, rows: float, assume: Assumptions) -> tuple
     )
     mean = float(assume.mean if assume.mean is not None else encoding.center)
     m, s = (mean - encoding.center) * encoding.per_unit, deviation * encoding.per_unit
-    share = (
-        float(assume.share)
-        if assume.share is not None
-        else (1 / query.cells if query.cells > 1 or not query.optional else 0.5)
-    )
+    part = query.cells > 1 or filtered(query.keys)
+    usual = 1 / query.cells if query.cells > 1 else 0.5 if part else 1.0
+    share = usual if assume.share is None else float(assume.share)
     powers = (1.0, m, m**2 + s**2, m**3 + 3 * m * s**2, m**4 + 6 * m**2 * s**2 + 3 * s**4)[
         : query.design.degree + 1
     ]
@@ -152,7 +172,7 @@ def _expected_moments(query: Moments, rows: float, assume: Assumptions) -> tuple
         dtype=object,
     )
     return query.assemble(sums), f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (
-        f", a share of {share:.3g} in a cell" if query.cells > 1 or query.optional else ""
+        f", a share of {share:.3g} in a cell" if part else ""
     )
 
 
@@ -160,7 +180,8 @@ def _expected_pairs(query: PairMoments, rows: float, assume: Assumptions) -> tup
     """The statistic of independent normal columns with the assumed mean and standard deviation
     (a quarter of each range).
     """
-    share = 1.0 if not query.optional else float(assume.share if assume.share is not None else 0.5)
+    part = filtered(query.keys)
+    share = 1.0 if not part else float(assume.share if assume.share is not None else 0.5)
     powers = []
     for factor in query.factors:
         grid = factor.encoding
@@ -188,9 +209,7 @@ def _expected_pairs(query: PairMoments, rows: float, assume: Assumptions) -> tup
         if assume.standard_deviation is None
         else f"{float(assume.standard_deviation):.6g}"
     )
-    return query.arrange(sums), words + (
-        f", a share of {share:.3g} in the filter" if query.optional else ""
-    )
+    return query.arrange(sums), words + (f", a share of {share:.3g} in the filter" if part else "")
 
 
 def _expected_tree(query: TreeCounts, rows: float, assume: Assumptions) -> tuple[list[int], str]:
@@ -202,7 +221,8 @@ def _expected_tree(query: TreeCounts, rows: float, assume: Assumptions) -> tuple
     deviation = float(
         assume.standard_deviation if assume.standard_deviation is not None else (high - low) / 4
     )
-    share = float(assume.share) if assume.share is not None else (0.5 if query.optional else 1.0)
+    part = filtered(query.keys)
+    share = float(assume.share) if assume.share is not None else (0.5 if part else 1.0)
     ends = [
         query.value((leaf + 1) * query.width - 0.5)
         for leaf in range(-(-query.cells // query.width) - 1)
@@ -213,7 +233,7 @@ def _expected_tree(query: TreeCounts, rows: float, assume: Assumptions) -> tuple
     counts = np.diff(np.round(rows * share * before)).astype(np.int64)
     places = np.arange(len(counts), dtype=np.int64) * query.width
     words = f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (
-        f", a share of {share:.3g} of the rows" if query.optional else ""
+        f", a share of {share:.3g} of the rows" if part else ""
     )
     return query.assemble(Histogram(query.cells, places, counts)), words
 

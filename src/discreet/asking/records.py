@@ -90,6 +90,11 @@ RECORDS = (
         },
     ),
     Record(
+        "estimators.missing:missing",
+        "estimators.missing:missing_question",
+        {"missing": "inference.counts.missing:MissingResult"},
+    ),
+    Record(
         "estimators.distributions:ecdf",
         "estimators.distributions:ecdf_question",
         {"ecdf": "inference.quantiles.cdf:EcdfResult"},

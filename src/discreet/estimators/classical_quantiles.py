@@ -43,6 +43,7 @@ from discreet.specs.mechanisms.quantiles import (
     SmoothNoise,
 )
 from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.keys import filtered
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.extensions.data_dependent.loss import cauchy_slopes, student_slopes
 from discreet.trusted.losses.pricing import spend_box, within_spend
@@ -296,15 +297,21 @@ def _asked(
     )
 
 
+def _left_out(query: GridCounts) -> str:
+    if not query.optional:
+        return ""
+    return ", with where=" if filtered(query.keys) else ", rows without a value are left out"
+
+
 def _replaced(query: GridCounts, public: PublicFacts, method: str) -> Rows:
     rows = query.sensitivity(public.neighbors)
     if rows.change != "replaced":
         raise NoTheorem(
             f'method="{method}"',
-            "the number of rows that count is private "
-            f"({public.neighbors}{', with where=' if query.optional else ''})",
+            f"the number of rows that count is private ({public.neighbors}{_left_out(query)})",
             "its proof follows the order statistics of a fixed number of rows",
-            'use method="exponential", which works for every relation and filter',
+            'use method="exponential", which works for every relation and filter, or declare '
+            "missing= for the column where rows without a value are the reason",
         )
     return rows
 

@@ -30,6 +30,7 @@ from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.quantiles import QuantileChoice
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.keys import filtered
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Description, Question
@@ -327,7 +328,7 @@ def _interval_share(
     """
     if given is None:
         share = PURE_INTERVAL_SHARE if isinstance(spend, PureDP) else INTERVAL_SHARE
-        if public.rows is None or query.optional:
+        if public.rows is None or filtered(query.keys):
             return share
         a, b = parts
         rows = query.sensitivity(public.neighbors)

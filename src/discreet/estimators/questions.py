@@ -21,7 +21,7 @@ from discreet.errors import InvalidParameter, UndeclaredColumn, WrongColumnKind
 from discreet.estimators.open_keys import open_columns, open_table_question
 from discreet.neighbors import Replace
 from discreet.schema import Boolean, Category, Real
-from discreet.specs.queries.keys import Held, Split, Subset, may_leave_out
+from discreet.specs.queries.keys import Split, Subset
 from discreet.specs.queries.moments import (
     MomentDesign,
     Moments,
@@ -217,16 +217,11 @@ def counts_question(
     """Counts of cells; for their `shares` of the rows that hold a value, rows that hold none are
     counted too where that is free: where the number of all rows is public.
     """
-    absent = (
-        shares and public.rows is not None and not asked.where and _can_be_absent(public, cells)
-    )
+    held = rows_asked(public.schema, None, *(asked.by if shares else ()))
+    absent = bool(held.keys) and public.rows is not None and not asked.where
+    cells = cells if absent else cells.joined(held)
     query = Sum(cells.keys, (), cells.optional, absent)
     return Question(asked, query, count_noise(query, public.neighbors, require_spend(spend)), spend)
-
-
-def _can_be_absent(public: PublicFacts, cells: Cells) -> bool:
-    """Whether some row may hold no value in a column of the cells."""
-    return any(may_leave_out(Held(key.column), public.schema) for key in cells.keys)
 
 
 def _moments(

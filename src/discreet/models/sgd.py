@@ -59,10 +59,11 @@ def needed_delta(session: Session, solver: SGD, spend: Guarantee, *, optional: b
         )
     if isinstance(neighbors, Replace) and optional:
         raise NoTheorem(
-            "solver='sgd' of filtered rows under Replace",
-            "how many rows a filter keeps is private",
+            "solver='sgd' of some of the rows under Replace",
+            "how many rows a filter keeps, or hold a value in every column, is private",
             "batches of a fixed size are drawn from a public number of rows",
-            "leave out where=, declare neighbors=dp.AddRemove(), or use another solver",
+            "leave out where= and declare missing= for each column, declare "
+            "neighbors=dp.AddRemove(), or use another solver",
         )
     if session.public.rows == 0:
         raise InvalidParameter(

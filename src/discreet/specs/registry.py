@@ -22,6 +22,7 @@ from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.mechanisms.selection import SELECTION
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
+from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.differences import DifferenceMoments
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.moments import Moments
@@ -64,6 +65,7 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     SampledGradients,
     DifferenceMoments,
     PartRejections,
+    CellStates,
 )
 _MECHANISMS: dict[str, type[Mechanism]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}
 _QUERIES: dict[str, type[Query]] = {kind.kind: kind for kind in PROVEN_QUERIES}

@@ -21,6 +21,7 @@ from discreet.inference.quantiles.classical_quantiles import (
 from discreet.inference.quantiles.quantiles import QuantilesResult
 from discreet.inference.results.summary import Summary, number_text
 from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.queries.keys import filtered
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session
 
@@ -125,7 +126,11 @@ def _model(query: Any, rows: float, assume: Any) -> tuple[NormalValues, str]:
     if none is assumed.
     """
     grid = query.factor.encoding
-    share = 1.0 if not query.optional else float(assume.share if assume.share is not None else 0.5)
+    share = (
+        1.0
+        if not filtered(query.keys)
+        else float(assume.share if assume.share is not None else 0.5)
+    )
     mean = float(assume.mean if assume.mean is not None else grid.center)
     deviation = (
         float(assume.standard_deviation)
@@ -134,7 +139,7 @@ def _model(query: Any, rows: float, assume: Any) -> tuple[NormalValues, str]:
     )
     words = (
         f"{int(rows)} rows, normal with mean {mean:.6g} and standard deviation {deviation:.6g}"
-        + (f", a share of {share:.3g} in the filter" if query.optional else "")
+        + (f", a share of {share:.3g} in the filter" if filtered(query.keys) else "")
     )
     return NormalValues(
         max(rows * share, 1.0),

@@ -14,6 +14,7 @@ from discreet.search.policies import Count, History
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.search import CountSearch
+from discreet.specs.queries.keys import filtered
 from discreet.trusted.release import Question, Release
 from discreet.trusted.session import PublicFacts, Session
 
@@ -37,7 +38,11 @@ def expected_scale_release(
     """
     query: Any = question.query
     grid = query.factor.encoding
-    share = 1.0 if not query.optional else float(assume.share if assume.share is not None else 0.5)
+    share = (
+        1.0
+        if not filtered(query.keys)
+        else float(assume.share if assume.share is not None else 0.5)
+    )
     mean = float(assume.mean if assume.mean is not None else grid.center)
     deviation = (
         float(assume.standard_deviation)
@@ -56,7 +61,7 @@ def expected_scale_release(
     integers = _expected(question.mechanism, below, rows * share, query.size)
     words = (
         f"{int(rows)} rows, normal with mean {mean:.6g} and standard deviation {deviation:.6g}"
-        + (f", a share of {share:.3g} in the filter" if query.optional else "")
+        + (f", a share of {share:.3g} in the filter" if filtered(query.keys) else "")
     )
     return imagined_release(public, question, integers), words
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from discreet.exact import decimal_text
 from discreet.inference.regression.decode import step_of
+from discreet.inference.results.held import held_notes
 from discreet.inference.results.summary import Summary, number_text
 from discreet.specs.estimating.families import Logistic, Poisson
 from discreet.specs.estimating.tabulated import TabulatedMean
@@ -127,9 +128,10 @@ def _notes(result: RegressionResult) -> list[str]:
 
 
 def filter_notes(result: RegressionResult) -> list[str]:
-    """Which rows a fit of any solver is about, where a filter was asked for."""
+    """Which rows a fit of any solver is about: the filter, and complete cases alone."""
     where = result.releases[0].description.where
-    return [f"Only rows where {where}."] if where else []
+    filtered = [f"Only rows where {where}."] if where else []
+    return [*filtered, *held_notes(result.releases[0], result.rows)]
 
 
 def clip_notes(result: RegressionResult) -> list[str]:

@@ -7,6 +7,7 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from discreet.inference.results.held import held_notes
 from discreet.specs.queries.moments import Moments
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
             f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} "
             "(public)."
         )
+    notes += held_notes(release)
     if isinstance(release.query, Moments):
         grid = release.query.factor.encoding
         low, high = (

@@ -42,6 +42,7 @@ from discreet.models.residuals import residuals_question
 from discreet.models.solvers import Solver, chosen_solver
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.model import Model
+from discreet.specs.queries.keys import filtered
 from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.session import PublicFacts, Session
 
@@ -109,7 +110,7 @@ def _preview(
     require_response(session, model, family)
     kind = family_of(family, 0.0, model)  # of the same kind, for imagining its response
     imagined = ExpectedReleases(
-        session.public, _rows(session.public, assume, optional=asked.optional), kind, assume
+        session.public, _rows(session.public, assume, optional=filtered(model.keys)), kind, assume
     )
     mu_squared, delta = (
         (budget_of(spend, session.public.neighbors.rows), Fraction(0))

@@ -135,7 +135,8 @@ class SampledGradients:
                 "sampled gradients of filtered rows under Replace",
                 "how many rows a filter keeps is private",
                 "batches of a fixed size are drawn from a public number of rows",
-                "leave out where=, declare neighbors=dp.AddRemove(), or use another solver",
+                "leave out where= and declare missing= for each column, declare "
+                "neighbors=dp.AddRemove(), or use another solver",
             )
         if not isinstance(neighbors, Replace) and self.rows is not None:
             raise NoTheorem(

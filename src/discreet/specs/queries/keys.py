@@ -149,6 +149,11 @@ def may_leave_out(key: Key, schema: Schema) -> bool:
     return True
 
 
+def filtered(keys: Sequence[Key]) -> bool:
+    """Whether a caller's filter, and not only a cell without a value, can leave rows out."""
+    return any(not isinstance(key, Held) for key in keys)
+
+
 def key_from_dict(record: dict[str, Any]) -> Key:
     kinds: dict[str, Any] = {
         "levels": Levels,

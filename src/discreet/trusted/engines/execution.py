@@ -10,6 +10,7 @@ from typing import Any
 
 from discreet.specs.estimating.model import EstimatingPlan
 from discreet.specs.estimating.residuals import ResidualPlan
+from discreet.specs.queries.cell_states import StatesPlan
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
@@ -55,8 +56,15 @@ def _rejections(engine: Engine, plan: PartsPlan, source: Any) -> int:
     return rejecting_parts(engine, plan, source)
 
 
+def _state_counts(engine: Engine, plan: StatesPlan) -> Any:
+    from discreet.trusted.extensions.cell_states import state_counts
+
+    return state_counts(engine, plan)
+
+
 EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     EstimatingPlan: _model_sums,
     ResidualPlan: _model_sums,
     OpenPlan: _key_counts,
+    StatesPlan: _state_counts,
 }

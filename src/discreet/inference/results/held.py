@@ -1,0 +1,96 @@
+"""What a release did with cells that hold no value, in words: how many rows it is about, and what
+was filled in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.inference.results.decode import noise_of, to_float
+from discreet.inference.results.laws import Array, Noise, half_width
+from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
+from discreet.specs.queries.differences import DifferenceMoments
+from discreet.specs.queries.keys import Held
+from discreet.specs.queries.moments import Moments
+from discreet.specs.queries.pairs import PairMoments
+from discreet.specs.queries.shares import ShareCounts
+from discreet.specs.queries.sums import Sum
+from discreet.trusted.release import Release
+
+LEVEL = 0.95
+
+
+def held_rows(release: Release, level: float = LEVEL) -> tuple[float, float, float] | None:
+    """(estimate, low, high) of the rows that hold a value in every column that is read, where their
+    number was released; privacy error alone.
+    """
+    counted = _counted(release)
+    if counted is None:
+        return None
+    count, noise = counted
+    half = half_width(level, 0.0 * count, noise)
+    most = np.inf if release.public_rows is None else float(release.public_rows)
+    ends = np.clip([count, count - half, count + half], 0.0, most)
+    estimate, low, high = (float(value) for value in np.ravel(ends))
+    return estimate, low, high
+
+
+def _counted(release: Release) -> tuple[Array, Noise] | None:
+    """The noisy number of those rows, as released."""
+    query, mechanism = release.query, release.mechanism
+    first = np.asarray(release.integers[0], dtype=object)
+    if isinstance(query, Sum) and query.absent and release.public_rows is not None:
+        absent = to_float(mechanism, np.asarray(release.integers[-1], dtype=object), 1.0)
+        return np.asarray(release.public_rows - absent), noise_of(mechanism, 1.0)
+    if not left_out(release):
+        return None
+    if isinstance(query, PairMoments) and isinstance(mechanism, SymmetricGaussianNoise):
+        unit = query.unit_values()[0]
+        count = np.asarray(float(first) * float(mechanism.step) * unit)
+        return (count, Noise(mechanism.variance * unit**2)) if query.count else None
+    if isinstance(query, (Moments, DifferenceMoments)):
+        if query.cells != 1 or not query.design.count:
+            return None
+    elif not isinstance(query, ShareCounts):
+        return None
+    unit = query.unit_values()[0]
+    return to_float(mechanism, first, unit), noise_of(mechanism, unit)
+
+
+def left_out(release: Release) -> tuple[str, ...]:
+    """The columns whose rows without a value are left out."""
+    query = release.query
+    if isinstance(query, Sum) and query.absent:
+        return tuple(dict.fromkeys(key.column for key in query.keys))
+    return tuple(dict.fromkeys(key.column for key in query.keys if isinstance(key, Held)))
+
+
+def held_notes(release: Release, rows: float | None = None) -> list[str]:
+    """What a summary says of cells without a value; `rows` are those that a fit is about, where its
+    own releases count them.
+    """
+    notes, columns = [], left_out(release)
+    of_all = "" if release.public_rows is None else f" of {release.public_rows}"
+    if release.description.where:
+        of_all = " of those"
+    if columns:
+        found = held_rows(release)
+        names = ", ".join(columns)
+        if found is not None:
+            estimate, low, high = found
+            notes.append(
+                f"About {estimate:.0f}{of_all} rows hold a value of {names} "
+                f"({low:.0f} … {high:.0f}); the others are left out."
+            )
+        elif rows is not None:
+            notes.append(
+                f"About {rows:.0f}{of_all} rows hold a value of {names}; the others are left out."
+            )
+        else:
+            notes.append(
+                f"Rows without a value of {names} are left out; dp.missing tells how many there "
+                "are."
+            )
+    for name, value in release.filled:
+        notes.append(f"A cell of {name} without a value counts as {value}.")
+    return notes
