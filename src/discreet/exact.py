@@ -118,6 +118,14 @@ def sqrt_up(value: Fraction) -> Fraction:
     return Fraction(root)
 
 
+def root_up(value: Fraction) -> float:
+    """The least float whose square is ≥ value, however the float is read."""
+    root = float(sqrt_down(value))
+    while readings(root)[0] ** 2 < value:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
 def sqrt_down(value: Fraction) -> Fraction:
     """A float (as a Fraction) whose square is ≤ value,
     at most one step below the greatest such float.

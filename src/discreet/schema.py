@@ -406,6 +406,17 @@ class Schema(Mapping[str, Column]):
     def __repr__(self) -> str:
         return f"Schema({dict(self._columns)!r})"
 
+    def filled_in(self, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+        """The columns among `names` whose declaration says what a cell without a value counts as,
+        each with that value.
+        """
+        found = []
+        for name in names:
+            missing = getattr(self._columns.get(name), "missing", None)
+            if missing is not None:
+                found.append((name, f"{missing:g}" if type(missing) is float else str(missing)))
+        return tuple(found)
+
     def to_dict(self) -> dict[str, Any]:
         return {name: column.to_dict() for name, column in self._columns.items()}
 

@@ -143,7 +143,7 @@ TABLE = (
     _row("trusted.extensions.csv_files", "", "numpy pyarrow", "any bytes are a table"),
     _row(
         "trusted.extensions.cell_states",
-        "vocabulary specs trusted.engines trusted.extensions.open_keys",
+        f"{VOCABULARY} specs trusted.engines trusted.extensions.open_keys",
         "numpy",
         "what cells hold",
     ),

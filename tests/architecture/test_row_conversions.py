@@ -366,6 +366,9 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "array": PUBLIC,
         "asarray": VIEW,
     },
+    ("trusted/engines/memory.py", "MemoryEngine._held"): {
+        "astype": DTYPE,
+    },
     ("trusted/engines/memory.py", "MemoryEngine._key"): {
         "array": PUBLIC,
         "astype": DTYPE,

@@ -212,7 +212,9 @@ def test_bad_specs_are_refused() -> None:
 def member_session(budget: object, **split: float) -> dp.Session:
     rng = np.random.default_rng(3)
     data = dp.from_arrays(
-        {"b": rng.random(300) < 0.4}, schema={"b": dp.Boolean()}, neighbors=dp.Replace()
+        {"b": rng.random(300) < 0.4},
+        schema={"b": dp.Boolean(missing=False)},
+        neighbors=dp.Replace(),
     )
     return seeded_session(data, dp.Ledger.open(budget, **split), "cut")  # type: ignore[arg-type]
 

@@ -124,11 +124,11 @@ def test_codes_are_the_same_compiled_and_not():
     """Every kind of float, at the edges of steps, on wide and narrow grids."""
     rng = np.random.default_rng(4)
     for column in (
-        Real(-3, 7),
+        Real(-3, 7, missing=2),
         Real(0, 1e-3, bits=32, missing=0.0),
-        Integer(18, 90),
-        Integer(-(2**30), 2**30 - 1),
-        Real(-1e60, 1e60),
+        Integer(18, 90, missing=54),
+        Integer(-(2**30), 2**30 - 1, missing=-1),
+        Real(-1e60, 1e60, missing=0),
     ):
         whole = column.encoding()
         # as a search finds it: most values lie beyond its ends

@@ -21,10 +21,10 @@ def plain_codes(values: np.ndarray, encoding: Encoding) -> np.ndarray:
 @pytest.mark.parametrize(
     "column",
     [
-        Real(0, 100),
+        Real(0, 100, missing=50),
         Real(-1e-3, 7.5, missing=1.0),
-        Real(-50, 50, bits=32),
-        Integer(-3, 90),
+        Real(-50, 50, bits=32, missing=0),
+        Integer(-3, 90, missing=43),
         Integer(0, 2**30, missing=5),
     ],
 )

@@ -38,7 +38,7 @@ from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import GaussianNoise
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts, key_count_sensitivity
 from discreet.specs.queries.histograms import GridCounts
-from discreet.specs.queries.keys import Between, Bins, Levels, Split, Subset, may_leave_out
+from discreet.specs.queries.keys import Between, Bins, Held, Levels, Split, Subset, may_leave_out
 from discreet.specs.queries.moments import DESIGNS, Moments
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import GramMatrix, Sum
@@ -273,15 +273,19 @@ def test_right_questions_of_every_kind_are_answered():
 
 
 def test_keys_know_which_rows_they_leave_out():
+    filled = Schema({**SCHEMA, "x": dp.Real(0, 1e7, missing=0), "b": dp.Boolean(missing=True)})
     total = [
-        Split("g", (0,)),
         Levels("h", 2),
         Levels("b", 2),
         Bins("x", (0.0, 5.0, 1e7)),
         Bins("x", (-1.0, 2e7)),
+        *(Held(name) for name in "xhb"),
     ]
-    assert not any(may_leave_out(key, SCHEMA) for key in total)
+    assert not any(may_leave_out(key, filled) for key in [*total, Split("g", (0,))])
+    assert all(may_leave_out(key, SCHEMA) for key in total if key.column != "h")
+    assert not may_leave_out(Split("b", (0,)), SCHEMA)
     partial = [
+        Held("g"),
         Levels("g", 2),  # it says no level for missing cells
         Levels("h", 1),
         Levels("b", 1),

@@ -111,7 +111,7 @@ def open_session(columns, schema, neighbors):
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 def test_histogram_noise_is_what_was_charged(neighbors, spend):
-    schema = {"x": dp.Real(0, 4096)}
+    schema = {"x": dp.Real(0, 4096, missing=2048)}
     session = open_session({"x": [0.5, 0.5, 4095.5], "id": ["u", "v", "w"]}, schema, neighbors)
     release = dp.histogram(session, "x", bins=4096, spend=spend).release
     step = 1 << release.mechanism.refinement
@@ -161,7 +161,7 @@ def test_noise_of_a_table_of_means_is_what_was_charged(neighbors, spend, reach):
 
 
 def test_two_sessions_and_two_releases_never_share_noise():
-    schema = {"x": dp.Real(0, 4096)}
+    schema = {"x": dp.Real(0, 4096, missing=2048)}
     sessions = [
         dp.from_arrays({"x": []}, schema=schema, neighbors=dp.AddRemove()).open(budget=dp.GDP(1))
         for _ in range(2)

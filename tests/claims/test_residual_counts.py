@@ -24,7 +24,13 @@ from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating.kernels import ModelData, residual_counts
 
-SCHEMA = Schema({"x": dp.Real(-4, 4), "y": dp.Real(-10, 10), "g": dp.Category(["a", "b"])})
+SCHEMA = Schema(
+    {
+        "x": dp.Real(-4, 4, missing=0),
+        "y": dp.Real(-10, 10, missing=0),
+        "g": dp.Category(["a", "b"], missing="a"),
+    }
+)
 EDGES = (-2 * GRID, -GRID, 0, GRID, 2 * GRID)
 
 

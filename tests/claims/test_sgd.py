@@ -5,6 +5,7 @@ stated, and its price covers its loss distribution.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 import math
 import pickle
@@ -158,7 +159,6 @@ def test_relations_without_a_theorem_are_refused_from_public_facts():
     for query, relation in [
         (query_of(family, rows=None), dp.AddRemove(unit="id", max_rows=2)),
         (query_of(family, rows=9), dp.Replace(unit="id", max_rows=1)),
-        (query_of(family, rows=9, optional=True), dp.Replace()),
         (query_of(family, rows=None), dp.Replace()),
         (query_of(family, rows=9), dp.AddRemove()),
     ]:
@@ -408,7 +408,7 @@ def small_data(neighbors, n=300, seed=0):
     x = rng.uniform(-1, 1, n)
     return dp.from_arrays(
         {"x": x, "b": rng.random(n) < 0.5 + 0.3 * x},
-        schema={"x": dp.Real(-1, 1), "b": dp.Boolean()},
+        schema={"x": dp.Real(-1, 1, missing=0), "b": dp.Boolean(missing=False)},
         neighbors=neighbors,
     )
 
@@ -470,8 +470,51 @@ def test_a_descent_without_delta_or_theorem_is_refused_before_the_debit():
     entries = len(list(session.ledger.entries()))
     with pytest.raises(dp.InvalidParameter, match="delta"):
         dp.logistic(session, "b ~ x", spend=dp.GDP(0.5), solver="sgd")
-    with pytest.raises(dp.NoTheorem):
-        dp.logistic(session, "b ~ x", spend=dp.ApproxDP(1, 1e-6), where={"x": (0, 1)}, solver="sgd")
+    assert len(list(session.ledger.entries())) == entries
+
+
+def test_rows_that_a_filter_drops_are_drawn_and_add_nothing():
+    class Seen:
+        count = 3
+
+        def __init__(self):
+            self.drawn = []
+
+        def gradient(self, chosen, beta):
+            self.drawn.append(tuple(chosen.tolist()))
+            return np.zeros(len(beta), dtype=np.int64)
+
+    rows, spec = Seen(), descent_of(OneRow(Fraction(4), "replaced", 6), size=2)
+    source = SeededSource("dropped")
+    while len(rows.drawn) < 6000:
+        descend(spec, rows, source)
+    kept = [
+        tuple(place for place in pair if place < 3) for pair in itertools.combinations(range(6), 2)
+    ]
+    places = {one: place for place, one in enumerate(sorted(set(kept)))}
+    expected = np.bincount([places[one] for one in kept]) * len(rows.drawn) / len(kept)
+    counts = np.bincount([places[one] for one in rows.drawn], minlength=len(places))
+    assert chi2.sf(((counts - expected) ** 2 / expected).sum(), len(places) - 1) > ALPHA
+    # drawn from the kept rows alone, two would be there always
+    assert counts[places[()]] > 0.1 * len(rows.drawn)
+
+
+@pytest.mark.parametrize("stated", [9, 10**6])
+def test_another_number_of_rows_than_the_public_one_is_refused_before_the_debit(stated):
+    session = seeded_session(small_data(dp.Replace()), dp.ApproxDP(6, 1e-5), 1)
+    fit = dp.logistic(
+        session, "b ~ x", spend=dp.ApproxDP(1, 1e-6), where={"x": (0, 1)}, solver="sgd"
+    )
+    release = next(one for one in fit.releases if isinstance(one.query, SampledGradients))
+    entries = len(list(session.ledger.entries()))
+    query = dataclasses.replace(release.query, rows=stated)
+    mechanism = dataclasses.replace(
+        release.mechanism, sensitivity=query.sensitivity(dp.Replace()), size=2
+    )
+    with pytest.raises(dp.InvalidParameter, match="another number of rows"):
+        session.release(
+            Question(release.description, query, mechanism, release.spend, release.delta)
+        )
     assert len(list(session.ledger.entries())) == entries
 
 

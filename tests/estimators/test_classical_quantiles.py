@@ -25,9 +25,9 @@ from discreet.trusted.release import Question
 
 F = Fraction
 SCHEMA = {
-    "x": dp.Real(0, 100),
-    "age": dp.Integer(0, 90),
-    "yes": dp.Boolean(),
+    "x": dp.Real(0, 100, missing=50),
+    "age": dp.Integer(0, 90, missing=45),
+    "yes": dp.Boolean(missing=False),
     "who": dp.Category(["a", "b"]),
 }
 SPENDS = [dp.PureDP(1), dp.GDP(0.5), dp.ZCDP(0.1), dp.ApproxDP(2, 1e-5)]

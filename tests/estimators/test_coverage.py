@@ -223,7 +223,9 @@ def test_shares_are_the_public_ones(
         )
     )
     result = dp.proportion(
-        public_session({"yes": yes}, {"yes": dp.Boolean()}, relation), "yes", spend=spend
+        public_session({"yes": yes}, {"yes": dp.Boolean(missing=False)}, relation),
+        "yes",
+        spend=spend,
     )
     assert_same(
         result.confidence_interval(method="score")[0],
@@ -234,7 +236,10 @@ def test_shares_are_the_public_ones(
     counts = np.histogram(values, bench.EDGES)[0]
     list(bench.share_rows("histogram", counts[:, None], np.full(10, 0.1), SIZE, False))
     result = dp.histogram(
-        public_session({"x": values}, {"x": dp.Real(0, 100)}, relation), "x", bins=10, spend=spend
+        public_session({"x": values}, {"x": dp.Real(0, 100, missing=50)}, relation),
+        "x",
+        bins=10,
+        spend=spend,
     )
     assert_same(
         result.confidence_interval(), np.stack([end[:, 0] for end in recorder.seen[-1]], axis=1)

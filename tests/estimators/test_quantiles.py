@@ -23,7 +23,11 @@ from discreet.trusted.noise.samplers import apply
 from discreet.trusted.release import Release
 from discreet.trusted.session import PublicFacts
 
-SCHEMA = {"income": dp.Real(0, 100), "age": dp.Integer(0, 120), "region": dp.Category(["N", "S"])}
+SCHEMA = {
+    "income": dp.Real(0, 100, missing=50),
+    "age": dp.Integer(0, 120, missing=60),
+    "region": dp.Category(["N", "S"]),
+}
 RELATIONS = [
     dp.Replace(),
     dp.AddRemove(),
@@ -269,7 +273,7 @@ def covered(
     """The share of intervals that hold the population's quantile:
     the mechanism and the inference that run, on histograms.
     """
-    public = PublicFacts(Schema({"x": Real(-10, 10)}), Replace(), rows)
+    public = PublicFacts(Schema({"x": Real(-10, 10, missing=0)}), Replace(), rows)
     question = quantile_question(public, "x", q, spend=dp.GDP(mu))
     query: Any = question.query
     grid = query.factor.encoding

@@ -123,7 +123,7 @@ def test_values_are_read_like_the_engines_read_them() -> None:
     ):
         grid = column.encoding()
         read = numbers(cells)
-        read = np.where(np.isnan(read), column.missing, read)
+        read = np.where(np.isnan(read), column.fill, read)
         with np.errstate(all="ignore"):
             wanted = np.clip(
                 np.floor((read - grid.center) * grid.per_unit + 0.5), grid.low, grid.high

@@ -19,10 +19,10 @@ from discreet.trusted.extensions.estimating.reading import model_codes
 from discreet.trusted.extensions.estimating.rows import ModelRows
 
 SCHEMA = {
-    "x": dp.Real(-2, 2),
-    "w": dp.Real(0, 4),
-    "g": dp.Category(["a", "b", "c"]),
-    "y": dp.Real(-6, 8),
+    "x": dp.Real(-2, 2, missing=0),
+    "w": dp.Real(0, 4, missing=2),
+    "g": dp.Category(["a", "b", "c"], missing="a"),
+    "y": dp.Real(-6, 8, missing=1),
     "b": dp.Boolean(),
 }
 

@@ -285,7 +285,7 @@ def test_case_08_a_missing_value_outside_its_bounds():
         for kind in (dp.Real, dp.Integer):
             assert_declaration_refused(lambda kind=kind, value=value: kind(0, 10, missing=value))
     assert_declaration_refused(lambda: dp.Category(["a"], missing="b"))
-    assert_declaration_refused(lambda: dp.Boolean(missing=None))
+    assert_declaration_refused(lambda: dp.Boolean(missing=0))
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,8 @@ def rows_asked(schema: Schema, where: Where | None, *reads: str) -> Cells:
     """The single cell of the rows that a question is about: those that a filter keeps and that hold
     a value in every column of `reads` (where `missing=` fills in, every row does).
     """
+    for name in reads:
+        schema[name]  # refuses what is not declared, or no name at all
     keys = [Held(name) for name in dict.fromkeys(reads)]
     held = tuple(key for key in keys if may_leave_out(key, schema))
     return cells_where(schema, where).joined(Cells(held, optional=bool(held)))

@@ -97,11 +97,7 @@ def classical_budget(
     session, spend = regression.session, regression.spend
     budget_of(spend, session.public.neighbors.rows)
     require_response(session, regression.model, family)
-    delta = (
-        needed_delta(session, solver, spend, optional=regression.optional)
-        if isinstance(solver, SGD)
-        else Fraction(0)
-    )
+    delta = needed_delta(session, solver, spend) if isinstance(solver, SGD) else Fraction(0)
     return _mu_squared(spend, delta, solver, session.public.neighbors.rows), delta
 
 

@@ -44,7 +44,7 @@ SCALE_SHARE = Fraction(1, 10)
 SMALLEST_BATCH, BATCHES = 256, 20
 
 
-def needed_delta(session: Session, solver: SGD, spend: Guarantee, *, optional: bool) -> Fraction:
+def needed_delta(session: Session, solver: SGD, spend: Guarantee) -> Fraction:
     """δ₀ as given or a tenth of an (ε, δ) spend's own;
     refused, from public facts, where sampling has no theorem.
     """
@@ -56,14 +56,6 @@ def needed_delta(session: Session, solver: SGD, spend: Guarantee, *, optional: b
             "batches sample rows one by one, and a unit's rows would be in them more often than "
             "one row is",
             "use solver=None, 'gradient' or 'newton'",
-        )
-    if isinstance(neighbors, Replace) and optional:
-        raise NoTheorem(
-            "solver='sgd' of some of the rows under Replace",
-            "how many rows a filter keeps, or hold a value in every column, is private",
-            "batches of a fixed size are drawn from a public number of rows",
-            "leave out where= and declare missing= for each column, declare "
-            "neighbors=dp.AddRemove(), or use another solver",
         )
     if session.public.rows == 0:
         raise InvalidParameter(
@@ -109,7 +101,7 @@ def run_sgd(
         share -= SCALE_SHARE
     fitting, public = descent.fitting, descent.fitting.public
     fixed = isinstance(public.neighbors, Replace)
-    rows = int(max(1.0, descent.rows))
+    rows = max(1, public.rows) if public.rows is not None else int(max(1.0, descent.rows))
     batch = min(
         rows,
         max(1, min(max(SMALLEST_BATCH, rows // BATCHES), rows // 4))
@@ -133,7 +125,8 @@ def run_sgd(
         mu_squared, delta, rate, "fixed" if fixed else "poisson", solver.steps
     )
     spread = Fraction(float_up(sqrt_up(sensitivity.moved_squared * Fraction(multiplier) ** 2)))
-    move = solver.step_size / descent.largest * here.sigma * 2.0 ** (BETA_BITS - SUM_BITS) / batch
+    counted = batch * min(1.0, max(1.0, descent.rows) / rows)  # of a batch, on average
+    move = solver.step_size / descent.largest * here.sigma * 2.0 ** (BETA_BITS - SUM_BITS) / counted
     averaged = max(1, solver.steps // 2)
     mechanism = NoisySGD(
         sensitivity,

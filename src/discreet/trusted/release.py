@@ -18,7 +18,6 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.errors.questions import foreign_answer, mismatched, not_spendable
 from discreet.exact import fraction_text, rational
 from discreet.neighbors import Neighbors
-from discreet.schema import Open, Schema, level_text
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.queries.query import Query
 from discreet.specs.registry import (
@@ -150,23 +149,6 @@ def plain_spend(spend: object) -> Guarantee:
         raise not_spendable(plain.kind_name(spend))
     own: Guarantee = plain.rebuilt(spend)  # type: ignore[assignment]
     return own
-
-
-def filled_in(schema: Schema, query: Query) -> tuple[tuple[str, str], ...]:
-    """The columns that a query reads whose declaration fills in what a cell without a value counts
-    as, each with that value.
-    """
-    declared = ((name, schema[name]) for name in query.plan().columns)
-    return tuple(
-        (
-            name,
-            level_text(column.missing)
-            if isinstance(column.missing, (str, bool))
-            else f"{column.missing:g}",
-        )
-        for name, column in declared
-        if not isinstance(column, Open) and column.missing is not None
-    )
 
 
 def stored_answer(answer: str) -> dict[str, Any] | None:

@@ -31,6 +31,7 @@ from discreet.exact import fraction_text, rational
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
+from discreet.sensitivity import OneRow
 from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.specs.queries.keys import may_leave_out
 from discreet.trusted.engines.engine import Engine
@@ -46,14 +47,7 @@ from discreet.trusted.losses.pricing import (
 )
 from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import SecureSource, Source
-from discreet.trusted.release import (
-    Question,
-    Release,
-    filled_in,
-    plain_question,
-    plain_spend,
-    stored_answer,
-)
+from discreet.trusted.release import Question, Release, plain_question, plain_spend, stored_answer
 
 if TYPE_CHECKING:
     from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
@@ -160,7 +154,7 @@ class Session:
             secure=self._secure and record["secure"],
             delta=question.delta,
             found=tuple(record["found"]),
-            filled=filled_in(self._schema, question.query),
+            filled=self._schema.filled_in(question.query.plan().columns),
         )
 
     def open_threshold(self, question: Question) -> NoisyThreshold:
@@ -221,6 +215,8 @@ class Session:
                 "its query says that every row counts, and its keys can leave rows out"
             )
         proven = query.sensitivity(self._neighbors)
+        if isinstance(proven, OneRow) and proven.rows not in (None, self.public.rows):
+            raise mismatched("its query states another number of rows than is public")
         if mechanism.sensitivity not in (proven if isinstance(proven, tuple) else (proven,)):
             raise mismatched(
                 "its mechanism is not calibrated to its query's sensitivity under "

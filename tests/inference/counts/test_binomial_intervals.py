@@ -361,7 +361,7 @@ def test_released_moments_are_the_clamped_sums(spend: dp.GDP) -> None:
     values = np.random.default_rng(5).normal(2.0, 3.0, 300)
     data = dp.from_arrays(
         {"x": values, "g": values > 0},
-        schema={"x": dp.Real(-1, 4), "g": dp.Boolean()},
+        schema={"x": dp.Real(-1, 4, missing=1.5), "g": dp.Boolean()},
         neighbors=dp.Replace(),
     )
     session = seeded_session(

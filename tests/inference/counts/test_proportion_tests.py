@@ -27,7 +27,7 @@ def session_of(flags: np.ndarray, neighbors: object = None, seed: str = "proport
     relation = dp.Replace() if neighbors is None else neighbors
     data = dp.from_arrays(
         {"id": np.arange(len(flags)), "b": flags, "g": np.where(flags, "yes", "no")},
-        schema={"b": dp.Boolean(), "g": dp.Category(["yes", "no"])},
+        schema={"b": dp.Boolean(missing=False), "g": dp.Category(["yes", "no"])},
         neighbors=relation,
     )
     return seeded_session(data, dp.GDP(1000), seed)
@@ -170,7 +170,9 @@ def test_bad_parameters_are_refused_before_anything_is_spent() -> None:
     "spend", [dp.PureDP(1e-6), dp.PureDP(1), dp.PureDP(1000), dp.GDP(1e-4), dp.GDP(500)], ids=str
 )
 def test_extremes_have_answers(flags: np.ndarray, spend: dp.PureDP) -> None:
-    data = dp.from_arrays({"b": flags}, schema={"b": dp.Boolean()}, neighbors=dp.Replace())
+    data = dp.from_arrays(
+        {"b": flags}, schema={"b": dp.Boolean(missing=False)}, neighbors=dp.Replace()
+    )
     session = seeded_session(
         data, dp.PureDP(10**5) if isinstance(spend, dp.PureDP) else dp.GDP(1000), "extremes"
     )
@@ -382,7 +384,7 @@ def test_texts_that_no_test_wrote_are_refused() -> None:
         dp.independence_test(
             dp.from_arrays(
                 {"b": FLAGS, "c": FLAGS[::-1]},
-                schema={"b": dp.Boolean(), "c": dp.Boolean()},
+                schema={"b": dp.Boolean(missing=False), "c": dp.Boolean(missing=False)},
                 neighbors=dp.Replace(),
             ).open(budget=dp.PureDP(1)),
             "b",

@@ -116,7 +116,7 @@ def test_totals(codes: np.ndarray) -> None:
     estimate, half, sampling, privacy = (
         float(value[0])
         for value in total_interval(
-            statistics_of(codes), center, 0.95, target="population", public_rows=True
+            statistics_of(codes), center, 0.95, target="population", public_rows=n
         )
     )
     assert estimate == pytest.approx((codes + center).sum())
@@ -128,7 +128,7 @@ def test_totals(codes: np.ndarray) -> None:
     estimate, half, sampling, _ = (
         float(value[0])
         for value in total_interval(
-            statistics_of(codes, public=False), center, 0.95, target="population", public_rows=False
+            statistics_of(codes, public=False), center, 0.95, target="population", public_rows=None
         )
     )
     # rows arrive at random
@@ -140,7 +140,7 @@ def test_totals(codes: np.ndarray) -> None:
             center,
             0.95,
             target="data",
-            public_rows=False,
+            public_rows=None,
         )
     )
     assert privacy == pytest.approx(4 + 4 * center**2)

@@ -9,8 +9,8 @@ import uuid
 from decimal import Decimal
 from fractions import Fraction
 
-from discreet.schema import Boolean, Category, Open
-from discreet.specs.queries.keys import Between, Bins, Levels, Split
+from discreet.schema import Boolean, Category, Integer, Open
+from discreet.specs.queries.keys import Between, Bins, Held, Levels, Split
 
 PRIME, MULTIPLIER, INCREMENT = 2147483647, 1583458089, 784588716
 
@@ -45,12 +45,26 @@ def read_number(cell):
 
 
 def clamped(cell, column):
+    """The number that a cell counts as; None where it holds none and none is filled in."""
     if isinstance(column, Boolean):
-        return float(level_code(cell, column))
+        found = level_code(cell, column)
+        return None if found < 0 else float(found)
     number = read_number(cell)
     if number is None:
-        return float(column.missing)
+        return None if column.missing is None else float(column.missing)
     return float(min(max(number, column.low), column.high))
+
+
+def counted(cell, column):
+    """The number that a cell adds to a sum: of one that holds none, the middle of the range."""
+    number = clamped(cell, column)
+    if number is not None:
+        return number
+    if isinstance(column, Boolean):
+        return 0.0
+    if isinstance(column, Integer):
+        return float((column.low + column.high) // 2)
+    return column.low / 2 + column.high / 2
 
 
 def code(value, encoding):
@@ -60,12 +74,11 @@ def code(value, encoding):
 
 def level_code(cell, column):
     if isinstance(column, Boolean):
+        otherwise = -1 if column.missing is None else int(column.missing)
         if isinstance(cell, str):
-            return {"true": 1, "1": 1, "false": 0, "0": 0}.get(
-                cell.strip(" ").lower(), int(column.missing)
-            )
+            return {"true": 1, "1": 1, "false": 0, "0": 0}.get(cell.strip(" ").lower(), otherwise)
         number = read_number(cell)
-        return int(number) if number in (0.0, 1.0) else int(column.missing)
+        return int(number) if number in (0.0, 1.0) else otherwise
     for position, level in enumerate(column.levels):
         text = ("true" if level else "false") if isinstance(level, bool) else str(level)
         if isinstance(cell, str):
@@ -86,7 +99,11 @@ def level_code(cell, column):
 
 def key_cell(row, key, schema):
     column = schema[key.column]
+    if isinstance(key, Held):
+        return -1 if absent(row[key.column], column) else 0
     if isinstance(key, (Bins, Between)):
+        if absent(row[key.column], column):
+            return -1
         value = Fraction(clamped(row[key.column], column))
         if isinstance(key, Between):
             return 0 if Fraction(key.low) <= value <= Fraction(key.high) else -1
@@ -98,6 +115,13 @@ def key_cell(row, key, schema):
     if isinstance(key, Levels):
         return found if found < key.size else -1
     return 0 if found in key.codes else (1 if isinstance(key, Split) else -1)
+
+
+def absent(cell, column):
+    """Whether a cell holds no value."""
+    if isinstance(column, Category):
+        return level_code(cell, column) < 0
+    return clamped(cell, column) is None
 
 
 def cell_of(row, keys, schema):
@@ -114,10 +138,12 @@ def reference_sums(rows, plan, schema, neighbors):
     result = [[0] * len(plan.terms) for _ in range(plan.cells)]
     for row in bounded(rows, schema, neighbors):
         cell = cell_of(row, plan.keys, schema)
+        if plan.absent and any(absent(row[key.column], schema[key.column]) for key in plan.keys):
+            cell = plan.cells - 1
         if cell >= 0:
             for place, term in enumerate(plan.terms):
                 result[cell][place] += math.prod(
-                    code(clamped(row[factor.column], schema[factor.column]), factor.encoding)
+                    code(counted(row[factor.column], schema[factor.column]), factor.encoding)
                     for factor in term
                 )
     return result
@@ -130,7 +156,7 @@ def reference_histogram(rows, plan, schema, neighbors):
         if cell_of(row, plan.keys, schema) == 0:
             grid = plan.factor.encoding
             steps = (
-                code(clamped(row[plan.factor.column], schema[plan.factor.column]), grid) - grid.low
+                code(counted(row[plan.factor.column], schema[plan.factor.column]), grid) - grid.low
             )
             found[steps // plan.stride] = found.get(steps // plan.stride, 0) + 1
     return dict(sorted(found.items()))
@@ -141,7 +167,7 @@ def reference_gram(rows, plan, schema, neighbors):
     result = [[0] * width for _ in range(width)]
     for row in bounded(rows, schema, neighbors):
         codes = [
-            code(clamped(row[factor.column], schema[factor.column]), factor.encoding)
+            code(counted(row[factor.column], schema[factor.column]), factor.encoding)
             for factor in plan.factors
         ]
         for i in range(width):
@@ -196,8 +222,9 @@ def content(row, schema):
             hashed.append(ordered[-1] + 1)
         else:
             grid = column.encoding()
-            ordered.append(clamped(row[name], column))
-            hashed.append(code(ordered[-1], grid) - grid.low)
+            value = clamped(row[name], column)
+            ordered.append(math.inf if value is None else value)
+            hashed.append((grid.high + 1 if value is None else code(value, grid)) - grid.low)
     return tuple(ordered), hashed
 
 

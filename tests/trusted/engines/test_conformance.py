@@ -15,7 +15,7 @@ from engine_reference import reference_gram, reference_histogram, reference_keys
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
 from discreet.specs.queries.histograms import HistogramPlan
-from discreet.specs.queries.keys import Between, Bins, Levels, Split, Subset
+from discreet.specs.queries.keys import Between, Bins, Held, Levels, Split, Subset
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.queries.sums import number_factor
@@ -254,6 +254,13 @@ def plans():
     yield SumsPlan((Between("flag", 0.5, 1.0),), ((), (factor("age"),)))
     yield SumsPlan((Subset("region", ()),), ((),))
     yield SumsPlan((Split("region", (1,)), Split("flag", (1,))), ((), (factor("age"),)))
+    for name, column in SCHEMA.items():
+        if not isinstance(column, Open):
+            yield SumsPlan((Held(name),), ((),))
+    yield SumsPlan((Held("real"), Held("flag"), Subset("kept", (1, 2))), ((), (factor("real"),)))
+    yield SumsPlan((Levels("flag", 2), Levels("region", 3)), ((),), absent=True)
+    yield SumsPlan((Bins("real", (0.0, 1.5, 33.3)), Levels("kept", 3)), ((),), absent=True)
+    yield SumsPlan((Split("region", (1,)), Held("region"), Held("age")), ((), (factor("age"),)))
     yield SumsPlan((Bins("fine", tuple(float(edge) for edge in range(-300, 300, 3))),), ((),))
 
 
@@ -266,6 +273,7 @@ def histogram_plans():
         (Between("fine", -1.0, 0.30000000000000004), Subset("worded", (1,))), factor("age")
     )
     yield HistogramPlan((Subset("region", ()),), factor("real"))
+    yield HistogramPlan((Held("real"), Held("flag")), factor("real"))
 
 
 def open_plans():

@@ -163,7 +163,7 @@ def test_codes_are_kept_in_two_bytes_and_threads_share_them():
     for thread in threads:
         thread.join()
     assert len({str(answer) for answer in answers}) == 1
-    assert sorted(codes.dtype.itemsize for codes in engine._codes.values()) == [2, 4]
+    assert sorted(codes.dtype.itemsize for codes in engine._codes.values()) == [1, 1, 2, 4]
 
 
 def test_integers_near_the_extremes_of_machine_types_do_not_wrap():

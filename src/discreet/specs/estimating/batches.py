@@ -70,7 +70,8 @@ class SampledGradients:
     """Sums of wψx over any rows, at any coefficients on the grid of BETA_BITS;
     `point` gives the start and the scale.
 
-    `rows` is the number of rows where it is public (row-level Replace without a filter), else None.
+    `rows` is the number of rows where it is public (row-level Replace), else None. A row that a
+    filter drops adds nothing to a sum, and is drawn like any other.
     """
 
     model: Model
@@ -116,10 +117,10 @@ class SampledGradients:
         Theorem.  ‖wψx‖ ≤ b·R in whole numbers, b the bound of ψ, for every row, at all
                   coefficients; neighbours differ in one row.
         Proof.    |m| ≤ v|ψ|·2**-PSI_BITS (cut toward zero), v‖x‖ ≤ 2**WEIGHT_BITS·R
-                  (`row_weights` of kernels, z = x). Under AddRemove a filter keeps or drops each
-                  row on its own, so what it keeps differs in at most one row; under Replace it
-                  would change the number of rows that are sampled from, for which there is no
-                  theorem here, nor for units of several rows.
+                  (`row_weights` of kernels, z = x). A filter keeps or drops each row on its own, so
+                  that under AddRemove what it keeps differs in at most one row; under Replace a
+                  dropped row's vector is 0, which is no longer than any other, and the rows that
+                  are sampled from stay all rows. Units of several rows have no theorem here.
         Checked.  tests/claims/test_sgd.py::test_a_batch_gradient_never_moves_further_than_stated
         """
         if neighbors.unit is not None or neighbors.rows != 1:
@@ -130,13 +131,12 @@ class SampledGradients:
                 "than one row is",
                 "use Algorithm A (solver=None), solver='gradient' or solver='newton'",
             )
-        if isinstance(neighbors, Replace) and (self.optional or self.rows is None):
+        if isinstance(neighbors, Replace) and self.rows is None:
             raise NoTheorem(
-                "sampled gradients of filtered rows under Replace",
-                "how many rows a filter keeps is private",
-                "batches of a fixed size are drawn from a public number of rows",
-                "leave out where= and declare missing= for each column, declare "
-                "neighbors=dp.AddRemove(), or use another solver",
+                "sampled gradients under Replace",
+                "they do not say the public number of rows",
+                "batches of a fixed size are drawn from it",
+                "build them with discreet.models",
             )
         if not isinstance(neighbors, Replace) and self.rows is not None:
             raise NoTheorem(
@@ -156,8 +156,9 @@ class SampledGradients:
         return EstimatingPlan(self.model, self.metric, "rows", self.family, self.point)
 
     def assemble(self, reader: RowReader) -> RowReader:
-        """The reader itself; refused where the declared number of rows is not the public one."""
-        if self.rows is not None and reader.count != self.rows:
+        """The reader itself; refused where it has other rows than the declared number."""
+        rows = reader.count if self.rows is None else self.rows
+        if reader.count > rows or (reader.count < rows and not self.optional):
             raise InvalidParameter(
                 "sampled gradients",
                 "their number of rows is another",

@@ -30,7 +30,7 @@ class ShareCounts:
     Theorem.  The p-th power of the ℓ_p sensitivity is at most that of `MomentDesign` for one cell
               that a row may leave.
     Proof.    A row adds (A, ±B), which is ψ(±1) of the design without its last coordinate, 0 there.
-    Checked.  tests/claims/test_moments.py::test_shares_move_no_further_than_claimed
+    Checked.  tests/claims/test_missing_cells.py::test_shares_move_no_further_than_claimed
     """
 
     keys: tuple[Key, ...]

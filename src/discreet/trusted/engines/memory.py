@@ -18,7 +18,7 @@ from discreet.errors import data
 from discreet.neighbors import Neighbors
 from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
 from discreet.specs.queries.histograms import HistogramPlan
-from discreet.specs.queries.keys import Between, Bins, Held, Key, Levels, Split
+from discreet.specs.queries.keys import Between, Bins, Held, Key, Levels, Split, may_leave_out
 from discreet.specs.queries.plans import BLOCK_ROWS, Factor, GramPlan, SumsPlan, term_bounds
 from discreet.specs.statistics import COUNTED_CELLS, Histogram, histogram_of_counts
 from discreet.trusted.engines import kernels
@@ -160,7 +160,7 @@ class MemoryEngine:
 
     def _key(self, key: Key) -> npt.NDArray[Any]:
         if isinstance(key, Held):
-            return self._cached(key, lambda: self._held(self._read(key.column)))
+            return self._cached(key, lambda: self._held(key, self._read(key.column)))
         if isinstance(key, Bins):
             return kernels.bin_index(self.values(key.column), key.edges)
         if isinstance(key, Between):
@@ -176,8 +176,12 @@ class MemoryEngine:
         outside = 1 if isinstance(key, Split) else -1
         return np.where(inside, np.int32(0), np.int32(outside)).astype(np.int32)
 
-    def _held(self, read: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
-        """0 where a cell holds a value, −1 where it has none (NaN, or the code −1)."""
+    def _held(self, key: Held, read: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
+        """0 where a cell holds a value, −1 where it has none (NaN, or the code −1, with nothing
+        filled in).
+        """
+        if not may_leave_out(key, self.schema):
+            return np.zeros(self.counted_rows(), dtype=np.int8)
         absent = np.isnan(read) if read.dtype.kind == "f" else read < 0
         return self.select(-absent.astype(np.int8))
 
@@ -197,8 +201,9 @@ class MemoryEngine:
         assert not isinstance(column, (Category, Open)), (
             "a plan reads numbers of a column of levels"
         )
-        if column.missing is None:  # text is parsed once, for both
-            self._cached(Held(factor.column), lambda: self._held(read))
+        held = Held(factor.column)
+        if may_leave_out(held, self.schema):  # text is parsed once, for both
+            self._cached(held, lambda: self._held(held, read))
         if isinstance(column, Boolean):
             filled = np.where(read < 0, np.float64(column.fill), read)
             return kernels.encode(filled, factor.encoding)

@@ -18,7 +18,7 @@ from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP, spe
 from discreet.accounting.renyi.conversions import bounded_range_rho, pure_rho
 from discreet.accounting.renyi.rdp import ZCDP
 from discreet.errors import InvalidParameter, NoTheorem
-from discreet.exact import decimal_text, float_up, rational, sqrt_up
+from discreet.exact import decimal_text, float_up, rational, root_up, sqrt_up
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.trusted.losses.loss import Loss
 from discreet.trusted.losses.losses import loss_of
@@ -80,12 +80,10 @@ def guarantee_of(mechanism: Mechanism) -> Guarantee:
     if loss.epsilon is not None:
         epsilon = float_up(loss.epsilon)
         return ApproxDP(epsilon, float_up(loss.delta)) if loss.delta else PureDP(epsilon)
-    mu = sqrt_up(_mu_squared(loss))
-    return (
-        ApproxDP(gdp_epsilon(mu, loss.delta), float_up(2 * loss.delta))
-        if loss.delta
-        else GDP(float_up(mu))
-    )
+    if not loss.delta:
+        return GDP(root_up(_mu_squared(loss)))
+    epsilon = gdp_epsilon(sqrt_up(_mu_squared(loss)), loss.delta)
+    return ApproxDP(epsilon, float_up(2 * loss.delta))
 
 
 def mu_for_bounded_range(epsilon: Fraction) -> float:

@@ -9,7 +9,8 @@ Proof.    Poisson: for N two-sided geometric, P(N = k) ∝ b^|k| with b = exp(�
           left out before the next one that is in, where each is in with probability 1−b. One such
           sequence runs through the rows again and again, a pass a step. Fixed size: the first
           m different numbers of independent uniform ones on 0 … n−1 are, by symmetry, any m-subset
-          with the same probability; so is the complement of n−m such. θ is updated from the noisy
+          with the same probability; so is the complement of n−m such. Which number a row has does
+          not matter then, so rows that add nothing have the last ones. θ is updated from the noisy
           sums alone, whose exact sums see no earlier secret but through θ.
 Checked.  tests/claims/test_sgd.py
 """
@@ -43,11 +44,14 @@ class RowReader(Protocol):
 
 def descend(mechanism: NoisySGD, rows: RowReader, source: Source) -> tuple[int, ...]:
     """The shown iterates and the mean of the last ones."""
-    batch, noise = batches(mechanism, rows.count, source), _noise(mechanism, source)
+    # rows that a filter drops are drawn too, and add nothing: say they are the last ones
+    count = rows.count if mechanism.sensitivity.rows is None else mechanism.sensitivity.rows
+    batch, noise = batches(mechanism, count, source), _noise(mechanism, source)
     theta, limit = np.array(mechanism.start, dtype=np.float64), float(mechanism.limit)
     total, shown = np.zeros(len(theta)), []
     for step in range(1, mechanism.steps + 1):
-        noisy = rows.gradient(batch(), theta) + noise()
+        drawn = batch()
+        noisy = rows.gradient(drawn[: np.searchsorted(drawn, rows.count)], theta) + noise()
         theta = np.rint(theta - mechanism.rate * noisy)
         length = float(np.abs(theta).sum())
         if not length <= limit:
