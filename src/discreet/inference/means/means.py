@@ -173,17 +173,21 @@ def mean_interval(
 ) -> tuple[Array, Array]:
     """The interval for the mean of c, within [−1, 1]; `target="data"` leaves sampling error out.
 
-    Method. Both ends by bisection between the estimate and the end of the range.
+    Method. Both ends between the estimate and the end of the range, sixteen parts at a time.
     """
     student = student_factor(level, statistics.rows - 1)
     start = statistics.bounded_mean
     limits = np.stack([np.full_like(start, -1.0), np.full_like(start, 1.0)])
     inner, outer = np.stack([start, start]), limits
     whole = statistics.covers(outer, level, target, student) | (statistics.count <= 0)
-    for _ in range(45):
-        middle = (inner + outer) / 2
-        inside = statistics.covers(middle, level, target, student)
-        inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+    parts = np.arange(17.0).reshape(-1, 1, 1) / 16
+    for _ in range(12):
+        steps = inner + (outer - inner) * parts
+        inside = statistics.covers(steps[1:-1], level, target, student)
+        last = np.cumprod(inside, axis=0).sum(axis=0)  # the last one from the estimate on
+        inner, outer = (
+            np.take_along_axis(steps, (last + further)[None], axis=0)[0] for further in (0, 1)
+        )
     low, high = np.where(whole, limits, (inner + outer) / 2)
     return low, high
 
