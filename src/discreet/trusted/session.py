@@ -8,7 +8,7 @@ Theorem.  Everything a session hands out satisfies its ledger's guarantee,
           for any adaptive choice of questions.
 Proof.    A question's mechanism is calibrated to its query's sensitivity under the session's
           relation, which is computed again here (`_checked`); it satisfies the price that was
-          debited (accounting.pricing); the ledger is a filter, valid under full adaptivity
+          debited (losses/pricing.py); the ledger is a filter, valid under full adaptivity
           (docs/theory/ledger.md); an answer is drawn once for a key and then repeated; all else
           that leaves is computed from public facts, from releases, or from the ledger.
 Checked.  tests/claims/test_one_meeting_point.py, tests/claims/test_release_noise.py,
