@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.survey import RELATIONS, SPENDS, data_set, survey
 
 import discreet as dp
 from discreet.testing import seeded_session
-from tests.survey import RELATIONS, SPENDS, data_set, survey
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
