@@ -36,7 +36,7 @@ from discreet.trusted.ledger.requests import Debit, Reservation
 from discreet.trusted.ledger.stores import Balance, Holding, Store, Transaction, View
 from discreet.trusted.ledger.units import NOTHING, Amounts, charge
 from discreet.trusted.ledger.verification import Verification, opened_with, verify
-from discreet.trusted.losses.pricing import Price
+from discreet.trusted.losses.pricing import Price, price_of_spend
 
 
 class Ledger:
@@ -127,8 +127,10 @@ class Ledger:
         """What open reservations set aside and have not debited."""
         return self._balance().reserved
 
-    def how_many(self, price: Price) -> int:
-        """How many more requests of this price fit."""
+    def how_many(self, price: Price | Guarantee) -> int:
+        """How many more requests of this price, or of a spend, fit."""
+        if plain.among(type(price), get_args(Guarantee)):
+            price = price_of_spend(price, box=self.box)
         return charge(price).times_in(self.remaining())
 
     def left_in(self, reservation: str) -> Amounts:
