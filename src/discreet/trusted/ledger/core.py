@@ -129,9 +129,10 @@ class Ledger:
 
     def how_many(self, price: Price | Guarantee) -> int:
         """How many more requests of this price, or of a spend, fit."""
-        if plain.among(type(price), get_args(Guarantee)):
-            price = price_of_spend(price, box=self.box)
-        return charge(price).times_in(self.remaining())
+        given: Any = price
+        if not plain.derives(type(given), Price):
+            given = price_of_spend(_plain_budget(given), box=self.box)
+        return charge(given).times_in(self.remaining())
 
     def left_in(self, reservation: str) -> Amounts:
         """What a reservation has not debited; nothing once it is closed."""
