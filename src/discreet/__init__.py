@@ -32,6 +32,7 @@ _HOMES = {
     "accounting.tradeoff.curve": ("TradeOff",),
     "asking.preview": ("Assumptions", "preview"),
     "asking.reading": ("from_json",),
+    "asking.release_plans": ("ReleasePlan", "read_plan"),
     "errors": (
         "BudgetExceeded",
         "DataShapeRefused",

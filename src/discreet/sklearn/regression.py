@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,9 @@ class PrivateRegression(BaseEstimator):  # type: ignore[misc]
                 "every fit says what it costs",
                 "pass for example spend=dp.GDP(1)",
             )
-        data = dp.from_arrays(columns, schema=schema, neighbors=self.neighbors)
+        # a new name each time: a fit has no key, and is never replayed
+        name = f"fit {secrets.token_hex(16)}"
+        data = dp.from_arrays(columns, schema=schema, neighbors=self.neighbors, name=name)
         if self.ledger is None:
             return data.open(budget=spend if self.budget is None else self.budget)
         return data.open(
