@@ -582,6 +582,7 @@ def other_calls() -> list[Call]:
             {
                 "schema": {"x": dp.Real(0, 100), "c": dp.Category(["N", "S"])},
                 "neighbors": dp.Replace(unit="k", max_rows=3),
+                "name": "cells",
             },
         ),
         call(dp.explain, guarantee=dp.ApproxDP(1.0, 1e-6), false_alarm=0.05, delta=1e-6),
