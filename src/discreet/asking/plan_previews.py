@@ -43,7 +43,7 @@ class PlanPreview:
 
     def summary(self) -> Summary:
         """A table to print; renders in a notebook too."""
-        header = ("name", "question", "spend", f"expected {100 * self.level:g}% width")
+        header = ("name", "question", "spend", f"{100 * self.level:g}% width")
         rows = tuple(
             (question.name, str(question), _short(question.spend), _width(forecast))
             for question, forecast in zip(self.plan.questions, self.forecasts, strict=True)
