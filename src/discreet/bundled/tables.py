@@ -37,7 +37,9 @@ class BundledTable:
 
     @property
     def frame(self) -> Any:
-        """A pandas table where pandas is installed, else the columns; `dp.from_frame` takes both."""
+        """A pandas table where pandas is installed, else the columns: both go into
+        `dp.from_frame`.
+        """
         if importlib.util.find_spec("pandas") is None:
             return self.columns
         import pandas

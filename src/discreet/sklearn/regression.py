@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -93,9 +92,8 @@ class PrivateRegression(BaseEstimator):  # type: ignore[misc]
                 "every fit says what it costs",
                 "pass for example spend=dp.GDP(1)",
             )
-        # a new name each time: a fit has no key, and is never replayed
-        name = f"fit {secrets.token_hex(16)}"
-        data = dp.from_arrays(columns, schema=schema, neighbors=self.neighbors, name=name)
+        # one name for all: a fit has no key of its own, so that none is ever replayed
+        data = dp.from_arrays(columns, schema=schema, neighbors=self.neighbors, name="X, y")
         if self.ledger is None:
             return data.open(budget=spend if self.budget is None else self.budget)
         return data.open(
