@@ -163,7 +163,7 @@ def preview(
     needs no assumption (`SelectionPreview`). A plan (`dp.read_plan`) has its own spends and
     assumptions: ``dp.preview(session, plan)`` checks and forecasts all of it.
     """
-    if isinstance(estimator, ReleasePlan):
+    if type(estimator) is ReleasePlan:
         return estimator.preview(session, level=level)
     record = record_of(estimator)
     if record is None:
