@@ -144,11 +144,8 @@ class Remaining:
         if self.spend is None:
             return f"nothing is left of ({self.budget}); answers can be read again under their keys"
         gaussian = f", μ = {decimal_text(self.mu)}" if self.mu else ""
-        more = (
-            f"; about {self.like_last} more like the last ({self.last})"
-            if self.like_last is not None
-            else ""
-        )
+        more = f"; about {self.like_last} more like the last ({self.last})" if self.last else ""
+        more = f"; none like the last ({self.last}) fits" if self.like_last == 0 else more
         at = "" if isinstance(self.budget, PureDP) else f" at δ = {decimal_text(self.delta)}"
         return f"left of ({self.budget}): ε = {decimal_text(self.epsilon)}{at}{gaussian}{more}"
 
