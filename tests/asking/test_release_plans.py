@@ -157,3 +157,20 @@ def test_what_is_no_plan_is_refused(tmp_path, text, told) -> None:
 def test_a_missing_file_is_refused(tmp_path) -> None:
     with pytest.raises(dp.InvalidParameter, match="no file"):
         dp.read_plan(tmp_path / "none.toml")
+
+
+def test_a_preview_reads_no_cell(tmp_path) -> None:
+    class Unread(list[float]):
+        def __iter__(self):
+            raise AssertionError("a cell was read")
+
+        __getitem__ = __iter__
+
+    columns = {name: Unread(cells) for name, cells in DATA.items()}
+    data = dp.from_arrays(columns, schema=SCHEMA, neighbors=dp.Replace())
+    session = seeded_session(data, dp.ApproxDP(1, 1e-6), "plans")
+    shown = plan(tmp_path, PLAN).preview(session)
+    assert len(shown.forecasts) == 5
+    assert not session.ledger.spent()
+    with pytest.raises(dp.ReleaseFailed):  # the control: a question does read them
+        dp.mean(session, "income", spend=dp.GDP(0.01))
