@@ -8,6 +8,8 @@ from discreet.accounting.renyi.rdp import RDP, ZCDP
 from discreet.accounting.tradeoff.curve import TradeOff
 from discreet.asking.preview import Assumptions, preview
 from discreet.asking.reading import from_json
+from discreet.asking.release_plans import ReleasePlan, read_plan
+from discreet.bundled.tables import BundledTable, load_census, load_visits
 from discreet.errors import (
     BudgetExceeded,
     DataShapeRefused,
@@ -61,6 +63,7 @@ __all__ = [
     "Assumptions",
     "Boolean",
     "BudgetExceeded",
+    "BundledTable",
     "Category",
     "DataShapeRefused",
     "Dataset",
@@ -83,6 +86,7 @@ __all__ = [
     "Real",
     "Release",
     "ReleaseFailed",
+    "ReleasePlan",
     "Replace",
     "Result",
     "SGD",
@@ -112,6 +116,8 @@ __all__ = [
     "histogram",
     "independence_test",
     "iqr",
+    "load_census",
+    "load_visits",
     "location",
     "logistic",
     "m_estimate",
@@ -133,6 +139,7 @@ __all__ = [
     "rank_test",
     "read_csv",
     "read_parquet",
+    "read_plan",
     "residuals",
     "robust",
     "rows_needed",

@@ -24,6 +24,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
 from discreet import plain
+from discreet.accounting import statement
 from discreet.accounting.guarantees import Guarantee
 from discreet.errors import ReleaseFailed, SourceChanged, questions
 from discreet.errors.questions import mismatched
@@ -177,6 +178,13 @@ class Session:
 
     def _price(self, question: Question) -> Price:
         return price_of((question.mechanism,), box=self.ledger.box)
+
+    def remaining(self, delta: float | None = None) -> statement.Remaining:
+        """What can still be spent: `epsilon` at `delta` (the budget's own, or 1e-6), `mu`, the
+        greatest `spend`, and how many more like the last question; it prints as a sentence.
+        """
+        ledger = self.ledger
+        return statement.remaining(ledger.budget, ledger.remaining(), ledger.entries(), delta)
 
     def reserve(
         self, spend: Guarantee, *, delta: Fraction = Fraction(0), key: str | None = None
