@@ -10,6 +10,7 @@ again returns the stored answers at no cost.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet import plain
@@ -21,9 +22,12 @@ from discreet.estimators.basic import _open
 from discreet.estimators.quantiles import part_of, searched
 from discreet.estimators.unbounded import Search, begun, wide_grid
 from discreet.exact import decimal_text, rational
-from discreet.inference.means.trimmed import LEVEL, TrimmedMeanResult, trim_ends
+from discreet.inference.means.trimmed import END_LEVEL, TrimmedMeanResult, trim_ends
+from discreet.search.quantile_ends import QuantileEnds
 from discreet.specs.mechanisms.in_turn import InTurn
+from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.quantiles import LARGEST_DENOMINATOR
+from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.release import Description, Question, Release
@@ -110,18 +114,24 @@ def ends_question(search: Search, trim: Fraction) -> Question:
     )
     spend = search.part(ends_share(search))
     each, whole = part_of(spend, Fraction(1, 2)), trim.denominator
-    stages = [
-        stage
-        for a in (trim.numerator, whole - trim.numerator)
-        for stage in searched(search.public, query, a, whole, spend=each, share=INTERVAL_SHARE)
-    ]
+    stages: list[Mechanism] = []
+    for a in (trim.numerator, whole - trim.numerator):
+        choice, ends = searched(search.public, query, a, whole, spend=each, share=INTERVAL_SHARE)
+        stages += (choice, at_end_level(ends))
     asked = Description("trim ends", search.column, where=search.cells.where)
     return Question(asked, query, InTurn(tuple(stages)), spend)
 
 
+def at_end_level(search: Mechanism) -> Mechanism:
+    """The same search, for the ends of an interval of `END_LEVEL`."""
+    assert isinstance(search, CountSearch)
+    assert isinstance(search.policy, QuantileEnds)
+    return replace(search, policy=replace(search.policy, level=END_LEVEL))
+
+
 def middle_question(search: Search, ends: Release) -> Question:
     """The joint moments of the values clipped to the released ends."""
-    low, high = sorted(end.value for end in trim_ends(ends, LEVEL, "population"))
+    low, high = sorted(end.value for end in trim_ends(ends, float(END_LEVEL), "population"))
     return search.moments("trimmed mean", low, high, 1 - ends_share(search))
 
 

@@ -3,12 +3,13 @@ the mean of the values clipped to them (docs/theory/trimmed.md).
 
 For a trim share a and ends l < u let W(l, u) = E clip(X, l, u) − a(l + u). Moving an end from its
 quantile changes W by the integral of F − a (of 1 − a − F) over the way, which is of second order:
-the way times how far the count at the released end is from its share. The released counts bound
-both, and the interval is widened by half of their product (`TrimEnd.allowance`).
+the way times a share of rows that is misplaced. The released counts bound both, and the interval is
+widened by what they allow (`TrimEnd.allowance`).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -28,29 +29,37 @@ from discreet.specs.mechanisms.quantiles import QuantileChoice
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.trusted.release import Release
 
-# the level that ends are kept within, and the least that the allowance is worked out at
-LEVEL = 0.95
+# the level of each end's interval, so that both hold with 95 %; the least that is worked out, and
+# what ends are kept within
+END_LEVEL = Fraction(975, 1000)
+FAR = 10  # a choice so many times as far from the inner end of its interval as from the outer one
 
 
 @dataclass(frozen=True, slots=True)
 class TrimEnd:
     """A released end with the interval of its quantile, in the units of the column.
 
-    `misplaced` is the most by which the share of rows below a place of the interval may differ from
-    the end's own share; `sampling_share` the part of the interval's variance that is sampling.
+    `missing` and `surplus` are the most by which the share of rows below a place of the interval
+    may fall short of the end's own share, and exceed it; `sampling_share` is the part of the
+    interval's variance that is sampling.
     """
 
     value: float
     low: float
     high: float
-    misplaced: float
+    missing: float
+    surplus: float
     sampling_share: float
 
     def allowance(self, used: float) -> float:
-        """What clipping at `used` instead of the quantile may change in the clipped mean."""
-        outside = used < self.low or used > self.high
-        way = max(used - self.low, self.high - used)
-        return way * (1.0 if outside else self.misplaced) / 2
+        """What clipping at `used` instead of the quantile may change in the clipped mean: the way
+        times the greatest misplaced share, half of that where both sides are alike.
+        """
+        if not self.low <= used <= self.high:
+            return max(used - self.low, self.high - used)
+        below, above = used - self.low, self.high - used
+        alike = min(below, above) / 2
+        return max((below - alike) * self.surplus, (above - alike) * self.missing)
 
 
 def trim_share(release: Release) -> Fraction:
@@ -60,7 +69,7 @@ def trim_share(release: Release) -> Fraction:
 
 
 def trim_ends(release: Release, level: float, target: str) -> tuple[TrimEnd, TrimEnd]:
-    """Both ends as they were released."""
+    """Both ends as they were released; their intervals hold together at `level`."""
     mechanism = as_kind(release.mechanism, InTurn)
     answers = mechanism.split(release.integers)
     lower, upper = (
@@ -69,7 +78,7 @@ def trim_ends(release: Release, level: float, target: str) -> tuple[TrimEnd, Tri
             as_kind(mechanism.stages[place + 1], CountSearch),
             answers[place][0],
             answers[place + 1],
-            (max(level, LEVEL), target),
+            ((1 + level) / 2, target),
         )
         for place in (0, 2)
     )
@@ -84,34 +93,52 @@ def _end(
     asked: tuple[float, str],
 ) -> TrimEnd:
     query, found = grid_counts(release), search_answers(search, transcript)
-    first, last = interval_of(search, found, query.size, LEVEL)
-    cell = min(max(chosen, first), last)
-    first, last = interval_of(search, found, query.size, asked[0], target=asked[1])
+    first, last = interval_of(search, found, query.size, float(END_LEVEL))
+    cell = _kept(chosen, first, last, lower=search.above < search.below)
+    level, target = max(asked[0], float(END_LEVEL)), asked[1]
+    first, last = interval_of(search, found, query.size, level, target=target)
     first, last = min(first, cell), max(last, cell)
     half_step = 0.0 if query.factor.encoding.is_exact else query.step / 2
-    sampling = sampling_variance_of(search, found, asked[1])
+    sampling = sampling_variance_of(search, found, target)
     private = min((answer.deviation**2 for answer in found), default=1.0)
     return TrimEnd(
         query.value(cell),
         query.value(first) - half_step,
         query.value(last) + half_step,
-        _misplaced(search, found, first, last),
+        *_misplaced(search, found, first, last),
         sampling / (sampling + private),
     )
 
 
-def _misplaced(search: CountSearch, found: tuple[Count, ...], first: int, last: int) -> float:
-    """The most by which the share of rows below a place from `first` to `last` may differ from the
-    quantile's own: by the nearest answers outside, which bound it as shares do not fall.
+def _kept(chosen: int, first: int, last: int, *, lower: bool) -> int:
+    """The choice, within its interval; the inner end of that where the choice lies far out, as it
+    does where most of a wide range holds next to no rows.
+    """
+    inner, outer = (last, first) if lower else (first, last)
+    far = abs(chosen - inner) > FAR * max(abs(outer - chosen), 1)
+    return inner if far or not first <= chosen <= last else chosen
+
+
+def _misplaced(
+    search: CountSearch, found: tuple[Count, ...], first: int, last: int
+) -> tuple[float, float]:
+    """The most by which the share of rows below a place from `first` to `last` may fall short of
+    the quantile's own and exceed it: by the nearest answers outside and their noise, as shares do
+    not fall.
     """
     whole = float(search.below + search.above)
-    rows, blocks = max(rows_of(search, found), 1.0), pooled(found)
-    below = max((block.value for block in blocks if block.place <= first), default=-np.inf)
-    above = min((block.value for block in blocks if block.place > last), default=np.inf)
-    return max(
-        min(-below / (whole * rows), search.above / whole),
-        min(above / (whole * rows), search.below / whole),
-        0.0,
+    unit, blocks = whole * max(rows_of(search, found), 1.0), pooled(found)
+    missing = min(
+        (math.sqrt(one.variance) - one.value for one in blocks if one.place <= first),
+        default=math.inf,
+    )
+    surplus = min(
+        (math.sqrt(one.variance) + one.value for one in blocks if one.place > last),
+        default=math.inf,
+    )
+    return (
+        min(max(missing / unit, 0.0), search.above / whole),
+        min(max(surplus / unit, 0.0), search.below / whole),
     )
 
 
@@ -125,7 +152,9 @@ class TrimmedMeanResult(Procedure):
     the middle between them. The interval is that of M, stretched by 1/(1−2a), and widened by what
     the ends' errors may change in M (docs/theory/trimmed.md). For the data set itself the sign of
     that change is known, and each end widens one side.
-    *Validity*: independent rows, from about 500 on; no shape is assumed, ties are allowed.
+    *Validity*: independent rows, from about 500 on; no shape is assumed, ties are allowed. With
+    too few rows in the tails for the spend the ends are not found, and the interval is as wide as
+    a part of the declared range.
     """
 
     __slots__ = ()
