@@ -153,7 +153,7 @@ def test_a_misplaced_lower_end_raises_and_an_upper_one_lowers() -> None:
 
 
 def _gap(p: Any) -> Any:
-    """A tenth of the rows in (−11, −10), the others in (0, 10): the lower quantile is any between."""
+    """A tenth of the rows in (−11, −10), the others in (0, 10): many lower quantiles."""
     return np.where(p <= 0.1, -11 + 10 * p, (p - 0.1) / 0.09)
 
 
