@@ -42,6 +42,7 @@ from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
 from discreet.estimators.standard_deviation import std
+from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
 from discreet.inference.results.results import Result
@@ -150,6 +151,7 @@ __all__ = [
     "sum",
     "table",
     "top",
+    "trimmed_mean",
     "truncated_mean",
     "unbounded_mean",
     "variance",
