@@ -3,11 +3,12 @@ with intervals that are right and privacy that is proven.
 
     import discreet as dp
 
-    data = dp.read_parquet(
-        "survey.parquet", schema={"income": dp.Real(0, 200_000)}, neighbors=dp.Replace()
+    people = dp.load_census()
+    data = dp.from_frame(
+        people.frame, name="census", schema={"income": dp.Real(0, 200_000)}, neighbors=dp.Replace()
     )
-    session = data.open(budget=dp.ApproxDP(epsilon=1, delta=1e-6), ledger="survey.ledger")
-    print(dp.mean(session, "income", spend=dp.GDP(0.1)).summary())
+    session = data.open(budget=dp.ApproxDP(epsilon=1, delta=1e-6), ledger="census.ledger")
+    print(dp.mean(session, "income", spend=dp.GDP(0.1), key="mean income").summary())
 
 Names are imported on first use, so that importing discreet costs little more than importing numpy;
 `__init__.pyi` says them to type checkers.
@@ -32,6 +33,8 @@ _HOMES = {
     "accounting.tradeoff.curve": ("TradeOff",),
     "asking.preview": ("Assumptions", "preview"),
     "asking.reading": ("from_json",),
+    "asking.release_plans": ("ReleasePlan", "read_plan"),
+    "bundled.tables": ("BundledTable", "load_census", "load_visits"),
     "errors": (
         "BudgetExceeded",
         "DataShapeRefused",

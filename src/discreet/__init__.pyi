@@ -8,6 +8,8 @@ from discreet.accounting.renyi.rdp import RDP, ZCDP
 from discreet.accounting.tradeoff.curve import TradeOff
 from discreet.asking.preview import Assumptions, preview
 from discreet.asking.reading import from_json
+from discreet.asking.release_plans import ReleasePlan, read_plan
+from discreet.bundled.tables import BundledTable, load_census, load_visits
 from discreet.errors import (
     BudgetExceeded,
     DataShapeRefused,
@@ -41,6 +43,7 @@ from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
 from discreet.estimators.standard_deviation import std
+from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
 from discreet.inference.results.results import Result
@@ -62,6 +65,7 @@ __all__ = [
     "Assumptions",
     "Boolean",
     "BudgetExceeded",
+    "BundledTable",
     "Category",
     "DataShapeRefused",
     "Dataset",
@@ -84,6 +88,7 @@ __all__ = [
     "Real",
     "Release",
     "ReleaseFailed",
+    "ReleasePlan",
     "Replace",
     "Result",
     "SGD",
@@ -113,6 +118,8 @@ __all__ = [
     "histogram",
     "independence_test",
     "iqr",
+    "load_census",
+    "load_visits",
     "location",
     "logistic",
     "m_estimate",
@@ -135,6 +142,7 @@ __all__ = [
     "rank_test",
     "read_csv",
     "read_parquet",
+    "read_plan",
     "residuals",
     "robust",
     "rows_needed",
@@ -145,6 +153,7 @@ __all__ = [
     "sum",
     "table",
     "top",
+    "trimmed_mean",
     "truncated_mean",
     "unbounded_mean",
     "variance",

@@ -212,6 +212,12 @@ TABLE = (
         "numpy scipy",
         "inference from reports; no noise",
     ),
+    _row(
+        "bundled",
+        "errors plain exact neighbors schema",
+        "pandas",
+        "made-up tables to try things on",
+    ),
     _row("client", "trusted.extensions.local", "", "the door of what ships in an app"),
     _row(
         "sklearn",

@@ -534,7 +534,7 @@ def test_one_key_is_one_question_on_one_data_set():
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_odd_keys_are_refused_or_kept_apart(persistent, tmp_path):
-    session = dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace()).open(
+    session = dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace(), name="keys").open(
         budget=dp.GDP(1.0), ledger=tmp_path / "l" if persistent else None
     )
     head = session.ledger.head
@@ -599,7 +599,8 @@ def test_seeded_noise_is_marked_and_refused_by_files(tmp_path):
 FORK = """
 import json, os, sys
 import discreet as dp
-data = dp.from_arrays({"x": []}, schema={"x": dp.Real(0, 100)}, neighbors=dp.AddRemove())
+declared = {"schema": {"x": dp.Real(0, 100)}, "neighbors": dp.AddRemove()}
+data = dp.from_arrays({"x": []}, **declared, name="none")
 session = data.open(budget=dp.GDP(1.0), ledger=sys.argv[1])
 memory = data.open(budget=dp.GDP(1.0))
 dp.histogram(session, "x", bins=100, spend=dp.GDP(0.01))  # the source has buffered words now

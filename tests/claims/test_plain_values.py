@@ -43,7 +43,10 @@ COLUMNS = {"x": [1.5, 60.25, 99.0], "g": ["a", "b", "a"]}
 
 def data(neighbors: object = None) -> dp.Dataset:
     return dp.from_arrays(
-        COLUMNS, schema=SCHEMA, neighbors=dp.Replace() if neighbors is None else neighbors
+        COLUMNS,
+        schema=SCHEMA,
+        neighbors=dp.Replace() if neighbors is None else neighbors,
+        name="three",
     )
 
 
@@ -530,7 +533,8 @@ def test_a_stored_answer_that_is_none_is_refused():
 
 @pytest.mark.parametrize("path", ["x\ud800", "x" * 5000, "\0"])
 def test_a_path_that_no_file_system_has_is_refused(path, tmp_path):
-    data = dp.from_arrays({"x": [1.0]}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove())
+    declared = {"schema": {"x": dp.Real(0, 2)}, "neighbors": dp.AddRemove()}
+    data = dp.from_arrays({"x": [1.0]}, **declared, name="one")
     for budget in (dp.GDP(1), None):
         with pytest.raises(dp.DiscreetError):
             data.open(ledger=str(tmp_path) + "/" + path, budget=budget)

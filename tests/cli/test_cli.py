@@ -20,7 +20,8 @@ RUNNER = CliRunner()
 @pytest.fixture
 def ledger_file(tmp_path: Path) -> Path:
     path = tmp_path / "survey.ledger"
-    data = dp.from_arrays(survey(), schema={"income": dp.Real(0, 100)}, neighbors=dp.Replace())
+    declared = {"schema": {"income": dp.Real(0, 100)}, "neighbors": dp.Replace()}
+    data = dp.from_arrays(survey(), **declared, name="survey")
     session = data.open(budget=dp.GDP(1), ledger=path)
     dp.mean(session, "income", spend=dp.GDP(0.5), key="the-mean")
     dp.histogram(session, "income", spend=dp.GDP(0.1), key="the-histogram")

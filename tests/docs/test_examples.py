@@ -1,16 +1,16 @@
-"""Every Python example in README.md and docs/ runs as it stands,
-and every link inside them leads somewhere.
+"""Every Python example in README.md and docs/ runs as it stands, in an empty folder; those of the
+README, of how-to pages and tutorials twice, each time in a fresh process, so that the second run
+meets what the first left behind; and every link inside them leads somewhere.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
-import numpy as np
-import pyarrow
-import pyarrow.csv
-import pyarrow.parquet
 import pytest
 
 import discreet
@@ -26,13 +26,18 @@ PAGES = [
     )
     if path.exists()
 ]
+TWICE = [
+    page
+    for page in PAGES
+    if page.name == "README.md" or page.parent.name in ("how-to", "tutorials")
+]
+ONCE = [page for page in PAGES if page not in TWICE]
 LEFT_OUT = "<!-- not run -->"
 MOST_LEFT_OUT = 2
 FENCE = re.compile(
     r"^(?P<before>[^\n]*\n\s*)?^(?P<indent>[ ]*)```python[^\n]*\n(?P<code>.*?)^[ ]*```[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
-FILES = re.compile(r"[\"']([\w.-]+\.(?:parquet|csv))[\"']")
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)\s]*)?\)")
 
 
@@ -48,31 +53,8 @@ def examples(text: str) -> list[tuple[int, str, bool]]:
     return found
 
 
-def write_survey(path: Path, rows: int = 500) -> None:
-    """A table with the columns that the pages talk about."""
-    rng = np.random.default_rng(3)
-    table = pyarrow.table(
-        {
-            "income": rng.gamma(4, 12_000, rows),
-            "age": rng.integers(18, 91, rows),
-            "region": rng.choice(["E", "N", "S", "W"], rows),
-            "member": rng.random(rows) < 0.3,
-            "person": np.repeat(np.arange(rows), 2)[:rows],
-            "person_id": np.repeat(np.arange(rows), 2)[:rows],
-            "employed": rng.random(rows) < 0.7,
-            "cost": rng.gamma(2, 50, rows),
-        }
-    )
-    if path.suffix == ".csv":
-        pyarrow.csv.write_csv(table, path)
-    else:
-        pyarrow.parquet.write_table(table, path)
-
-
-def run_page(text: str, name: str, folder: Path) -> int:
+def run_page(text: str, name: str) -> int:
     """Run a page's examples one after the other, in one namespace; how many ran."""
-    for file in set(FILES.findall(text)):
-        write_survey(folder / file)
     namespace: dict[str, object] = {"__name__": "__example__"}
     ran = 0
     for line, code, wanted in examples(text):
@@ -83,13 +65,56 @@ def run_page(text: str, name: str, folder: Path) -> int:
     return ran
 
 
+def run_in_a_fresh_process(page: Path, folder: Path) -> str:
+    """What a page prints in a process of its own, in which every warning is an error."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", __file__, str(page)],
+        cwd=folder,
+        env={**os.environ, "MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def examples_are_closed(text: str) -> bool:
+    return text.count("```python") == len(examples(text))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", TWICE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_example_runs_twice(page: Path, tmp_path: Path) -> None:
+    """In an empty folder; where a ledger was left, the second run is answered from it."""
+    assert examples_are_closed(page.read_text()), "a python block is not closed"
+    run_in_a_fresh_process(page, tmp_path)
+    heads = {path: discreet.Ledger.open(None, path=path).head for path in ledgers(tmp_path)}
+    run_in_a_fresh_process(page, tmp_path)
+    assert {path: discreet.Ledger.open(None, path=path).head for path in ledgers(tmp_path)} == heads
+
+
+def ledgers(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.ledger"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ONCE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = page.read_text()
-    assert run_page(text, str(page), tmp_path) == sum(wanted for _, _, wanted in examples(text))
-    assert text.count("```python") == len(examples(text)), "a python block is not closed"
+    assert run_page(text, str(page)) == sum(wanted for _, _, wanted in examples(text))
+    assert examples_are_closed(text), "a python block is not closed"
+
+
+def test_the_readme_and_the_tutorials_keep_a_ledger_and_use_keys() -> None:
+    pages = [page for page in TWICE if page.parent.name != "how-to"]
+    assert len(pages) >= 3
+    for page in pages:
+        code = "\n".join(code for _, code, _ in examples(page.read_text()))
+        assert re.search(r"ledger=\"[\w-]+\.ledger\"", code), page
+        assert "key=" in code, page
 
 
 def test_few_examples_are_left_out_and_the_readme_has_some() -> None:
@@ -98,26 +123,30 @@ def test_few_examples_are_left_out_and_the_readme_has_some() -> None:
     assert sum(wanted for _, _, wanted in examples((ROOT / "README.md").read_text())) >= 2
 
 
-def test_the_runner_runs_shares_names_and_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_runner_runs_shares_names_and_fails() -> None:
     page = (
         "Text.\n\n```python\nx = 1\n```\n\n<!-- not run -->\n```python\n1 / 0\n```\n\n- item\n\n"
-        '  ```python\n  import discreet as dp\n  dp.read_parquet("a.parquet", schema={"age": '
-        "dp.Integer(0, 9)}, neighbors=dp.Replace())\n  assert x == 1\n  ```\n"
+        "  ```python\n  import discreet as dp\n  dp.GDP(1)\n  assert x == 1\n  ```\n"
     )
     assert [wanted for _, _, wanted in examples(page)] == [True, False, True]
-    assert run_page(page, "page", tmp_path) == 2
+    assert run_page(page, "page") == 2
     with pytest.raises(ZeroDivisionError):
-        run_page(page.replace("<!-- not run -->", ""), "page", tmp_path)
+        run_page(page.replace("<!-- not run -->", ""), "page")
+
+
+def test_a_page_that_cannot_run_twice_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nopen('left', 'x').close()\n```\n")
+    run_in_a_fresh_process(page, tmp_path)
+    with pytest.raises(AssertionError, match="FileExistsError"):
+        run_in_a_fresh_process(page, tmp_path)
 
 
 def test_the_package_docstring_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert discreet.__doc__ is not None
     lines = [line[4:] for line in discreet.__doc__.splitlines() if line.startswith("    ")]
-    assert run_page("```python\n" + "\n".join(lines) + "\n```\n", "discreet", tmp_path) == 1
+    assert run_page("```python\n" + "\n".join(lines) + "\n```\n", "discreet") == 1
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -138,3 +167,7 @@ CITED = re.compile(
 )
 def test_every_file_that_is_named_exists(place: Path) -> None:
     assert not [name for name in CITED.findall(place.read_text()) if not (ROOT / name).exists()]
+
+
+if __name__ == "__main__":
+    run_page(Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[1])

@@ -161,9 +161,8 @@ def test_a_kept_result_comes_back(version: str, key: str) -> None:
     record = RESULTS[version][key]
     result = dp.from_json(record["json"])
     assert not differences(json.loads(record["json"]), parsed(result))
-    if "figures" in record:
-        facts = result_facts(result)
-        assert not differences({field: record[field] for field in facts}, facts)
+    if "figures" in record:  # how it is printed may change, what it says may not
+        assert not differences(record["figures"], result_facts(result)["figures"])
 
 
 @pytest.mark.parametrize(("version", "name"), LOCAL)

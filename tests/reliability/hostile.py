@@ -528,6 +528,16 @@ def ledger_calls() -> list[Call]:
             {"price": price},
         ),
         Call(
+            "Ledger.how_many of a spend",
+            lambda session, given: session.ledger.how_many(given["spend"]),
+            {"spend": GAUSSIAN},
+        ),
+        Call(
+            "Session.remaining",
+            lambda session, given: session.remaining(given["delta"]).epsilon,
+            {"delta": 1e-6},
+        ),
+        Call(
             "Ledger.spent_guarantee",
             lambda session, given: session.ledger.spent_guarantee(given["delta"]),
             {"delta": 1e-6},
@@ -582,9 +592,17 @@ def other_calls() -> list[Call]:
             {
                 "schema": {"x": dp.Real(0, 100), "c": dp.Category(["N", "S"])},
                 "neighbors": dp.Replace(unit="k", max_rows=3),
+                "name": "cells",
             },
         ),
         call(dp.explain, guarantee=dp.ApproxDP(1.0, 1e-6), false_alarm=0.05, delta=1e-6),
+        Call(
+            "split",
+            lambda session, given: dp.ApproxDP(1.0, 1e-6).split(
+                given["parts"], pure=given["pure"], delta0=given["delta0"]
+            ),
+            {"parts": {"tables": 3, "model": 1.5}, "pure": 0.25, "delta0": 1e-7},
+        ),
         Call(
             "compose",
             lambda session, given: dp.compose(given["first"], given["second"]),

@@ -281,7 +281,8 @@ def test_case_38_integer_overflow_of_neighbours(dtype):
 FORKS = """
 import json, os, sys
 import discreet as dp
-data = dp.from_arrays({"x": [1.0] * 5}, schema={"x": dp.Real(0, 2)}, neighbors=dp.AddRemove())
+declared = {"schema": {"x": dp.Real(0, 2)}, "neighbors": dp.AddRemove()}
+data = dp.from_arrays({"x": [1.0] * 5}, **declared, name="five")
 session, memory = data.open(budget=dp.GDP(5), ledger=sys.argv[1]), data.open(budget=dp.GDP(5))
 dp.histogram(session, "x", spend=dp.GDP(0.1))
 for child in range(4):
@@ -404,7 +405,8 @@ def test_case_41_64_threads_with_one_key_get_one_answer():
 
 
 def test_case_42_nothing_that_can_spend_is_copied(tmp_path):
-    data = dp.from_arrays({"x": [1.0]}, schema={"x": SCHEMA["x"]}, neighbors=dp.AddRemove())
+    declared = {"schema": {"x": SCHEMA["x"]}, "neighbors": dp.AddRemove()}
+    data = dp.from_arrays({"x": [1.0]}, **declared, name="one")
     for place in (None, tmp_path / "test.ledger"):
         session = data.open(budget=dp.PureDP(1), ledger=place)
         reservation = session.reserve(dp.PureDP(0.1))

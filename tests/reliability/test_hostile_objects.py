@@ -22,8 +22,11 @@ STRIDE = 9
 DATA_FUNCTIONS = {
     "from_arrays",
     "from_frame",
+    "load_census",
+    "load_visits",
     "read_csv",
     "read_parquet",
+    "read_plan",
     "from_json",
 }  # data and texts are read by rules of their own
 NOT_KEPT = {"NoisySGD"}  # rebuilt from its JSON by the session

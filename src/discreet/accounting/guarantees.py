@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from discreet import plain
+from discreet.accounting import shares
 from discreet.accounting.gaussian import (
     gdp_delta,
     gdp_epsilon,
@@ -132,6 +133,10 @@ class PureDP(PrivacyProfile):
     def group(self, size: int) -> PureDP:
         return PureDP(float_up(rational(self.epsilon, "epsilon") * _group(size)))
 
+    def _share(self, share: Fraction) -> PureDP:
+        amount = shares.units_of(rational(self.epsilon, "epsilon"), share)
+        return PureDP(shares.greatest_float(amount))
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "epsilon": self.epsilon}
 
@@ -219,6 +224,22 @@ class ApproxDP(PrivacyProfile):
         )
         return ApproxDP(float_up(k * epsilon), grown)
 
+    def split(
+        self,
+        parts: Any,
+        *,
+        pure: float | None = None,
+        delta0: float | None = None,
+    ) -> Any:
+        """Shares of μ², as `GDP` spends. `pure` and `delta0` are those that the ledger is opened
+        with (`Dataset.open`): what they set aside is not shared.
+        """
+        box = _gaussian_box(self, pure, delta0)
+        return shares.split(lambda share: _gaussian_share(box, share), parts)
+
+    def _share(self, share: Fraction) -> GDP:
+        return _gaussian_share(_gaussian_box(self, None, None), share)
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "epsilon": self.epsilon, "delta": self.delta}
 
@@ -260,6 +281,9 @@ class GDP(PrivacyProfile):
 
     def group(self, size: int) -> GDP:
         return GDP(float_up(rational(self.mu, "mu") * _group(size)))
+
+    def _share(self, share: Fraction) -> GDP:
+        return _gaussian_share(rational(self.mu, "mu") ** 2, share)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "mu": self.mu}
@@ -329,6 +353,25 @@ def guarantee_from_dict(record: dict[str, Any]) -> Guarantee:
     return kinds[record["kind"]](
         **{name: value for name, value in record.items() if name != "kind"}
     )
+
+
+def _gaussian_box(budget: ApproxDP, pure: float | None, delta0: float | None) -> Fraction:
+    """The μ² that a ledger opens for an (ε, δ) budget (trusted/losses/pricing.py `open_box`)."""
+    epsilon, delta = rational(budget.epsilon, "epsilon"), rational(budget.delta, "delta")
+    first = Fraction(0) if pure is None else not_negative(pure, "pure")
+    second = delta / 10 if delta0 is None else not_negative(delta0, "delta0")
+    if first >= epsilon or second >= delta:
+        raise InvalidParameter(
+            "pure=, delta0=",
+            f"they leave nothing of {budget} to split",
+            "a ledger sets them aside when it is opened",
+            "pass those that the ledger is opened with, or leave them out",
+        )
+    return Fraction(mu_for_approx(epsilon - first, delta - second)) ** 2
+
+
+def _gaussian_share(box: Fraction, share: Fraction) -> GDP:
+    return GDP(shares.greatest_root(shares.units_of(box, share)))
 
 
 def _group(size: int) -> int:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any, overload
 
+from discreet.accounting import shares
 from discreet.accounting.explain import explain
+from discreet.errors import NoTheorem
 
 
 class PrivacyProfile:
@@ -40,6 +44,35 @@ class PrivacyProfile:
         """A bound of D_α at one order."""
         rho = self.zcdp_rho()
         return None if rho is None else order * rho
+
+    @overload
+    def split(self, parts: int) -> tuple[Any, ...]: ...
+
+    @overload
+    def split(self, parts: Mapping[str, float]) -> dict[str, Any]: ...
+
+    def split(self, parts: int | Mapping[str, float]) -> Any:
+        """Spends that together fill the box of a ledger with this budget: ``budget.split(12)`` for
+        equal ones, ``budget.split({"tables": 3, "model": 1})`` by weight (accounting/shares.py).
+
+        What adds up is shared: ε of a pure budget, ρ of a zCDP one, μ² of all others. A twelfth of
+        an (ε, δ) budget is therefore a `GDP`, whose noise is √12 times that of the whole, where
+        twelve times (ε/12, δ/12) would each have more than three times as much.
+        """
+        return shares.split(self._share, parts)
+
+    def __truediv__(self, parts: int) -> Any:
+        """One of `parts` equal spends: ``budget / 12``."""
+        return shares.part(self._share, parts)
+
+    def _share(self, share: Fraction) -> Any:
+        """The greatest spend that costs no more than a share of what this opens as a budget."""
+        raise NoTheorem(
+            "split",
+            f"a {type(self).__name__} is not a guarantee that a ledger counts in",
+            "shares add up in the units of a ledger's box",
+            "split a dp.ApproxDP, dp.GDP, dp.ZCDP or dp.PureDP",
+        )
 
     def explain(
         self, *, false_alarm: float = 0.05, prior: float | None = None, delta: float = 1e-6

@@ -6,11 +6,23 @@ It describes. What is charged and what is refused is decided in `trusted.ledger`
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet import plain
-from discreet.accounting.guarantees import EPSILON_FLOOR, ApproxDP, Guarantee
+from discreet.accounting import shares
+from discreet.accounting.guarantees import (
+    EPSILON_FLOOR,
+    GDP,
+    MU_FLOOR,
+    ApproxDP,
+    Guarantee,
+    PureDP,
+    spend_mu_squared,
+)
+from discreet.accounting.parameters import RHO_FLOOR, failure_probability
 from discreet.accounting.renyi.rdp import ZCDP
 from discreet.accounting.replay import epsilon_at
 from discreet.errors import BudgetExceeded, InvalidParameter
@@ -19,9 +31,11 @@ from discreet.exact import decimal_text, float_up, rational, sqrt_down
 from discreet.trusted.losses.pricing import Price
 
 if TYPE_CHECKING:
+    from discreet.trusted.ledger.entries import Entry
     from discreet.trusted.ledger.stores import Balance, Holding
     from discreet.trusted.ledger.units import Amounts
 
+USUAL_DELTA = 1e-6  # where a budget names no δ of its own
 _COORDINATES = (("ε", "epsilon"), ("μ²", "mu_squared"), ("δ₀", "delta"), ("ρ", "rho"))
 
 
@@ -64,6 +78,96 @@ def spent_guarantee(spent: Price, delta: float) -> ApproxDP | None:
             "ask at a larger delta",
         )
     return ApproxDP(float_up(max(rational(total, "epsilon"), EPSILON_FLOOR)), delta)
+
+
+# ── a spend ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def asked(spend: Guarantee) -> str:
+    """A spend as it was asked for, with the μ that an (ε, δ) one buys."""
+    if not isinstance(spend, ApproxDP):
+        return str(spend)
+    return f"{spend} (μ = {decimal_text(sqrt_down(spend_mu_squared(spend)))})"
+
+
+def privacy(spend: Guarantee, guarantee: Guarantee) -> str:
+    """The guarantee of a release; after an (ε, δ) spend that was asked for, the one behind it."""
+    if not isinstance(spend, ApproxDP) or isinstance(guarantee, ApproxDP):
+        return str(guarantee)
+    return f"{spend}, by {guarantee}"
+
+
+# ── what is left ──────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What a ledger can still grant: public, since prices and the budget are.
+
+    amounts    in the coordinates of the box
+    delta      the δ at which `epsilon` is read: the budget's own, or 1e-6
+    last       the last question, in words; "" before the first
+    like_last  how many more of its price fit; None before the first
+    """
+
+    budget: Guarantee
+    amounts: Price
+    delta: float
+    last: str = ""
+    like_last: int | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """The ε, at `delta`, of a box of what is left; 0 where nothing is."""
+        if self.amounts == Price():
+            return 0.0
+        return epsilon_at(self.amounts, rational(self.delta, "delta"))
+
+    @property
+    def mu(self) -> float:
+        """The μ of the greatest Gaussian spend that fits; 0 in a pure box."""
+        return shares.greatest_root(self.amounts.mu_squared or 2 * self.amounts.rho)
+
+    @property
+    def spend(self) -> Guarantee | None:
+        """The greatest spend that fits, to be used whole or split; None where nothing is left."""
+        left = self.amounts
+        if left.rho >= RHO_FLOOR:
+            return ZCDP(shares.greatest_float(left.rho))
+        if left.mu_squared >= MU_FLOOR**2:
+            return GDP(shares.greatest_root(left.mu_squared))
+        if left.epsilon >= EPSILON_FLOOR:
+            return PureDP(shares.greatest_float(left.epsilon))
+        return None
+
+    def __str__(self) -> str:
+        if self.spend is None:
+            return f"nothing is left of ({self.budget}); answers can be read again under their keys"
+        gaussian = f", μ = {decimal_text(self.mu)}" if self.mu else ""
+        more = f"; about {self.like_last} more like the last ({self.last})" if self.last else ""
+        more = f"; none like the last ({self.last}) fits" if self.like_last == 0 else more
+        at = "" if isinstance(self.budget, PureDP) else f" at δ = {decimal_text(self.delta)}"
+        return f"left of ({self.budget}): ε = {decimal_text(self.epsilon)}{at}{gaussian}{more}"
+
+
+def remaining(
+    budget: Guarantee, free: Amounts, entries: Sequence[Entry], delta: float | None = None
+) -> Remaining:
+    """`Session.remaining`: what is free, and how often the last procedure would fit in it."""
+    if delta is None:
+        delta = budget.delta if isinstance(budget, ApproxDP) else USUAL_DELTA
+    delta = float(failure_probability(delta))
+    debits = [entry for entry in entries if entry.kind == "debit"]
+    if not debits:
+        return Remaining(budget, free.exact(), delta)
+    last = debits[-1]
+    # a procedure of several releases sets all of its spend aside at first
+    held = [entry for entry in entries if entry.kind == "reserve" and entry.key == last.reservation]
+    price = held[-1].amounts if held else last.amounts
+    words = (last.request or {}).get("asked", {})
+    of = f" of {words['column']}" if words.get("column") else ""
+    name = f"{words.get('estimator', 'question')}{of}"
+    return Remaining(budget, free.exact(), delta, name, price.times_in(free))
 
 
 # ── what would fit ────────────────────────────────────────────────────────────────────────────────

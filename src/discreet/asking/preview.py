@@ -16,6 +16,7 @@ import numpy as np
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.records import RECORDS, record_of, resolve
+from discreet.asking.release_plans import ReleasePlan
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.inference.results.results import Quantity, checked_level
@@ -146,9 +147,9 @@ def forecast_summary(title: str, first: str, shown: Any, spent: str) -> Summary:
 @plain.door
 def preview(
     session: Session,
-    estimator: Callable[..., Any],
+    estimator: Callable[..., Any] | ReleasePlan,
     *asked: Any,
-    spend: Guarantee,
+    spend: Guarantee | None = None,
     assume: Assumptions | None = None,
     level: float = 0.95,
     **options: Any,
@@ -159,8 +160,11 @@ def preview(
     What is not assumed is taken from public facts: the mean at the middle of the range, a standard
     deviation of a quarter of the range, equal shares. Where the number of rows is private,
     `Assumptions(rows=…)` is needed. A selection is forecast by the bound on its score gap, which
-    needs no assumption (`SelectionPreview`).
+    needs no assumption (`SelectionPreview`). A plan (`dp.read_plan`) has its own spends and
+    assumptions: ``dp.preview(session, plan)`` checks and forecasts all of it.
     """
+    if type(estimator) is ReleasePlan:
+        return estimator.preview(session, level=level)
     record = record_of(estimator)
     if record is None:
         raise InvalidParameter(

@@ -165,6 +165,12 @@ RECORDS = (
         "estimators.forecasts.unbounded:unbounded_preview",
     ),
     Record(
+        "estimators.trimmed:trimmed_mean",
+        "estimators.trimmed:trimmed_mean_question",
+        {"trimmed mean": "inference.means.trimmed:TrimmedMeanResult"},
+        "estimators.forecasts.trimmed:trimmed_preview",
+    ),
+    Record(
         "estimators.selection:select",
         "estimators.selection_questions:select_question",
         {"select": "inference.counts.selection:ChoiceResult"},

@@ -46,6 +46,18 @@ def no_budget() -> InvalidParameter:
     )
 
 
+def no_name() -> InvalidParameter:
+    """Data in memory beside a ledger that outlives them."""
+    return InvalidParameter(
+        "name=",
+        "data in memory have no name, and the ledger is a file",
+        "a key is bound to its data, so that a script that runs again is answered from the ledger "
+        "and pays once",
+        "say what the rows are, for example dp.from_frame(frame, name='survey-2024', ...), and "
+        "use another name for other rows",
+    )
+
+
 def another_engine() -> InvalidParameter:
     """An engine that was declared otherwise than its session."""
     return InvalidParameter(

@@ -92,7 +92,8 @@ class PrivateRegression(BaseEstimator):  # type: ignore[misc]
                 "every fit says what it costs",
                 "pass for example spend=dp.GDP(1)",
             )
-        data = dp.from_arrays(columns, schema=schema, neighbors=self.neighbors)
+        # one name for all: a fit has no key of its own, so that none is ever replayed
+        data = dp.from_arrays(columns, schema=schema, neighbors=self.neighbors, name="X, y")
         if self.ledger is None:
             return data.open(budget=spend if self.budget is None else self.budget)
         return data.open(

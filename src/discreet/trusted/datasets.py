@@ -17,11 +17,16 @@ from discreet.neighbors import Neighbors, require_neighbors
 from discreet.schema import Column, Schema
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.files import FileEngine
-from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
+from discreet.trusted.engines.memory import (
+    MemoryEngine,
+    memory_engine_from_arrays,
+    memory_engine_from_frame,
+)
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.noise.source import secure_source
 from discreet.trusted.session import Session
 
+LONGEST_NAME = 200
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -57,14 +62,17 @@ class Dataset:
 
         `ledger` is a file that keeps the account across sessions and processes (made if new),
         a Ledger, or None for an account in memory that ends with this process. `pure` and `delta0`
-        split an (ε, δ) budget (accounting.open_box).
+        split an (ε, δ) budget (accounting.open_box). Data in memory need a name beside a file: its
+        keys would otherwise mean other data in every process.
         """
         if plain.derives(type(ledger), Ledger):
             if any(given is not None for given in (budget, pure, delta0, expected_head)):
                 raise questions.budget_beside_ledger()
             account: Ledger = ledger  # type: ignore[assignment]
+            self._require_name(account.persistent)
         else:
             ledger = None if ledger is None else plain.path(ledger, "ledger=")
+            self._require_name(ledger is not None)
             if budget is None and (ledger is None or not os.path.exists(ledger)):
                 raise questions.no_budget()
             account = Ledger.open(
@@ -80,6 +88,10 @@ class Dataset:
         from discreet.trusted.extensions.cell_states import checked
 
         return checked(self._engine, tuple(self._schema), plain.whole(examples, "examples="))
+
+    def _require_name(self, persistent: bool) -> None:
+        if persistent and isinstance(self._engine, MemoryEngine) and not self._engine.has_name:
+            raise questions.no_name()
 
     def __reduce__(self) -> NoReturn:
         raise questions.not_copied("data set")
@@ -105,19 +117,41 @@ def read_csv(
 
 
 def from_frame(
-    frame: Any, *, schema: Mapping[str, Column], neighbors: Neighbors | None = None
+    frame: Any,
+    *,
+    schema: Mapping[str, Column],
+    neighbors: Neighbors | None = None,
+    name: str | None = None,
 ) -> Dataset:
-    """A data set in a pandas, polars or Arrow table."""
+    """A data set in a pandas, polars or Arrow table, or in a mapping as for `from_arrays`.
+
+    `name` is bound to every key, as the path of a file is: under the same ledger file it must
+    always mean the same rows, which only the holder can know. It is public, and needed beside a
+    ledger file.
+    """
     declared, relation = Schema(schema), require_neighbors(neighbors)
-    return Dataset(memory_engine_from_frame(frame, declared, relation), declared, relation)
+    made = memory_engine_from_arrays if isinstance(frame, Mapping) else memory_engine_from_frame
+    return _in_memory(made(frame, declared, relation), name)
 
 
 def from_arrays(
-    arrays: Mapping[str, Any], *, schema: Mapping[str, Column], neighbors: Neighbors | None = None
+    arrays: Mapping[str, Any],
+    *,
+    schema: Mapping[str, Column],
+    neighbors: Neighbors | None = None,
+    name: str | None = None,
 ) -> Dataset:
-    """A data set in a mapping from column names to arrays or lists of one length."""
+    """A data set in a mapping from column names to arrays or lists of one length; `name` as in
+    `from_frame`.
+    """
     declared, relation = Schema(schema), require_neighbors(neighbors)
-    return Dataset(memory_engine_from_arrays(arrays, declared, relation), declared, relation)
+    return _in_memory(memory_engine_from_arrays(arrays, declared, relation), name)
+
+
+def _in_memory(engine: MemoryEngine, name: str | None) -> Dataset:
+    if name is not None:
+        engine.call(plain.text(name, "name=", longest=LONGEST_NAME))
+    return Dataset(engine, engine.schema, engine.neighbors)
 
 
 def _paths(path: Paths) -> str | list[str]:

@@ -8,7 +8,7 @@ Theorem.  Everything a session hands out satisfies its ledger's guarantee,
           for any adaptive choice of questions.
 Proof.    A question's mechanism is calibrated to its query's sensitivity under the session's
           relation, which is computed again here (`_checked`); it satisfies the price that was
-          debited (accounting.pricing); the ledger is a filter, valid under full adaptivity
+          debited (losses/pricing.py); the ledger is a filter, valid under full adaptivity
           (docs/theory/ledger.md); an answer is drawn once for a key and then repeated; all else
           that leaves is computed from public facts, from releases, or from the ledger.
 Checked.  tests/claims/test_one_meeting_point.py, tests/claims/test_release_noise.py,
@@ -24,6 +24,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
 from discreet import plain
+from discreet.accounting import statement
 from discreet.accounting.guarantees import Guarantee
 from discreet.errors import ReleaseFailed, SourceChanged, questions
 from discreet.errors.questions import mismatched
@@ -179,6 +180,13 @@ class Session:
 
     def _price(self, question: Question) -> Price:
         return price_of((question.mechanism,), box=self.ledger.box)
+
+    def remaining(self, delta: float | None = None) -> statement.Remaining:
+        """What can still be spent: `epsilon` at `delta` (the budget's own, or 1e-6), `mu`, the
+        greatest `spend`, and how many more like the last question; it prints as a sentence.
+        """
+        ledger = self.ledger
+        return statement.remaining(ledger.budget, ledger.remaining(), ledger.entries(), delta)
 
     def reserve(
         self, spend: Guarantee, *, delta: Fraction = Fraction(0), key: str | None = None

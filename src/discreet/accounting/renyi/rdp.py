@@ -19,6 +19,7 @@ from itertools import accumulate, pairwise
 from typing import Any, ClassVar
 
 from discreet import plain
+from discreet.accounting import shares
 from discreet.accounting.parameters import (
     RHO_CEILING,
     RHO_FLOOR,
@@ -78,6 +79,9 @@ class ZCDP(PrivacyProfile):
     def group(self, size: int) -> ZCDP:
         """k²ρ for groups of k (reference.md A3; Bun–Steinke 2016, Proposition 1.9)."""
         return ZCDP(float_up(self.exact * whole_number(size, "group size") ** 2))
+
+    def _share(self, share: Fraction) -> ZCDP:
+        return ZCDP(shares.greatest_float(shares.units_of(self.exact, share)))
 
     def repeat(self, times: int) -> ZCDP:
         """The guarantee of `times` adaptive releases of this kind: ρ adds (reference.md C7)."""

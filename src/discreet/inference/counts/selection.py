@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from discreet.accounting import statement
 from discreet.inference.results.decode import as_kind, wrong_kind
 from discreet.inference.results.results import _frame, checked_level
 from discreet.inference.results.summary import SHOWN_CELLS, Summary
@@ -99,7 +100,8 @@ class SelectionResult:
             self.statement(level),
             (
                 f"Method: {self.method}, {len(self.candidates)} declared candidates. Privacy of "
-                f"this release: {release.guarantee}, neighbours {release.neighbors}."
+                f"this release: {statement.privacy(release.spend, release.guarantee)}, "
+                f"neighbours {release.neighbors}."
             ),
         ]
         if release.description.where:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from discreet.accounting import statement
 from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
 from discreet.errors import NoTheorem
 from discreet.exact import decimal_text
@@ -248,8 +249,8 @@ class ClassicalResult(RegressionResult):
                 "fewer and is more accurate."
             ),
             (
-                "Spent "
-                f"{facts.spend}{f' and δ₀ = {decimal_text(facts.delta)}' if facts.delta else ''} "
+                f"Spent {statement.asked(facts.spend)}"
+                f"{f' and δ₀ = {decimal_text(facts.delta)}' if facts.delta else ''} "
                 f"in {len(self.releases)} releases, neighbours {first.neighbors}; noise % is the "
                 "share of the variance that privacy cost."
             ),

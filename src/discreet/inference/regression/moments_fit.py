@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discreet.accounting import statement
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.covariance import Estimate
@@ -151,7 +152,7 @@ class MomentsResult(RegressionResult):
         shown, first = fit_summary(self, level), self.releases[0]
         notes = [
             (
-                f"Spent {self.facts.spend} in {len(self.releases)} "
+                f"Spent {statement.asked(self.facts.spend)} in {len(self.releases)} "
                 f"release{'s' if len(self.releases) > 1 else ''}, neighbours {first.neighbors}; "
                 "noise % is the share of the variance that privacy cost."
             ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from discreet.accounting import statement
 from discreet.exact import decimal_text
 from discreet.inference.regression.decode import step_of
 from discreet.inference.results.held import held_notes
@@ -84,7 +85,7 @@ def _notes(result: RegressionResult) -> list[str]:
     )
     notes = [
         (
-            f"Spent {facts.spend} in {len(result.releases)} releases, neighbours "
+            f"Spent {statement.asked(facts.spend)} in {len(result.releases)} releases, neighbours "
             f"{first.neighbors}; noise % is the share of the variance that privacy cost."
         ),
         (

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from discreet.accounting import statement
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.inference.results.summary import Summary
@@ -54,9 +55,8 @@ class HypothesisTest:
         # randomised reports have none: each is private by itself
         release = getattr(self.result, "release", None)
         if release is not None:
-            notes.insert(
-                0, f"Privacy of this release: {release.guarantee}, neighbours {release.neighbors}."
-            )
+            told = statement.privacy(release.spend, release.guarantee)
+            notes.insert(0, f"Privacy of this release: {told}, neighbours {release.neighbors}.")
             if not release.secure:
                 notes.append("NOT PRIVATE: drawn with seeded test noise.")
         return Summary(self.title, header, (row,), tuple(notes))

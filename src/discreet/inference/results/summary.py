@@ -7,6 +7,7 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from discreet.accounting import statement
 from discreet.inference.results.held import held_notes
 from discreet.specs.queries.moments import Moments
 
@@ -113,8 +114,9 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
     release = result.release
     notes = [
         (
-            f"Privacy of this release: {release.guarantee}, neighbours {release.neighbors}. "
-            "noise % is the share of the variance that privacy cost."
+            f"Privacy of this release: {statement.privacy(release.spend, release.guarantee)}, "
+            f"neighbours {release.neighbors}. noise % is the share of the variance that privacy "
+            "cost."
         )
     ]
     if release.description.where:

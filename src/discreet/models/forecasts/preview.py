@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import ndtr
 
+from discreet.accounting import statement
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where
 from discreet.asking.expected import imagined_release, release_preview
@@ -83,9 +84,9 @@ class FitPreview:
             f"Preview of {facts.estimator}",
             "coefficient",
             self,
-            f"Noise index {self.noise_index:.2g} ({self.noise_class}). {facts.spend} in "
-            f"{len(self.expected.releases)} releases. Price: {self.price}. About {self.how_many} "
-            "like this fit in what is left.",
+            f"Noise index {self.noise_index:.2g} ({self.noise_class}). "
+            f"{statement.asked(facts.spend)} in {len(self.expected.releases)} releases. "
+            f"Price: {self.price}. About {self.how_many} like this fit in what is left.",
         )
 
     def __str__(self) -> str:

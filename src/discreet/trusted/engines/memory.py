@@ -64,7 +64,7 @@ class MemoryEngine:
         self.remembered: dict[type[Any], Any] = {}
         self.lock = threading.RLock()  # held while columns are read for a plan
         self._columns, self._source = dict(columns), source
-        self._token = secrets.token_hex(16)
+        self._token, self.has_name = secrets.token_hex(16), False
         self._codes: dict[Any, npt.NDArray[Any]] = {}
         self._texts: dict[str, list[str]] = {}  # of the labels of Open columns, in order
         self._kept: npt.NDArray[np.int64] | None = None
@@ -143,8 +143,16 @@ class MemoryEngine:
         return {"kind": "memory", "source": self._source, "columns": sorted(self._columns)}
 
     def data_id(self) -> str:
-        """A random token made with the engine: contents are never hashed (see `Engine.data_id`)."""
+        """The name that the holder gave, or a random token made with the engine: contents are never
+        hashed (see `Engine.data_id`).
+        """
         return f"memory:{self._token}"
+
+    def call(self, name: str) -> None:
+        """Gives the data a name, by which a later process can mean them too; the holder vouches
+        that it always means these rows.
+        """
+        self._token, self.has_name = f"named:{name}", True
 
     def cell_index(self, keys: tuple[Key, ...]) -> npt.NDArray[Any]:
         """The cell of each kept row, −1 for none."""

@@ -36,7 +36,7 @@ from discreet.trusted.ledger.requests import Debit, Reservation
 from discreet.trusted.ledger.stores import Balance, Holding, Store, Transaction, View
 from discreet.trusted.ledger.units import NOTHING, Amounts, charge
 from discreet.trusted.ledger.verification import Verification, opened_with, verify
-from discreet.trusted.losses.pricing import Price
+from discreet.trusted.losses.pricing import Price, price_of_spend
 
 
 class Ledger:
@@ -127,9 +127,12 @@ class Ledger:
         """What open reservations set aside and have not debited."""
         return self._balance().reserved
 
-    def how_many(self, price: Price) -> int:
-        """How many more requests of this price fit."""
-        return charge(price).times_in(self.remaining())
+    def how_many(self, price: Price | Guarantee) -> int:
+        """How many more requests of this price, or of a spend, fit."""
+        given: Any = price
+        if not plain.derives(type(given), Price):
+            given = price_of_spend(_plain_budget(given), box=self.box)
+        return charge(given).times_in(self.remaining())
 
     def left_in(self, reservation: str) -> Amounts:
         """What a reservation has not debited; nothing once it is closed."""

@@ -64,7 +64,7 @@ def _in_turn(mechanism: InTurn) -> Loss:
 
 
 def _about_centre(mechanism: AboutCentre) -> Loss:
-    """Folding at a released centre keeps how neighbours differ: trusted/noise/folded.py."""
+    """Folding at a released centre keeps how neighbours differ: trusted/noise/search.py."""
     return loss_of(mechanism.centre) + loss_of(mechanism.distances)
 
 

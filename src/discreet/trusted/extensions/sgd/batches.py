@@ -18,8 +18,8 @@ LOOP_FROM = 1 << 14  # rows of the data set from which on compiling pays
 
 
 class RowGradients:
-    """Σ m·x over chosen rows; the numbers are those of model_kernels.gradient_sums on these rows
-    alone.
+    """Σ m·x over chosen rows; the numbers are those of estimating.kernels.gradient_sums on
+    these rows alone.
     """
 
     def __init__(

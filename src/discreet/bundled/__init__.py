@@ -1,0 +1,1 @@
+"""Made-up tables to try things on, and how they are read."""
