@@ -84,7 +84,7 @@ def at_most(count: Array, noise: Noise, rows: int) -> tuple[Array, Noise]:
 
     Method.   The count that is most likely, N ≤ n, and the law of the others given it.
     Validity. Exact where all rows count; where nearly all do, coverage of what is computed with it
-              falls by less than 0.007 of 0.95 (docs/theory/missing.md).
+              falls by less than 0.001 (docs/theory/missing.md).
     """
     beyond = count >= rows
     kept = np.where(beyond, 0.0, 1.0)

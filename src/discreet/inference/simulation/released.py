@@ -63,7 +63,8 @@ def released_moments(result: Result) -> ReleasedMoments:
             "released moments",
             "this is no mean or sum of all rows of a public number",
             "only there the released numbers are two sums of the data",
-            "use dp.mean or dp.sum without where= under neighbors=Replace()",
+            "use dp.mean or dp.sum without where= under neighbors=Replace(), of a column whose "
+            "missing= says what a cell without a value counts as",
         )
     grid, noise, rows = (
         query.factor.encoding,
