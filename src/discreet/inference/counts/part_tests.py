@@ -97,6 +97,7 @@ class PartsResult(TestedResult):
             count.value,
             count.at_least(self.inner),
             f"{count.rows} parts, exact binomial law with the released noise",
+            null=count.null_law(self.inner, "greater", "noisy number of parts that reject"),
         )
 
 

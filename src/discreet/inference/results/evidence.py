@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.inference.counts.binomial import checked_alternative
-from discreet.inference.results.results import Result
+from discreet.inference.results.null_law import NullLaw
+from discreet.inference.results.results import Result, checked_level
 from discreet.inference.results.summary import Summary
 
 LOST = (
@@ -29,10 +31,18 @@ class Evidence:
     p_value: float
     method: str
     lost: bool = False
+    null: NullLaw | None = field(default=None, repr=False, compare=False)
 
     def rejects(self, alpha: float = 0.05) -> bool:
         """Whether the hypothesis is rejected at level `alpha`."""
         return self.p_value <= alpha
+
+    def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
+        """The null law with the observed value; the p-value is shaded."""
+        from discreet.plots.nulls import plot_null
+
+        words = (self.p_value, f"H0: {self.hypothesis}", self.alternative)
+        return plot_null(self.null, *words, ax=ax, title=title, path=path)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -80,6 +90,19 @@ class TestedResult(Result):
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print, with what the test says below it."""
         return with_evidence(Result.summary(self, level, target=target), self.test())
+
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
+        """The estimates with their intervals, beside the null law of the test."""
+        from discreet.plots.nulls import plot_tested
+
+        return plot_tested(self, checked_level(level), ax=ax, title=title, path=path)
 
 
 class BaselineResult(TestedResult):
