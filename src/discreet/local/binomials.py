@@ -103,6 +103,7 @@ class LinkedCounts:
             float(self.unbiased[place]),
             alternative,
             axis,
+            step=1 / (n * self.gain),
             source="the exact law of reports",
         )
 

@@ -18,6 +18,7 @@ from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.tradeoff.curve import tradeoff_of
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text
+from discreet.plots.numbers import number
 from discreet.plots.style import (
     CURVES,
     DASHES,
@@ -216,7 +217,7 @@ def _draw_spent(
         places,
         shares,
         where="post",
-        label=f"{name}: {shares[-1]:.3g} % of {decimal_text(whole)}",
+        label=f"{name}: {shares[-1]:.3g} % of {number(float(whole))}",
         **line,
     )
     axes.plot(places[-1:], shares[-1:], "o", color=line["color"], markersize=4, clip_on=False)

@@ -194,7 +194,7 @@ def plot_local_difference(
     private = np.array([rows[2][1:], rows[3][1:], [np.nan, np.nan]])
     cells = Cells(
         "share, difference",
-        (f"{result.label}: first", f"{result.label}: second", "first − second"),
+        (f"{result.label}: first", f"{result.label}: second", "difference"),
         np.array([rows[0][0], rows[1][0], result.estimate]),
         both,
         private,

@@ -16,7 +16,7 @@ from discreet.plots.style import SMALL_SIZE, TEXT_SIZE, dress, head, shades_of, 
 SIZE = (6.6, 2.9)
 SIZE_WITH_RANGE = (6.6, 3.5)
 # estimates of these lie in the range of their column
-IN_RANGE = ("mean", "median", "quantile", "trimmed mean", "winsorized mean")
+IN_RANGE = ("mean", "mean test", "paired test", "median", "quantile")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def known_range(result: Any, what: str) -> tuple[float, float] | None:
     if what == "count" and release.public_rows is not None:
         return 0.0, float(release.public_rows)
     grid = getattr(getattr(release.query, "factor", None), "encoding", None)
-    if what not in IN_RANGE or grid is None:
+    if release.description.estimator not in IN_RANGE or grid is None:
         return None
     return float(grid.value(grid.low)), float(grid.value(grid.high))
 

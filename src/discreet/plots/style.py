@@ -112,24 +112,26 @@ def _own_letters() -> Iterator[None]:
         yield
 
 
-def split(
-    axes: Any, ratios: Sequence[float], *, across: bool = False, space: float | None = None
-) -> list[Any]:
+def split(axes: Any, ratios: Sequence[float], *, across: bool = False) -> list[Any]:
     """The room of axes divided into panels, below each other or (`across`) side by side."""
-    parts = {"width_ratios" if across else "height_ratios": list(ratios)}
-    shape = (1, len(ratios)) if across else (len(ratios), 1)
     place, canvas = axes.get_subplotspec(), axes.figure
     if place is None:
         axes.set_axis_off()
-        return _insets(axes, ratios, across=across)
-    inner = place.subgridspec(
-        *shape, **{"wspace" if across else "hspace": space} if space is not None else {}, **parts
-    )
-    if is_own(axes):
-        axes.remove()
+        panels = _insets(axes, ratios, across=across)
     else:
-        axes.set_axis_off()
-    return [canvas.add_subplot(inner[number]) for number in range(len(ratios))]
+        if is_own(axes):
+            axes.remove()
+        else:
+            axes.set_axis_off()
+        shape = (1, len(ratios)) if across else (len(ratios), 1)
+        sizes: dict[str, Any] = {"width_ratios" if across else "height_ratios": list(ratios)}
+        if canvas.get_layout_engine() is None:  # nobody else keeps room for ticks and titles
+            sizes |= {"wspace": 0.35} if across else {"hspace": 0.9}
+        inner = place.subgridspec(*shape, **sizes)
+        panels = [canvas.add_subplot(inner[number]) for number in range(len(ratios))]
+    for panel in panels:
+        panel.set_facecolor(axes.get_facecolor())
+    return panels
 
 
 def _insets(axes: Any, ratios: Sequence[float], *, across: bool) -> list[Any]:

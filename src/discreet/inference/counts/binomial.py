@@ -171,6 +171,7 @@ class NoisyCount:
             alternative,
             axis,
             centre=centre if symmetric else None,
+            step=1.0 if self.noise.kind == "geometric" else 0.0,
             source="the exact law of counts and noise",
         )
 

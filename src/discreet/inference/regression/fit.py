@@ -27,6 +27,7 @@ from discreet.inference.regression.facts import (
 )
 from discreet.inference.regression.metric import MetricState, after_round, first_state
 from discreet.inference.regression.scale import user_map
+from discreet.inference.results.evidence import freedom_text
 from discreet.inference.results.laws import Array
 from discreet.inference.results.null_law import NullLaw, chi_square_law
 from discreet.inference.results.results import checked_level, checked_target
@@ -61,7 +62,7 @@ class WaldTest:
         """The null law with the observed value; the p-value is shaded."""
         from discreet.plots.nulls import plot_null
 
-        words = (self.p_value, "Wald test", f"{self.degrees} degrees of freedom")
+        words = (self.p_value, "Wald test", freedom_text(self.degrees))
         return plot_null(self.null_law(), *words, ax=ax, title=title, path=path)
 
     def __str__(self) -> str:

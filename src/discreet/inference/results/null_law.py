@@ -109,28 +109,34 @@ def from_survival(
     axis: str,
     *,
     centre: float | None = None,
+    step: float = 0.0,
     source: str = "",
 ) -> NullLaw:
     """The law with P(statistic ≥ t) = survival(t) over a span of t.
 
     `side` is "greater", "less" or "two-sided"; two-sided shades tails of equal mass, or, with a
-    `centre`, all that is as far from it.
+    `centre`, all that is as far from it. Values `step` apart are kept whole: bins hold equally
+    many of them.
     """
-    low, high = _span(survival, span, observed)
-    edges = np.linspace(low, high, BINS + 1)
-    edges = np.unique(np.append(edges, observed))
+    low, high = _span(survival, span)
+    width = (high - low) / BINS
+    width = step * max(1.0, np.ceil(width / step)) if step else width
+    middle = observed if low < observed < high else low
+    first, last = np.floor((low - middle) / width), np.ceil((high - middle) / width)
+    edges = middle - step / 2 + width * np.arange(first, last + 1)
     above = np.asarray(survival(edges), dtype=float)
     above[0], above[-1] = 1.0, 0.0  # what lies beyond is drawn in the outermost bins
     masses = np.maximum(-np.diff(above), 0.0)
-    cuts = {"greater": (-np.inf, observed), "less": (observed, np.inf)}.get(side)
+    cuts = {
+        "greater": (-np.inf, observed - step / 2),
+        "less": (observed + step / 2, np.inf),
+    }.get(side)
     if cuts is None:
-        cuts = _both_sides(edges, above, observed, centre)
+        cuts = _both_sides(edges, above, (observed, step), centre)
     return _cut_at(NullLaw(edges, masses, observed, *cuts, axis, source), survival)
 
 
-def _span(
-    survival: Callable[[Array], Array], span: tuple[float, float], observed: float
-) -> tuple[float, float]:
+def _span(survival: Callable[[Array], Array], span: tuple[float, float]) -> tuple[float, float]:
     """Where nearly all of the law lies."""
     places = np.linspace(*span, 2001)
     above = np.asarray(survival(places), dtype=float)
@@ -142,14 +148,19 @@ def _span(
 
 
 def _both_sides(
-    edges: Array, above: Array, observed: float, centre: float | None
+    edges: Array, above: Array, seen: tuple[float, float], centre: float | None
 ) -> tuple[float, float]:
+    """The marks of a two-sided test; `seen` is the observed value and the step of its lattice."""
+    observed, step = seen
     if centre is not None:
-        distance = abs(observed - centre)
+        distance = abs(observed - centre) - step / 2
         return centre - distance, centre + distance
-    tail = float(np.interp(observed, edges, above))
-    other = float(np.interp(-(1 - tail), -above, edges))  # P(≥ other) = 1 − tail
-    return (other, observed) if tail <= 0.5 else (observed, other)
+    at_least, beyond = (
+        float(np.interp(mark, edges, above)) for mark in (observed - step / 2, observed + step / 2)
+    )
+    if at_least <= 1 - beyond:  # the upper tail is the smaller one
+        return float(np.interp(at_least - 1, -above, edges)), observed - step / 2
+    return observed + step / 2, float(np.interp(beyond - 1, -above, edges))
 
 
 def _cut_at(law: NullLaw, survival: Callable[[Array], Array]) -> NullLaw:
@@ -176,8 +187,8 @@ def from_intervals(
     """
     tails = np.concatenate([np.geomspace(FAR_TAIL, 0.05, 12), np.linspace(0.06, 0.49, 20)])
     found = np.array([ends(1 - 2 * float(tail)) for tail in tails])
-    candidates = np.concatenate([found[:, 0], [estimate], found[::-1, 1]])
-    chances = np.concatenate([tails, [0.5], 1 - tails[::-1]])
+    candidates = np.concatenate([found[:, 0], found[::-1, 1]])
+    chances = np.concatenate([tails, 1 - tails[::-1]])
     places = np.maximum.accumulate(candidates)
     mirrored = (estimate + null - places)[::-1]  # P(a new estimate ≥ x) = chance of a candidate
 
