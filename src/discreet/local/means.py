@@ -144,12 +144,16 @@ class LocalMean(LocalResult):
         """What the mean would be estimated as if it were `null`; for the picture of a test."""
         if self.collected.reports == 0:
             return None
+        axis, (bottom, top) = "mean that would be estimated", self.bounds
+        if isinstance(self.collected.spec, OneBitResponse):
+            share = (float(null) - bottom) / (top - bottom)
+            law = self._ones().null_law(0, share, alternative, axis)
+            return law.scaled(top - bottom, bottom)
 
         def ends(level: float) -> tuple[float, float]:
             low, high = self.confidence_interval(level)[0]
             return float(low), float(high)
 
-        axis = "mean that would be estimated"
         return from_intervals(ends, float(self.params[0]), float(null), alternative, axis)
 
     def _ones(self) -> LinkedCounts:

@@ -168,8 +168,9 @@ def wrapped(text: str, room: float, size: float) -> str:
 def room_of(axes: Any, names: float = 0.0) -> float:
     """About the width of a panel in points; `names` is what stands left of it."""
     width = 72.0 * float(axes.figure.get_size_inches()[0])
-    if not is_own(axes):
-        return _measured(axes)
+    if not is_own(axes):  # a layout of the caller's will make room for the names
+        laid_out = axes.figure.get_layout_engine() is not None
+        return max(60.0, _measured(axes) - (names if laid_out else 0.0))
     place = axes.get_subplotspec()
     share = 1.0 if place is None else float(place.get_position(axes.figure).width) / 0.775
     return max(60.0, width * min(share, 1.0) - MARGINS - names)

@@ -40,14 +40,14 @@ class NullLaw:
         outside = (self.edges[1:] <= self.low) | (self.edges[:-1] >= self.high)
         return float(self.masses[outside].sum())
 
-    def scaled(self, factor: float) -> NullLaw:
-        """The law of the statistic times a positive factor."""
+    def scaled(self, factor: float, shift: float = 0.0) -> NullLaw:
+        """The law of a positive factor times the statistic, plus a shift."""
         return replace(
             self,
-            edges=factor * self.edges,
-            observed=factor * self.observed,
-            low=factor * self.low,
-            high=factor * self.high,
+            edges=shift + factor * self.edges,
+            observed=shift + factor * self.observed,
+            low=shift + factor * self.low,
+            high=shift + factor * self.high,
         )
 
 
