@@ -5,6 +5,7 @@ plain ticks, axes of the caller's own, light and dark paper, and a PNG for noteb
 from __future__ import annotations
 
 import itertools
+import sys
 
 import matplotlib
 import numpy as np
@@ -18,7 +19,7 @@ import discreet as dp
 from discreet.plots import cells
 from discreet.plots.accounting import plot_budget, plot_epsilon_delta, plot_tradeoff
 from discreet.plots.numbers import interval, number, power_of, tick_texts
-from discreet.plots.style import CURVES, ON_DARK, ON_LIGHT, shades_of, stroke
+from discreet.plots.style import CURVES, ON_DARK, ON_LIGHT, shades_of, stroke, text_width
 from discreet.testing import seeded_session
 
 # linear RGB as people without red, without green, without blue cones see it
@@ -201,7 +202,7 @@ def test_axes_and_titles_of_the_callers_own(name: str) -> None:
     right.plot([0, 1], [0, 1])
     found = CASES[name](session())
     assert found.plot(ax=left, title="My own words") is left
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    titles = [axes.get_title(loc="left").replace("\n", " ") for axes in figure.axes]
     assert "My own words" in titles
     assert len(right.lines) == 1
     figure.draw_without_rendering()
@@ -224,6 +225,16 @@ def test_dark_paper_has_light_ink() -> None:
         own = result.plot()
     assert own.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
     assert shades_of(own.axes[0]) is ON_LIGHT
+
+
+@pytest.mark.parametrize("name", ["count", "80 groups", "long names", "choice", "preview"])
+def test_a_missing_matplotlib_is_said(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = CASES[name](session())
+    text_width.cache_clear()
+    for module in ("matplotlib.figure", "matplotlib.textpath", "discreet.plots.picture"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(dp.MissingExtra, match="plots"):
+        found.plot()
 
 
 def test_what_is_not_drawn_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

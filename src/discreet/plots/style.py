@@ -154,8 +154,10 @@ def is_own(axes: Any) -> bool:
 @functools.lru_cache(maxsize=4096)
 def text_width(text: str, size: float) -> float:
     """The width of a line of text in points."""
-    from matplotlib.textpath import TextPath
-
+    try:
+        from matplotlib.textpath import TextPath
+    except ImportError:
+        raise MissingExtra("matplotlib", "plots", "a plot") from None
     return float(TextPath((0, 0), text.replace("$", "S") + ".", size=size).get_extents().x1)
 
 
@@ -169,8 +171,9 @@ def room_of(axes: Any, names: float = 0.0) -> float:
     """About the width of a panel in points; `names` is what stands left of it."""
     width = 72.0 * float(axes.figure.get_size_inches()[0])
     if not is_own(axes):  # a layout of the caller's will make room for the names
+        width = _measured(axes)
         laid_out = axes.figure.get_layout_engine() is not None
-        return max(60.0, _measured(axes) - (names if laid_out else 0.0))
+        return max(0.5 * width, width - names) if laid_out else width
     place = axes.get_subplotspec()
     share = 1.0 if place is None else float(place.get_position(axes.figure).width) / 0.775
     return max(60.0, width * min(share, 1.0) - MARGINS - names)

@@ -4,6 +4,7 @@ several groups (analysis of variance) (reference.md F1–F4).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -138,7 +139,7 @@ class MeanTestResult(MeanResult):
             deviation / max(error, 1e-300),
             p,
             method,
-            null=self._null_law(value, alternative),
+            law=functools.partial(self._null_law, value, alternative),
         )
 
     def _null_law(self, null: float, alternative: str) -> NullLaw:
@@ -520,7 +521,7 @@ class MeansResult(BaselineResult):
                 p,
                 f"{freedom_text(len(self.groups) - 1)}, null law simulated {draws} times with the "
                 "released noise",
-                null=kept.law(value, "distance from one mean"),
+                law=kept.law(value, "distance from one mean"),
             )
         low = place_of(baseline, self.groups, "baseline=")
         high = (
@@ -551,7 +552,7 @@ class MeansResult(BaselineResult):
             seen,
             p,
             f"Welch type, null law simulated {draws} times with the released noise",
-            null=kept.law(seen, "difference, in standard errors", sign=sign or 1.0),
+            law=kept.law(seen, "difference, in standard errors", sign=sign or 1.0),
         )
 
 

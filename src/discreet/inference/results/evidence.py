@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,11 +32,19 @@ class Evidence:
     p_value: float
     method: str
     lost: bool = False
-    null: NullLaw | None = field(default=None, repr=False, compare=False)
+    # the law of a picture, or what computes it where that takes longer than the test
+    law: NullLaw | Callable[[], NullLaw] | None = field(default=None, repr=False, compare=False)
 
     def rejects(self, alpha: float = 0.05) -> bool:
         """Whether the hypothesis is rejected at level `alpha`."""
         return self.p_value <= alpha
+
+    @property
+    def null(self) -> NullLaw | None:
+        """The law of the statistic if the hypothesis were true, with the observed value in it;
+        nothing where there is nothing to compare.
+        """
+        return self.law() if callable(self.law) else self.law
 
     def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
         """The null law with the observed value; the p-value is shaded."""
