@@ -113,7 +113,8 @@ def plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not hasattr(value, "to_json"):
         if hasattr(value, "to_dict"):
             return plain(value.to_dict())
-        names = [field.name for field in dataclasses.fields(value)]
+        # what two values are not compared by is for pictures alone
+        names = [field.name for field in dataclasses.fields(value) if field.compare]
         return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, (dp.Release, dp.Result)):
         return None

@@ -126,3 +126,18 @@ def test_sums_are_exact_beyond_64_bits() -> None:
     answers = np.array([2**45, 2**45, -(2**44)])
     made = local.collect(spec, answers)
     assert made.counts == (2**46 - 2**44, 2 * 2**90 + 2**88)
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+def test_the_null_law_of_a_picture_has_the_p_value_as_its_shaded_mass(alternative: str) -> None:
+    spec = client.OneBitResponse(client.Real(0, 100), 1)
+    found = local.mean(spec, seeded_reports(spec, [40.0] * 500 + [60.0] * 500, 1))
+    test = found.test(45, alternative=alternative)
+    law = test.null_law()
+    assert law is not None
+    # the other of two equal tails is found by interpolation between bins
+    assert law.shaded == pytest.approx(
+        test.p_value, abs=0.03 if alternative == "two-sided" else 1e-6
+    )
+    assert law.observed == pytest.approx(found.unbiased[0])
+    assert test.plot().axes

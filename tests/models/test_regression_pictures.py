@@ -103,7 +103,7 @@ def test_a_reference_stands_beside(fit):
             if line.get_marker() == "|"
         )
         assert marks == count
-        assert "reference" in [text.get_text() for text in figure.legends[0].get_texts()]
+        assert "reference" in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     for wrong in (triples[:2], {"nobody": (1, 0, 2)}, {"school": (1, 2)}, "text"):
         with pytest.raises(dp.InvalidParameter, match="reference"):
             fit.plot(reference=wrong)

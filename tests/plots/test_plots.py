@@ -16,6 +16,12 @@ import discreet as dp
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
+def ends(lines):
+    """(first, last) of each segment of some lines, along the axis on which it has a length."""
+    found = np.array([np.sort(segment, axis=0) for segment in lines.get_segments()])
+    return found[:, :, int(np.ptp(found, axis=1).sum(axis=0).argmax())]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ASKS)
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)
@@ -25,18 +31,17 @@ def test_every_result_is_drawn(tmp_path: Path, name: str, neighbors: object) -> 
     figure = result.plot(0.9, path=str(path))
     assert path.read_bytes().startswith(PNG)
     assert path.stat().st_size > 5000
-    (axes,) = figure.axes
+    axes = figure.axes[0]
     assert result.title in axes.get_title(loc="left")
-    assert str(result.release.guarantee) in [text.get_text() for text in axes.texts]
-    drawn = axes.collections[0].get_segments()
-    assert len(drawn) == len(result.labels)
-    if result.release.description.estimator != "histogram":
-        ends = np.array([segment[:, 1] for segment in drawn])
-        np.testing.assert_allclose(ends, result.confidence_interval(0.9))
-        np.testing.assert_allclose(
-            np.array([segment[:, 1] for segment in axes.collections[1].get_segments()]),
-            result.confidence_interval(0.9, target="data"),
-        )
+    assert any(str(result.release.guarantee) in text.get_text() for text in axes.texts)
+    if result.release.description.estimator == "histogram" and result.release.description.edges:
+        assert len(axes.collections[0].get_segments()) == len(result.labels)
+        return
+    both, private = axes.collections[:2]
+    if len(result.labels) == 1:  # rows stand from below: sampling alone, privacy alone, both
+        both, private = axes.collections[-1], axes.collections[-2]
+    np.testing.assert_allclose(ends(both), result.confidence_interval(0.9))
+    np.testing.assert_allclose(ends(private), result.confidence_interval(0.9, target="data"))
 
 
 def test_histogram_bars_are_densities() -> None:
@@ -53,7 +58,7 @@ def test_negative_estimates_and_many_cells_are_drawn(tmp_path: Path) -> None:
         path=str(tmp_path / "a.png")
     )
     table = dp.table(session, "income", by={"region": None, "age": 20}, spend=dp.GDP(0.02))
-    assert len(table.plot().axes[0].collections[0].get_segments()) == 60
+    assert len(table.plot().axes[0].collections[0].get_segments()) == 80
 
 
 def test_titles_and_ticks_do_not_run_into_each_other() -> None:
@@ -65,11 +70,11 @@ def test_titles_and_ticks_do_not_run_into_each_other() -> None:
     )
     figure = dp.compare(data.open(budget=dp.GDP(2)), "bought", by="page", spend=dp.GDP(1)).plot()
     figure.draw_without_rendering()
-    (axes,) = figure.axes
-    boxes = [text.get_window_extent() for text in (axes._left_title, axes.texts[0])]
+    axes = figure.axes[0]
+    boxes = [text.get_window_extent() for text in (axes._left_title, axes.texts[-1])]
     assert not boxes[0].overlaps(boxes[1])
     assert boxes[0].x1 <= figure.bbox.x1
-    assert [0.0, 0.0] in [list(line.get_ydata()) for line in axes.lines]  # where groups are alike
+    assert [0.0, 0.0] in [list(line.get_xdata()) for line in axes.lines]  # where groups are alike
     for plan in (
         dp.power(dp.proportion_test, rows=500, null=0.5, share=0.56, spend=dp.PureDP(0.5)),
         dp.power(dp.compare, rows=30, spend=dp.GDP(0.1), baseline=0.1, share=0.125),

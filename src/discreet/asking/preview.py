@@ -110,6 +110,15 @@ class Preview:
             f"Price: {self.price}. About {self.how_many} like this fit in what is left.",
         )
 
+    def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
+        """Expected widths beside those without privacy, and at other spends; saved if a path is
+        given.
+        """
+        from discreet.plots.previews import plot_forecasts
+
+        words, spend = self.summary().title, str(self.question.spend)
+        return plot_forecasts(self, words, spend, ax=ax, title=title, path=path)
+
     def __str__(self) -> str:
         return str(self.summary())
 

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrc, betaincinv, ndtri
 
+from discreet.inference.results.null_law import NullLaw, from_survival
+
 Array = npt.NDArray[np.float64]
 
 
@@ -85,6 +87,25 @@ class LinkedCounts:
             return np.zeros(self.counts.shape), np.ones(self.counts.shape)
         low, high = self.wilson(level)
         return self._shares(low), self._shares(high)
+
+    def null_law(self, place: int, null: float, alternative: str, axis: str) -> NullLaw:
+        """The law of the unbiased estimate at the share `null`: binomial, with its link."""
+        n, theta = self.reports, float(self.probability(null))
+
+        def survival(t: Array) -> Array:
+            counts = np.ceil(n * (self.base + self.gain * t) - 1e-6) - 1
+            return np.asarray(np.where(counts < 0, 1.0, bdtrc(np.clip(counts, 0, n), n, theta)))
+
+        reach = 8 * float(np.sqrt(theta * (1 - theta) / n)) / self.gain + 2 / (n * self.gain)
+        return from_survival(
+            survival,
+            (null - reach, null + reach),
+            float(self.unbiased[place]),
+            alternative,
+            axis,
+            step=1 / (n * self.gain),
+            source="the exact law of reports",
+        )
 
     def wilson(self, level: float) -> tuple[Array, Array]:
         """Wilson's interval for θ itself."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.inference.results.hypothesis import HypothesisTest
+from discreet.inference.results.null_law import NullLaw, from_survival
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.summary import Summary, number_text
 from discreet.local.binomials import LinkedCounts
@@ -72,30 +74,61 @@ class Difference:
             1.0,
         )
 
+    def null_law(self, *, alternative: str = "two-sided") -> NullLaw | None:
+        """What the difference would be if both shares were one; for the picture of a test."""
+        spread = self._null_spread()
+        if spread is None:
+            return None
+
+        def survival(t: Array) -> Array:
+            return np.asarray(ndtr(-t / spread))
+
+        return from_survival(
+            survival,
+            (-6 * spread, 6 * spread),
+            self._raw(),
+            alternative,
+            "difference that would be estimated",
+            source="normal error at the pooled share",
+        )
+
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
+        """Both shares with their intervals, and their difference; saved if a path is given."""
+        from discreet.plots.results import plot_local_difference
+
+        return plot_local_difference(self, checked_level(level), ax=ax, title=title, path=path)
+
+    def _null_spread(self) -> float | None:
+        """The standard error of the difference where both shares are the pooled one."""
+        one, two = self._counts()
+        if not one.reports or not two.reports:
+            return None
+        weights = np.array(
+            [
+                counts.reports * counts.gain**2 / max(_spread(counts, 0.5), 1e-12)
+                for counts in (one, two)
+            ]
+        )
+        shares = [counts.unbiased[0] for counts in (one, two)]
+        pooled = float(np.clip(weights @ shares / weights.sum(), 0.0, 1.0))
+        variances = [
+            _spread(counts, pooled) / (counts.reports * counts.gain**2) for counts in (one, two)
+        ]
+        return max(math.sqrt(sum(variances)), 1e-300)
+
     def test(self, *, alternative: str = "two-sided") -> HypothesisTest:
         """Are both shares the same? The alternative is about first − second."""
-        side, (one, two), p = checked_alternative(alternative), self._counts(), 1.0
-        if one.reports and two.reports:
-            weights = np.array(
-                [
-                    counts.reports * counts.gain**2 / max(_spread(counts, 0.5), 1e-12)
-                    for counts in (one, two)
-                ]
-            )
-            pooled = float(
-                np.clip(
-                    weights @ [counts.unbiased[0] for counts in (one, two)] / weights.sum(),
-                    0.0,
-                    1.0,
-                )
-            )
-            spread = math.sqrt(
-                sum(
-                    _spread(counts, pooled) / (counts.reports * counts.gain**2)
-                    for counts in (one, two)
-                )
-            )
-            p = float(normal_p_values(np.array([self._raw() / max(spread, 1e-300)]), side)[0])
+        side, (one, two) = checked_alternative(alternative), self._counts()
+        spread, p = self._null_spread(), 1.0
+        if spread is not None:
+            p = float(normal_p_values(np.array([self._raw() / spread]), side)[0])
         about = (
             f"{one.reports} and {two.reports} reports, {self.first.guarantee} and "
             f"{self.second.guarantee} each."

@@ -17,6 +17,7 @@ from discreet.inference.results.laws import (
     half_width,
     student_factor,
 )
+from discreet.inference.results.null_law import NullLaw, from_intervals
 from discreet.inference.results.results import Quantity
 from discreet.local.binomials import LinkedCounts
 from discreet.local.results import LocalResult, checked_alternative
@@ -138,6 +139,22 @@ class LocalMean(LocalResult):
             self,
             (("null", number), ("alternative", side)),
         )
+
+    def null_law(self, null: float, *, alternative: str = "two-sided") -> NullLaw | None:
+        """What the mean would be estimated as if it were `null`; for the picture of a test."""
+        if self.collected.reports == 0:
+            return None
+        axis, (bottom, top) = "mean that would be estimated", self.bounds
+        if isinstance(self.collected.spec, OneBitResponse):
+            share = (float(null) - bottom) / (top - bottom)
+            law = self._ones().null_law(0, share, alternative, axis)
+            return law.scaled(top - bottom, bottom)
+
+        def ends(level: float) -> tuple[float, float]:
+            low, high = self.confidence_interval(level)[0]
+            return float(low), float(high)
+
+        return from_intervals(ends, float(self.params[0]), float(null), alternative, axis)
 
     def _ones(self) -> LinkedCounts:
         made: Any = self.collected

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
+from discreet.inference.results.null_law import chi_square_law
 from discreet.inference.results.results import Quantity, _frame, checked_level, checked_target
 from discreet.inference.results.summary import SHOWN_CELLS, Summary, number_text
 from discreet.local.collected import Collected
@@ -28,6 +29,14 @@ class FitTest:
     statistic: float
     freedom: int
     p_value: float
+
+    def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
+        """The null law with the observed value; the p-value is shaded."""
+        from discreet.plots.nulls import plot_null
+
+        law = chi_square_law(self.statistic, self.freedom) if self.freedom else None
+        words = (self.p_value, "Shares from randomised reports", "other shares")
+        return plot_null(law, *words, ax=ax, title=title, path=path)
 
     def __str__(self) -> str:
         return (
@@ -154,11 +163,20 @@ class LocalResult:
             self._notes(target),
         )
 
-    def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
-        """A matplotlib figure of the estimates with their intervals; saved if a path is given."""
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
+        """A matplotlib figure of the estimates with their intervals, which notebooks show; saved
+        if a path is given. With `ax` it is drawn there, and `ax` is given back.
+        """
         from discreet.plots.results import plot_local
 
-        return plot_local(self, level, path=path)
+        return plot_local(self, checked_level(level), ax=ax, title=title, path=path)
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""

@@ -14,6 +14,7 @@ from scipy.special import chdtrc, ndtr, ndtri
 from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.exact import rational
 from discreet.inference.results.hypothesis import HypothesisTest
+from discreet.inference.results.null_law import NullLaw, from_intervals
 from discreet.inference.results.results import Quantity
 from discreet.local.binomials import LinkedCounts
 from discreet.local.collected import Collected
@@ -204,6 +205,26 @@ class LocalShares(LocalResult):
             self,
             (("null", number), ("label", chosen), ("alternative", alternative)),
         )
+
+    def null_law(
+        self, null: float, *, label: str | None = None, alternative: str = "two-sided"
+    ) -> NullLaw | None:
+        """What the unbiased estimate would be if the share were `null`, with this one in it;
+        for the picture of a test.
+        """
+        made, number = self._statistics(), _probability(null)
+        if self._trivial or self.collected.reports == 0:
+            return None
+        place = self.labels.index("true" if label is None else label)
+        axis = f"share of {self.labels[place]} that would be estimated"
+        if isinstance(made, LinkedCounts):
+            return made.null_law(place, number, alternative, axis)
+
+        def ends(level: float) -> tuple[float, float]:
+            low, high = self.confidence_interval(level)[place]
+            return float(low), float(high)
+
+        return from_intervals(ends, float(self.params[place]), number, alternative, axis)
 
     def goodness_of_fit(self, shares: Sequence[float] | Mapping[str, float]) -> FitTest:
         """Are these the shares of all values?

@@ -18,15 +18,22 @@ from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.tradeoff.curve import tradeoff_of
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text
-from discreet.plots.results import ACCENT, INK, LIGHT, figure, save
+from discreet.plots.numbers import number
+from discreet.plots.style import (
+    CURVES,
+    DASHES,
+    SMALL_SIZE,
+    dress,
+    head,
+    present,
+    shades_of,
+    stroke,
+)
 
 if TYPE_CHECKING:
     from discreet.trusted.ledger.core import Ledger
 
-COLORS = (ACCENT, "#c2410c", "#4d7c0f", "#7c3aed", "#b45309", "#be185d", "#0f766e")
-STYLES = ("-", "--", "-.", ":")
-GREY, PALE = "#616e7c", "#e4e7eb"
-MOST_CURVES = len(COLORS) * len(STYLES)
+MOST_CURVES = len(CURVES) * len(DASHES)
 _COORDINATES = (
     ("epsilon", "ε (pure)"),
     ("mu_squared", "μ² (Gaussian)"),
@@ -38,8 +45,9 @@ _COORDINATES = (
 def plot_tradeoff(
     *guarantees: Any,
     labels: Sequence[str] | None = None,
-    path: str | Path | None = None,
+    ax: Any = None,
     title: str = "What an attacker can tell",
+    path: str | Path | None = None,
 ) -> Any:
     """Trade-off curves: the least probability of missing a person against the false-alarm rate.
 
@@ -47,45 +55,39 @@ def plot_tradeoff(
     under that guarantee no attacker gets there.
     """
     names = _names(guarantees, labels)
-    canvas = figure(5.2, 5.0)
-    axes = canvas.add_subplot()
-    axes.plot([0, 1], [1, 0], color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
-    axes.text(
-        0.62,
-        0.395,
-        "blind guessing",
-        rotation=-45,
-        rotation_mode="anchor",
-        fontsize=7,
-        color=GREY,
-        ha="left",
-        va="bottom",
-        transform_rotates_text=True,
-    )
-    for index, (guarantee, name) in enumerate(zip(guarantees, names, strict=True)):
-        alphas, betas = tradeoff_points(guarantee)
-        axes.plot(alphas, betas, label=name, **_stroke(index))
-        if index == 0:
-            axes.fill_between(alphas, 0, betas, color=LIGHT, alpha=0.35, linewidth=0)
-            balanced = float(np.min(np.maximum(alphas, betas)))  # about where both errors are equal
-            if balanced > 0.2:
-                axes.text(
-                    0.36 * balanced,
-                    0.36 * balanced,
-                    "out of any attacker's reach",
-                    fontsize=7,
-                    color=ACCENT,
-                    ha="left",
-                    va="center",
+
+    def draw(axes: Any) -> None:
+        shades = shades_of(axes)
+        axes.plot(
+            [0, 1],
+            [1, 0],
+            color=shades.grey,
+            linewidth=0.9,
+            linestyle=(0, (4, 3)),
+            label="blind guessing",
+        )
+        for index, (guarantee, name) in enumerate(zip(guarantees, names, strict=True)):
+            alphas, betas = tradeoff_points(guarantee)
+            if index == 0:
+                axes.fill_between(
+                    alphas,
+                    0,
+                    betas,
+                    color=shades.pale,
+                    linewidth=0,
+                    label="out of any attacker's reach",
                 )
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
-    axes.set_aspect("equal")
-    _dress(axes, title, "false-alarm rate α", "least probability of missing a person β")
-    return save(canvas, path)
+            axes.plot(alphas, betas, label=name, **stroke(index))
+        axes.set_xlim(0, 1)
+        axes.set_ylim(0, 1)
+        axes.set_aspect("equal")
+        dress(axes, "false-alarm rate α", "least probability of missing a person β")
+        head(axes, title, names=40.0)
+
+    return present(draw, (5.2, 5.4 + 0.15 * len(guarantees)), ax=ax, path=path)
 
 
-def plot_ten_fold(path: str | Path | None = None) -> Any:
+def plot_ten_fold(path: str | Path | None = None, *, ax: Any = None) -> Any:
     """Ten releases of (1/√10)-DP together, exactly,
     against G_1 and against what basic composition says (reference.md C5).
 
@@ -96,7 +98,7 @@ def plot_ten_fold(path: str | Path | None = None) -> Any:
     exact = tradeoff_of(each).repeat(10)
     labels = (
         "10 × (1/√10)-DP, exactly",
-        "$G_1$ (Gaussian, μ = 1)",
+        "G₁ (Gaussian, μ = 1)",
         f"basic composition: ε = {decimal_text(math.sqrt(10), 3)}",
     )
     return plot_tradeoff(
@@ -104,6 +106,7 @@ def plot_ten_fold(path: str | Path | None = None) -> Any:
         GDP(1),
         PureDP(math.sqrt(10)),
         labels=labels,
+        ax=ax,
         path=path,
         title="Ten releases together",
     )
@@ -116,6 +119,8 @@ def plot_epsilon_delta(
     smallest: float = 1e-12,
     largest: float = 1e-1,
     points: int = 60,
+    ax: Any = None,
+    title: str = "The (ε, δ) statements that hold",
 ) -> Any:
     """ε(δ): the least ε that holds at each δ between `smallest` and `largest`,
     on a logarithmic axis; gaps where none does.
@@ -128,31 +133,41 @@ def plot_epsilon_delta(
             "δ is a probability on a logarithmic axis",
             "leave them out for 1e-12 … 0.1",
         )
-    canvas = figure(6.0, 4.0)
-    axes = canvas.add_subplot()
     deltas = np.geomspace(smallest, largest, points)
-    top = 0.0
-    for index, (guarantee, name) in enumerate(zip(guarantees, names, strict=True)):
-        epsilons = np.array([guarantee.epsilon_at(float(delta)) for delta in deltas])
-        epsilons[~np.isfinite(epsilons)] = np.nan
-        top = max(top, float(np.nanmax(epsilons, initial=0.0)))
-        axes.plot(deltas, epsilons, label=name, **_stroke(index))
-        if isinstance(guarantee, ApproxDP):
-            axes.plot(
-                [guarantee.delta],
-                [guarantee.epsilon],
-                "o",
-                color=_stroke(index)["color"],
-                markersize=4,
-            )
-    axes.set_xscale("log")
-    axes.set_xlim(smallest, largest)
-    axes.set_ylim(0, 1.05 * top if top > 0 else 1)
-    _dress(axes, "The (ε, δ) statements that hold", "δ", "least ε", both=True)
-    return save(canvas, path)
+
+    def draw(axes: Any) -> None:
+        top = max(
+            _draw_epsilons(axes, index, guarantee, name, deltas)
+            for index, (guarantee, name) in enumerate(zip(guarantees, names, strict=True))
+        )
+        axes.set_xscale("log")
+        axes.set_xlim(smallest, largest)
+        axes.set_ylim(0, 1.05 * top if top > 0 else 1)
+        dress(axes, "δ", "least ε", grid="both")
+        head(axes, title)
+
+    return present(draw, (6.0, 4.2), ax=ax, path=path)
 
 
-def plot_budget(ledger: Ledger, path: str | Path | None = None, *, over: str = "entries") -> Any:
+def _draw_epsilons(axes: Any, index: int, guarantee: Any, name: str, deltas: Any) -> float:
+    """One curve, and the point that an (ε, δ) guarantee names; the greatest ε of the curve."""
+    epsilons = np.array([guarantee.epsilon_at(float(delta)) for delta in deltas])
+    epsilons[~np.isfinite(epsilons)] = np.nan
+    axes.plot(deltas, epsilons, label=name, **stroke(index))
+    if isinstance(guarantee, ApproxDP):
+        color = stroke(index)["color"]
+        axes.plot([guarantee.delta], [guarantee.epsilon], "o", color=color, markersize=4)
+    return float(np.nanmax(epsilons, initial=0.0))
+
+
+def plot_budget(
+    ledger: Ledger,
+    path: str | Path | None = None,
+    *,
+    over: str = "entries",
+    ax: Any = None,
+    title: str = "Budget spent",
+) -> Any:
     """How much of each coordinate of the ledger's box is spent, debit by debit (`over="entries"`)
     or by the clock (`over="time"`).
     """
@@ -170,59 +185,44 @@ def plot_budget(ledger: Ledger, path: str | Path | None = None, *, over: str = "
         if over == "entries"
         else [datetime.fromisoformat(entry.timestamp) for entry in (entries[0], *debits)]
     )
-    canvas = figure(6.4, 3.8)
-    axes = canvas.add_subplot()
-    for index, (field, name) in enumerate(_COORDINATES):
-        whole = getattr(ledger.box, field, 0)
-        if whole:
-            shares = np.cumsum(
-                [0.0]
-                + [100 * float(getattr(entry.amounts.exact(), field) / whole) for entry in debits]
-            )
-            stroke = _stroke(index)
-            axes.step(
-                places,
-                shares,
-                where="post",
-                label=f"{name}: {shares[-1]:.3g} % of {decimal_text(whole)}",
-                **stroke,
-            )
-            axes.plot(
-                places[-1:], shares[-1:], "o", color=stroke["color"], markersize=4, clip_on=False
-            )
-            if len(places) <= 40:
-                axes.plot(places[1:-1], shares[1:-1], "o", color=stroke["color"], markersize=2.5)
-    axes.axhline(100, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)))
-    axes.text(
-        0.995,
-        99,
-        "the budget",
-        transform=axes.get_yaxis_transform(),
-        fontsize=7,
-        color=GREY,
-        ha="right",
-        va="top",
+
+    def draw(axes: Any) -> None:
+        for index, (field, name) in enumerate(_COORDINATES):
+            whole = getattr(ledger.box, field, 0)
+            if whole:
+                amounts = [getattr(entry.amounts.exact(), field) for entry in debits]
+                _draw_spent(axes, index, name, whole, amounts, places)
+        axes.axhline(
+            100, color=shades_of(axes).grey, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1
+        )
+        axes.set_ylim(0, 105)
+        if over == "entries":
+            axes.set_xlim(0, 1.02 * max(1, len(debits)))
+            axes.xaxis.get_major_locator().set_params(integer=True)
+        else:
+            _clock(axes, places)
+        dress(axes, "debits" if over == "entries" else "time (UTC)", "percent of the budget's box")
+        head(axes, title, f"promised: {ledger.budget} (the dashed line)")
+
+    return present(draw, (6.4, 4.0), ax=ax, path=path)
+
+
+def _draw_spent(
+    axes: Any, index: int, name: str, whole: Any, amounts: Sequence[Any], places: Sequence[Any]
+) -> None:
+    """One coordinate of the box: percents after each debit."""
+    shares = np.cumsum([0.0] + [100 * float(amount / whole) for amount in amounts])
+    line = stroke(index)
+    axes.step(
+        places,
+        shares,
+        where="post",
+        label=f"{name}: {shares[-1]:.3g} % of {number(float(whole))}",
+        **line,
     )
-    axes.set_ylim(0, 105)
-    if over == "entries":
-        axes.set_xlim(0, 1.02 * max(1, len(debits)))
-        axes.xaxis.get_major_locator().set_params(integer=True)
-    else:
-        _clock(axes, places)
-    _dress(
-        axes, "Budget spent", "debits" if over == "entries" else "time (UTC)", "percent of the box"
-    )
-    axes.text(
-        1.0,
-        1.01,
-        f"promised: {ledger.budget}",
-        transform=axes.transAxes,
-        ha="right",
-        va="bottom",
-        fontsize=7,
-        color=GREY,
-    )
-    return save(canvas, path)
+    axes.plot(places[-1:], shares[-1:], "o", color=line["color"], markersize=4, clip_on=False)
+    if len(places) <= 40:
+        axes.plot(places[1:-1], shares[1:-1], "o", color=line["color"], markersize=2.5)
 
 
 _LINES = 97  # supporting lines of each sign for a curve that is not piecewise linear itself
@@ -249,7 +249,7 @@ def _clock(axes: Any, moments: Sequence[datetime]) -> None:
     locator = AutoDateLocator(minticks=3, maxticks=8)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    axes.xaxis.get_offset_text().set_fontsize(7)
+    axes.xaxis.get_offset_text().set_fontsize(SMALL_SIZE)
 
 
 def _names(guarantees: Sequence[Any], labels: Sequence[str] | None) -> list[str]:
@@ -272,24 +272,3 @@ def _names(guarantees: Sequence[Any], labels: Sequence[str] | None) -> list[str]
         if labels is not None
         else [str(guarantee) for guarantee in guarantees]
     )
-
-
-def _stroke(index: int) -> dict[str, Any]:
-    return {
-        "color": COLORS[index % len(COLORS)],
-        "linewidth": 1.6,
-        "linestyle": STYLES[index % len(STYLES)],
-    }
-
-
-def _dress(axes: Any, title: str, horizontal: str, vertical: str, *, both: bool = False) -> None:
-    axes.set_title(title, loc="left", fontsize=10, color=INK)
-    axes.set_xlabel(horizontal, fontsize=8, color=INK)
-    axes.set_ylabel(vertical, fontsize=8, color=INK)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(labelsize=8, colors=INK)
-    axes.grid(axis="both" if both else "y", color=PALE, linewidth=0.6)
-    axes.set_axisbelow(True)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize=7.5, frameon=False)

@@ -11,10 +11,19 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidParameter
-from discreet.plots.results import ACCENT, INK, LIGHT, figure, save
+from discreet.plots.cells import widest
+from discreet.plots.style import (
+    TEXT_SIZE,
+    dress,
+    head,
+    present,
+    shades_of,
+    split,
+    stroke,
+    wrapped,
+)
 
-GREY, PALE = "#616e7c", "#cbd2d9"
-OTHER = "#b44d12"  # what stands beside the private fit
+NAME_ROOM = 170.0
 # coefficients whose intervals reach at most this many times further than others share an axis
 ALIKE = 8.0
 MOST_MARKED = 40  # iterates that are marked by dots
@@ -27,6 +36,8 @@ def plot_coefficients(
     *,
     reference: Any = None,
     intercept: bool = True,
+    ax: Any = None,
+    title: str | None = None,
     path: str | Path | None = None,
 ) -> Any:
     """Intervals of a regression's coefficients, one line each; those of one order of magnitude
@@ -36,92 +47,66 @@ def plot_coefficients(
     mapping from names to such triples.
     """
     names, both = list(fit.names), fit.confidence_interval(level)
-    private = fit.confidence_interval(level, target="data")
     others = _reference(reference, names)
     reach = np.abs(both).max(axis=1)
     for place, other in others.items():
         reach[place] = max(reach[place], float(np.abs(other).max()))
     groups = panels(names, reach, intercept=intercept)
-    canvas = figure(6.8, 0.75 + sum(0.42 + 0.34 * len(group) for group in groups))
-    drawn = np.atleast_1d(
-        canvas.subplots(
-            len(groups), 1, gridspec_kw={"height_ratios": [0.6 + len(group) for group in groups]}
-        )
-    )
-    for axes, group in zip(drawn, groups, strict=True):
-        places = np.arange(len(group))[::-1]
-        lift = 0.15 if others else 0.0
-        # how far an intercept is from 0 says little, and would flatten it
-        if names[group[0]] != "intercept" or len(names) == 1:
-            axes.axvline(0.0, color=PALE, linewidth=0.8)
-        _private_intervals(axes, places + lift, fit.params[group], both[group], private[group])
-        _reference_intervals(
-            axes,
-            [
-                (place - lift, others[row])
-                for place, row in zip(places, group, strict=True)
-                if row in others
-            ],
-        )
-        axes.set_yticks(places, [names[row] for row in group], parse_math=False)
-        axes.set_ylim(-0.6, len(group) - 0.4)
-        axes.tick_params(labelsize=8, colors=INK)
-        _frame(axes)
-    drawn[0].set_title(
-        f"Coefficients of {_of(fit)}", loc="left", fontsize=10, color=INK, parse_math=False
-    )
-    _legend(canvas, drawn, f"{100 * level:g}% intervals")
-    return save(canvas, path)
+    shown = [wrapped(name, NAME_ROOM, TEXT_SIZE) for name in names]
+    lines = [sum(1 + 0.8 * shown[row].count("\n") for row in group) for group in groups]
+
+    def draw(axes: Any) -> None:
+        drawn = split(axes, [0.6 + many for many in lines])
+        for panel, group in zip(drawn, groups, strict=True):
+            _draw_group(panel, fit, level, [(row, shown[row]) for row in group], others)
+        if others and "reference" not in drawn[0].get_legend_handles_labels()[1]:
+            drawn[0].plot([], [], color=shades_of(drawn[0]).other, linewidth=2.0, label="reference")
+        words = f"Coefficients of {_response(fit)}" if title is None else title
+        said = f"{fit.facts.spend}; {100 * level:g}% intervals"
+        head(drawn[0], words, said, names=widest(shown))
+
+    height = 1.15 + sum(0.42 + 0.3 * many for many in lines)
+    return present(draw, (7.0, height), ax=ax, path=path)
 
 
-def _private_intervals(axes: Any, places: Any, estimates: Any, both: Any, private: Any) -> None:
-    """Each estimate with its two intervals: with sampling error, and of the privacy error alone."""
-    axes.hlines(
-        places,
-        both[:, 0],
-        both[:, 1],
-        color=LIGHT,
-        linewidth=5.0,
-        label="private, with sampling error",
+def _draw_group(
+    axes: Any, fit: Any, level: float, rows: list[tuple[int, str]], others: dict[int, Any]
+) -> None:
+    """Coefficients that share an axis."""
+    shades, group = shades_of(axes), [row for row, _ in rows]
+    places, lift = np.arange(len(group))[::-1], 0.15 if others else 0.0
+    # how far an intercept is from 0 says little, and would flatten it
+    if fit.names[group[0]] != "intercept" or len(fit.names) == 1:
+        axes.axvline(0.0, color=shades.grey, linewidth=0.8, zorder=1)
+    both = fit.confidence_interval(level)[group]
+    private = fit.confidence_interval(level, target="data")[group]
+    for ends, color, thick, label in (
+        (both, shades.light, 5.0, "private, with sampling error"),
+        (private, shades.accent, 2.0, "privacy error alone"),
+    ):
+        axes.hlines(places + lift, *ends.T, color=color, linewidth=thick, label=label)
+    axes.plot(fit.params[group], places + lift, "o", color=shades.ink, markersize=4)
+    _reference_intervals(
+        axes,
+        [
+            (place - lift, others[row])
+            for place, row in zip(places, group, strict=True)
+            if row in others
+        ],
     )
-    axes.hlines(
-        places,
-        private[:, 0],
-        private[:, 1],
-        color=ACCENT,
-        linewidth=2.0,
-        label="privacy error alone",
-    )
-    axes.plot(estimates, places, "o", color=INK, markersize=4)
+    axes.set_yticks(places, [name for _, name in rows], parse_math=False)
+    axes.set_ylim(-0.6, len(group) - 0.4)
+    dress(axes, grid="x")
 
 
 def _reference_intervals(axes: Any, beside: list[tuple[float, Any]]) -> None:
     """(place, (estimate, low, high)) of what stands beside the private fit."""
     if not beside:
         return
-    places = [place for place, _ in beside]
-    estimates, lows, highs = zip(*(other for _, other in beside), strict=True)
-    axes.hlines(places, lows, highs, color=OTHER, linewidth=2.0, label="reference")
-    axes.plot(estimates, places, "|", color=OTHER, markersize=9)
-
-
-def _legend(canvas: Any, drawn: Any, title: str) -> None:
-    """One legend below all axes."""
-    marks = {
-        label: mark
-        for axes in drawn
-        for mark, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    canvas.legend(
-        marks.values(),
-        marks.keys(),
-        loc="outside lower center",
-        ncols=3,
-        fontsize=7,
-        frameon=False,
-        title=title,
-        title_fontsize=7,
-    )
+    other, places = shades_of(axes).other, [place for place, _ in beside]
+    estimates, lows, highs = zip(*(numbers for _, numbers in beside), strict=True)
+    axes.hlines(places, lows, highs, color=other, linewidth=2.0, label="reference")
+    axes.plot(estimates, places, "|", color=other, markersize=9)
 
 
 def panels(names: list[str], reach: Any, *, intercept: bool = True) -> list[list[int]]:
@@ -151,81 +136,86 @@ def plot_ellipse(
     level: float = 0.95,
     *,
     reference: Any = None,
+    ax: Any = None,
+    title: str | None = None,
     path: str | Path | None = None,
 ) -> Any:
     """The joint confidence region of two coefficients, with their single intervals;
     a reference (two numbers) is marked.
     """
-    border, places = (
-        fit.ellipse(first, second, level),
-        [fit.names.index(name) for name in (first, second)],
-    )
-    canvas = figure(4.8, 4.4)
-    axes = canvas.add_subplot()
-    axes.fill(border[:, 0], border[:, 1], color=LIGHT, alpha=0.6, linewidth=0, label="joint region")
-    axes.plot(border[:, 0], border[:, 1], color=ACCENT, linewidth=1.2)
-    ends = fit.confidence_interval(level)[places]
-    for end in ends[0]:
-        axes.axvline(end, color=PALE, linewidth=0.8, linestyle="--")
-    for end in ends[1]:
-        axes.axhline(
-            end,
-            color=PALE,
-            linewidth=0.8,
-            linestyle="--",
-            label="single intervals" if end == ends[1][0] else None,
+    border = fit.ellipse(first, second, level)
+    places = [fit.names.index(name) for name in (first, second)]
+    mark = None if reference is None else np.asarray(reference, dtype=float)
+    if mark is not None and mark.shape != (2,):
+        raise InvalidParameter(
+            "reference=",
+            "it is not two numbers",
+            "it is a point in the plane of two coefficients",
+            "pass (value of the first, value of the second)",
         )
-    axes.plot(*fit.params[places], "o", color=INK, markersize=4)
-    if reference is not None:
-        mark = np.asarray(reference, dtype=float)
-        if mark.shape != (2,):
-            raise InvalidParameter(
-                "reference=",
-                "it is not two numbers",
-                "it is a point in the plane of two coefficients",
-                "pass (value of the first, value of the second)",
-            )
-        axes.plot(*mark, "+", color=OTHER, markersize=9, label="reference")
-    axes.set_xlabel(first, fontsize=8, parse_math=False)
-    axes.set_ylabel(second, fontsize=8, parse_math=False)
-    axes.set_title(
-        f"{100 * level:g}% region, {_of(fit)}", loc="left", fontsize=10, color=INK, parse_math=False
-    )
-    axes.tick_params(labelsize=8, colors=INK)
-    axes.legend(fontsize=7, frameon=False)
-    _frame(axes)
-    return save(canvas, path)
+
+    def draw(axes: Any) -> None:
+        shades = shades_of(axes)
+        axes.fill(*border.T, color=shades.pale, linewidth=0, label="joint region")
+        axes.plot(*border.T, color=shades.accent, linewidth=1.2)
+        ends = fit.confidence_interval(level)[places]
+        dashes = {"color": shades.grey, "linewidth": 0.8, "linestyle": "--", "zorder": 1}
+        for end in ends[0]:
+            axes.axvline(end, **dashes)
+        for end in ends[1]:
+            axes.axhline(end, **dashes, label="single intervals" if end == ends[1][0] else None)
+        axes.plot(*fit.params[places], "o", color=shades.ink, markersize=4, label="estimate")
+        if mark is not None:
+            axes.plot(*mark, "+", color=shades.other, markersize=9, label="reference")
+        axes.margins(0.12)
+        dress(axes, first, second)
+        words = f"{100 * level:g}% region, {_response(fit)}" if title is None else title
+        head(axes, words, str(fit.facts.spend))
+
+    return present(draw, (5.2, 4.8), ax=ax, path=path)
 
 
-def plot_trajectory(fit: Any, *, path: str | Path | None = None) -> Any:
+def plot_trajectory(
+    fit: Any, *, ax: Any = None, title: str | None = None, path: str | Path | None = None
+) -> Any:
     """The released iterates of a regression, in standard errors from its estimate."""
     moves = (fit.trajectory - fit.params) / fit.std_errors
-    canvas = figure(6.4, 3.4)
-    axes = canvas.add_subplot()
-    axes.axhspan(-1, 1, color="#e4e7eb", zorder=0)
-    for column, name in enumerate(fit.names):
-        axes.plot(
-            np.arange(len(moves)),
-            moves[:, column],
-            "o-" if len(moves) <= MOST_MARKED else "-",
-            linewidth=1.0,
-            markersize=3,
-            label=name,
+
+    def draw(axes: Any) -> None:
+        axes.axhspan(-1, 1, color=shades_of(axes).grid, zorder=0)
+        named = len(fit.names) <= MOST_NAMED
+        for column, name in enumerate(fit.names):
+            axes.plot(
+                np.arange(len(moves)),
+                moves[:, column],
+                marker="o" if len(moves) <= MOST_MARKED else "",
+                markersize=3,
+                label=name if named else None,
+                **(stroke(column) | {"linewidth": 1.0}),
+            )
+        if float(np.abs(moves).max()) > 50:
+            axes.set_yscale("symlog", linthresh=2.0)
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        dress(
+            axes,
+            "released iterate (the last is the estimate)",
+            "standard errors from the estimate",
         )
-    far = float(np.abs(moves).max())
-    if far > 50:
-        axes.set_yscale("symlog", linthresh=2.0)
-    axes.set_xlabel("released iterate (the last is the estimate)", fontsize=8)
-    axes.set_ylabel("standard errors from the estimate", fontsize=8)
-    axes.set_title(f"Iterates of {_of(fit)}", loc="left", fontsize=10, color=INK, parse_math=False)
-    axes.tick_params(labelsize=8, colors=INK)
-    if len(fit.names) <= MOST_NAMED:
-        canvas.legend(loc="outside right upper", fontsize=7, frameon=False)
-    _frame(axes)
-    return save(canvas, path)
+        words = f"Iterates of {_response(fit)}" if title is None else title
+        hidden = "" if named else f"; {len(fit.names)} coefficients, not named"
+        head(axes, words, f"{fit.facts.spend}{hidden}")
+
+    return present(draw, (6.8, 4.0), ax=ax, path=path)
 
 
-def plot_residuals(result: Any, level: float = 0.95, *, path: str | Path | None = None) -> Any:
+def plot_residuals(
+    result: Any,
+    level: float = 0.95,
+    *,
+    ax: Any = None,
+    title: str | None = None,
+    path: str | Path | None = None,
+) -> Any:
     """A histogram of standardised residuals as densities with intervals;
     dots are the standard normal law.
     """
@@ -234,38 +224,34 @@ def plot_residuals(result: Any, level: float = 0.95, *, path: str | Path | None 
     # the open cells are drawn one step wide
     ends = np.concatenate([[edges[0] - step], edges, [edges[-1] + step]])
     middle, width = (ends[:-1] + ends[1:]) / 2, np.diff(ends)
-    canvas = figure(6.5, 3.6)
-    axes = canvas.add_subplot()
-    axes.bar(
-        middle,
-        np.maximum(share.estimate / width, 0),
-        width=width * 0.98,
-        color=LIGHT,
-        edgecolor="white",
-        linewidth=0.5,
-    )
-    axes.vlines(middle, share.low / width, share.high / width, color=INK, linewidth=1.0)
-    axes.plot(
-        middle,
-        result.normal_shares() / width,
-        "o",
-        color=OTHER,
-        markersize=3,
-        label="normal errors",
-    )
-    axes.set_xlabel("residual / scale (the outer bars hold everything beyond)", fontsize=8)
-    axes.set_ylabel("density", fontsize=8)
-    axes.set_title(
-        f"{result.title} of {result.release.description.column}",
-        loc="left",
-        fontsize=10,
-        color=INK,
-        parse_math=False,
-    )
-    axes.tick_params(labelsize=8, colors=INK)
-    axes.legend(fontsize=7, frameon=False)
-    _frame(axes)
-    return save(canvas, path)
+
+    def draw(axes: Any) -> None:
+        shades = shades_of(axes)
+        axes.bar(
+            middle,
+            np.maximum(share.estimate / width, 0),
+            width=width,
+            color=shades.light,
+            edgecolor=shades.paper,
+            linewidth=0.5,
+            label="estimate",
+        )
+        axes.vlines(
+            middle,
+            share.low / width,
+            share.high / width,
+            color=shades.ink,
+            linewidth=1.0,
+            label=f"{100 * level:g}% interval",
+        )
+        normal = result.normal_shares() / width
+        axes.plot(middle, normal, "o", color=shades.other, markersize=3, label="normal errors")
+        dress(axes, "residual / scale (the outer bars hold everything beyond)", "density")
+        asked = result.release.description
+        words = f"{result.title} of {asked.column}" if title is None else title
+        head(axes, words, str(result.release.guarantee))
+
+    return present(draw, (6.5, 3.9), ax=ax, path=path)
 
 
 def _reference(reference: Any, names: list[str]) -> dict[int, Any]:
@@ -288,10 +274,5 @@ def _reference(reference: Any, names: list[str]) -> dict[int, Any]:
         ) from None
 
 
-def _of(fit: Any) -> str:
-    return f"{fit.releases[-1].description.column}: {fit.facts.spend}"
-
-
-def _frame(axes: Any) -> None:
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+def _response(fit: Any) -> str:
+    return str(fit.releases[-1].description.column)

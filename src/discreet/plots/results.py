@@ -1,284 +1,264 @@
 """Pictures of results: estimates with their intervals, drawn from releases alone (post-processing).
 
-Two shades tell the parts of an interval: the dark bar is privacy error alone (this data set), the
-light one adds sampling error (the population).
+One number is drawn with the parts of its interval (single.py), several as cells (cells.py), a
+histogram as bars.
 """
 
 from __future__ import annotations
 
-import math
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.errors import MissingExtra
+from discreet.plots.cells import Cells, draw_cells, widest
+from discreet.plots.numbers import number
+from discreet.plots.single import Single, draw_single, from_quantities, single_of
+from discreet.plots.style import (
+    ON_LIGHT,
+    TEXT_SIZE,
+    dress,
+    figure,
+    head,
+    present,
+    save,
+    shades_of,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from discreet.inference.results.results import Result
+    from discreet.local.differences import Difference
     from discreet.local.results import LocalResult
 
-INK, ACCENT, LIGHT = "#1f2933", "#0b6e99", "#9cc9dd"
+__all__ = ["draw_result", "figure", "save"]
 MOST_BARS = 60
-# where groups are alike, for a line across a picture
-EQUAL = {"difference": 0.0, "common difference": 0.0, "difference of means": 0.0, "mean rank": 0.5}
+MOST_WRITTEN = 12  # columns of a matrix whose numbers are written into it
 
 
-def figure(width: float, height: float) -> Any:
-    """An empty matplotlib figure that belongs to no global state."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("matplotlib", "plots", "a plot") from None
-    canvas = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(canvas)
-    return canvas
+def plot_result(
+    result: Result,
+    level: float = 0.95,
+    *,
+    ax: Any = None,
+    title: str | None = None,
+    path: str | Path | None = None,
+) -> Any:
+    """One number with the parts of its interval, bars for histograms, points with intervals for
+    everything else.
+    """
+    return present(
+        lambda axes: draw_result(axes, result, level, title=title),
+        result_size(result, level),
+        ax=ax,
+        path=path,
+    )
 
 
-def plot_result(result: Result, level: float = 0.95, *, path: str | Path | None = None) -> Any:
-    """One panel: bars for histograms, points with intervals for everything else."""
-    cells = min(len(result.labels), MOST_BARS)
-    canvas = figure(max(4.5, min(12.0, 2.5 + 0.42 * cells)), 4.0)
-    draw_result(canvas.add_subplot(), result, level)
-    return save(canvas, path)
+def result_size(result: Result, level: float) -> tuple[float, float]:
+    """Inches of a figure of its own."""
+    if _is_histogram(result) and result.release.description.edges:
+        return 6.5, 4.0
+    if len(result.labels) == 1:
+        return single_of(result, level).size
+    return cells_of(result, level).size
 
 
-def save(canvas: Any, path: str | Path | None) -> Any:
-    """Write the figure where a path is given; return it either way."""
-    if path is not None:
-        canvas.savefig(path, dpi=150)
-    return canvas
-
-
-def draw_result(axes: Any, result: Result, level: float = 0.95) -> None:
+def draw_result(
+    axes: Any, result: Result, level: float = 0.95, *, title: str | None = None
+) -> None:
     """Draw a result on given axes."""
-    asked = result.release.description
-    if asked.estimator == "histogram":
-        _draw_histogram(axes, result, level)
+    words, promise = title_of(result) if title is None else title, str(result.release.guarantee)
+    if _is_histogram(result) and result.release.description.edges:
+        _draw_histogram(axes, result, level, words, promise)
+    elif len(result.labels) == 1:
+        draw_single(axes, single_of(result, level), level, words, promise)
     else:
-        _draw_points(axes, result, level)
+        draw_cells(axes, cells_of(result, level), level, words, promise)
+
+
+def title_of(result: Result) -> str:
+    """What was asked, in the words of the summary."""
+    asked = result.release.description
     what = f" of {asked.column}" if asked.column else ""
     by = f" by {', '.join(asked.by)}" if asked.by and asked.by != (asked.column,) else ""
-    draw_title(axes, f"{result.title}{what}{by}", str(result.release.guarantee))
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(labelsize=8, colors=INK)
-    axes.grid(axis="y", color="#e4e7eb", linewidth=0.6)
-    axes.set_axisbelow(True)
+    return f"{result.title}{what}{by}"
 
 
-def draw_title(axes: Any, title: str, promise: str) -> None:
-    """A title, broken into lines where it is longer than the panel is wide,
-    and the guarantee below it.
-    """
-    place = axes.get_subplotspec()
-    width = axes.figure.get_size_inches()[0] / (
-        place.get_gridspec().ncols if place is not None else 1
-    )
-    lines = "\n".join(textwrap.wrap(title, max(30, int(11 * width))))
-    axes.set_title(lines, loc="left", fontsize=10, color=INK, pad=16, parse_math=False)
-    axes.text(
-        0.0,
-        1.01,
-        promise,
-        transform=axes.transAxes,
-        ha="left",
-        va="bottom",
-        fontsize=7,
-        color="#616e7c",
-    )
-
-
-def _draw_histogram(axes: Any, result: Result, level: float) -> None:
-    share = result.quantities(level)[-1]
-    edges = np.array(result.release.description.edges)
-    if edges.size:
-        middle, width = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
-        height, scale = share.estimate / width, 1 / width
-        axes.bar(
-            middle,
-            np.maximum(height, 0),
-            width=width * 0.98,
-            color=LIGHT,
-            edgecolor="white",
-            linewidth=0.5,
-        )
-        axes.set_xlabel(result.release.description.column, fontsize=8)
-        axes.set_ylabel("density", fontsize=8)
-    else:
-        middle, height, scale = (
-            np.arange(share.estimate.size),
-            share.estimate,
-            np.ones(share.estimate.size),
-        )
-        axes.bar(middle, np.maximum(height, 0), width=0.8, color=LIGHT)
-        _label_cells(axes, result)
-        axes.set_ylabel("share", fontsize=8)
-    _bars(axes, middle, share.low * scale, share.high * scale, INK, 1.0)
-
-
-def _draw_points(axes: Any, result: Result, level: float) -> None:
+def cells_of(result: Result, level: float) -> Cells:
+    """The main quantity of a result, by its cells."""
     both, private = result.quantities(level)[-1], result.quantities(level, target="data")[-1]
-    shown = min(both.estimate.size, MOST_BARS)
-    places = np.arange(shown)
-    _bars(axes, places, both.low[:shown], both.high[:shown], LIGHT, 5.0, "with sampling error")
-    _bars(
-        axes, places, private.low[:shown], private.high[:shown], ACCENT, 2.0, "privacy error alone"
-    )
-    axes.plot(places, both.estimate[:shown], "o", color=INK, markersize=4)
-    equal = EQUAL.get(both.name)
-    if equal is not None:
-        axes.axhline(equal, color="#616e7c", linewidth=0.9, linestyle="--", zorder=1)
-    axes.set_ylabel(both.name, fontsize=8)
-    axes.set_xlim(-0.6, shown - 0.4)
-    axes.set_xlabel(", ".join(result.release.description.by), fontsize=8)
-    _label_cells(axes, result)
-    axes.legend(fontsize=7, frameon=False, title=f"{100 * level:g}% interval", title_fontsize=7)
-
-
-def _bars(
-    axes: Any, places: Any, low: Any, high: Any, color: str, width: float, label: str | None = None
-) -> None:
-    axes.vlines(places, low, high, color=color, linewidth=width, label=label)
-
-
-def _label_cells(axes: Any, result: Result) -> None:
-    names = [" / ".join(label) for label in result.labels[:MOST_BARS]]
-    long = sum(len(name) for name in names) > 60
-    axes.set_xticks(
-        range(len(names)),
-        names,
-        rotation=45 if long else 0,
-        ha="right" if long else "center",
-        parse_math=False,
+    return Cells(
+        both.name,
+        tuple(" / ".join(label) for label in result.labels),
+        both.estimate,
+        np.stack([both.low, both.high], axis=1),
+        np.stack([private.low, private.high], axis=1),
+        ", ".join(result.release.description.by),
+        getattr(result, "expected", None),
     )
 
 
-def plot_local(result: LocalResult, level: float = 0.95, *, path: str | Path | None = None) -> Any:
-    """Points with intervals, one for each estimate from randomised reports."""
-    both, alone = (
-        result.confidence_interval(level)[:MOST_BARS],
-        result.confidence_interval(level, target="data")[:MOST_BARS],
-    )
-    names = result.labels[:MOST_BARS]
-    places = np.arange(len(names))
-    canvas = figure(max(4.5, min(12.0, 2.5 + 0.42 * len(names))), 4.0)
-    axes = canvas.add_subplot()
-    axes.vlines(
-        places, both[:, 0], both[:, 1], color=LIGHT, linewidth=5.0, label="with sampling error"
+def _is_histogram(result: Result) -> bool:
+    return result.release.description.estimator == "histogram"
+
+
+def _draw_histogram(axes: Any, result: Result, level: float, title: str, promise: str) -> None:
+    shades, share = shades_of(axes), result.quantities(level)[-1]
+    edges = np.array(result.release.description.edges)
+    middle, width = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+    if len(middle) > MOST_BARS:
+        _draw_many_bins(axes, share, edges, level)
+        dress(axes, result.release.description.column or "", "density")
+        head(axes, title, promise)
+        return
+    axes.bar(
+        middle,
+        np.maximum(share.estimate / width, 0),
+        width=width,
+        color=shades.light,
+        edgecolor=shades.paper,
+        linewidth=0.5,
+        label="estimate",
     )
     axes.vlines(
-        places, alone[:, 0], alone[:, 1], color=ACCENT, linewidth=2.0, label="privacy error alone"
+        middle,
+        share.low / width,
+        share.high / width,
+        color=shades.ink,
+        linewidth=1.0,
+        label=f"{100 * level:g}% interval",
     )
-    axes.plot(places, result.params[:MOST_BARS], "o", color=INK, markersize=4)
-    long = sum(map(len, names)) > 60
-    axes.set_xticks(
-        places,
-        names,
-        rotation=45 if long else 0,
-        ha="right" if long else "center",
-        parse_math=False,
-    )
-    axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.set_ylabel(result.what, fontsize=8)
-    draw_title(axes, result.title, f"{result.guarantee} a report")
-    axes.legend(fontsize=7, frameon=False, title=f"{100 * level:g}% interval", title_fontsize=7)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(labelsize=8, colors=INK)
-    return save(canvas, path)
+    axes.axhline(0, color=shades.grey, linewidth=0.8)
+    dress(axes, result.release.description.column or "", "density")
+    head(axes, title, promise)
 
 
-def plot_matrix(result: Any, *, path: str | Path | None = None) -> Any:
-    """A heat map of a symmetric matrix of estimates: colours run from −r to r, r the largest
-    magnitude (1 for correlations).
+def _draw_many_bins(axes: Any, share: Any, edges: Any, level: float) -> None:
+    """A line within its band: bars of many bins would hide each other's intervals."""
+    shades, width = shades_of(axes), np.diff(edges)
+    low, high = (np.append(side / width, side[-1] / width[-1]) for side in (share.low, share.high))
+    label = f"{100 * level:g}% interval of each"
+    axes.fill_between(edges, low, high, step="post", color=shades.light, linewidth=0, label=label)
+    height = np.maximum(share.estimate / width, 0)
+    axes.stairs(height, edges, color=shades.ink, linewidth=0.9, label="estimate")
+
+
+def plot_local(
+    result: LocalResult,
+    level: float = 0.95,
+    *,
+    ax: Any = None,
+    title: str | None = None,
+    path: str | Path | None = None,
+) -> Any:
+    """Estimates from randomised reports with their intervals."""
+    both, private = result.quantity(level), result.quantity(level, target="data")
+    words, promise = result.title if title is None else title, f"{result.guarantee} a report"
+    if len(result.labels) == 1:
+        single = from_quantities(both, private, level, getattr(result, "bounds", None))
+        return _present_single(single, level, words, promise, ax=ax, path=path)
+    cells = Cells(
+        both.name,
+        tuple(result.labels),
+        both.estimate,
+        np.stack([both.low, both.high], axis=1),
+        np.stack([private.low, private.high], axis=1),
+    )
+    return present(
+        lambda axes: draw_cells(axes, cells, level, words, promise), cells.size, ax=ax, path=path
+    )
+
+
+def plot_local_difference(
+    result: Difference,
+    level: float = 0.95,
+    *,
+    ax: Any = None,
+    title: str | None = None,
+    path: str | Path | None = None,
+) -> Any:
+    """Both shares from randomised reports, and their difference."""
+    shares = [
+        group.quantity(level, target=target)
+        for target in ("population", "data")
+        for group in (result.first, result.second)
+    ]
+    places = [group.labels.index(result.label) for group in (result.first, result.second)]
+    rows = [
+        [float(values[place]) for values in (share.estimate, share.low, share.high)]
+        for share, place in zip(shares, [*places, *places], strict=True)
+    ]
+    low, high = result.confidence_interval(level)
+    both = np.array([rows[0][1:], rows[1][1:], [low, high]])
+    private = np.array([rows[2][1:], rows[3][1:], [np.nan, np.nan]])
+    cells = Cells(
+        "share, difference",
+        (f"{result.label}: first", f"{result.label}: second", "difference"),
+        np.array([rows[0][0], rows[1][0], result.estimate]),
+        both,
+        private,
+    )
+    words = "Two shares from randomised reports" if title is None else title
+    promise = f"{result.first.guarantee} and {result.second.guarantee} a report"
+
+    def draw(axes: Any) -> None:
+        axes.axhline(0.0, color=shades_of(axes).grey, linewidth=0.9, linestyle="--", zorder=1)
+        draw_cells(axes, cells, level, words, promise)
+
+    return present(draw, (5.4, 3.8), ax=ax, path=path)
+
+
+def _present_single(
+    single: Single, level: float, title: str, promise: str, *, ax: Any, path: str | Path | None
+) -> Any:
+    return present(
+        lambda axes: draw_single(axes, single, level, title, promise), single.size, ax=ax, path=path
+    )
+
+
+def plot_matrix(
+    result: Any, *, ax: Any = None, title: str | None = None, path: str | Path | None = None
+) -> Any:
+    """A heat map of a symmetric matrix of estimates: colours are correlations, numbers are what
+    was asked for.
     """
-    matrix, names = result.matrix, list(result.names)
-    side = max(3.6, min(12.0, 1.6 + 0.55 * len(names)))
-    canvas = figure(side + 0.8, side)
-    axes = canvas.add_subplot()
-    largest = (
-        1.0
-        if result.release.description.estimator == "correlation"
-        else float(np.max(np.abs(matrix))) or 1.0
+    names = [wrapped(name, 110.0, TEXT_SIZE) for name in result.names]
+    side = max(3.4, min(12.0, 1.6 + 0.5 * len(names)))
+    words = f"{result.title} of {len(names)} columns" if title is None else title
+    return present(
+        lambda axes: _draw_matrix(axes, result, names, words),
+        (side + 1.0 + widest(names) / 72, side + 0.4),
+        ax=ax,
+        path=path,
     )
-    image = axes.imshow(matrix, cmap="RdBu_r", vmin=-largest, vmax=largest)
-    axes.set_xticks(range(len(names)), names, rotation=45, ha="right")
-    axes.set_yticks(range(len(names)), names)
-    if len(names) <= 12:
+
+
+def _draw_matrix(axes: Any, result: Any, names: list[str], title: str) -> None:
+    matrix = result.matrix
+    # covariances in parts of the columns' own spreads: one large unit would make all others pale
+    spread = np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300))
+    colors = np.clip(matrix / np.outer(spread, spread), -1.0, 1.0)
+    image = axes.imshow(colors, cmap="RdBu_r", vmin=-1.0, vmax=1.0)
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="right", parse_math=False)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
+    if len(names) <= MOST_WRITTEN:
         for (row, column), value in np.ndenumerate(matrix):
             axes.text(
                 column,
                 row,
-                f"{value:.2g}",
+                number(value),
                 ha="center",
                 va="center",
                 fontsize=7,
-                color="white" if abs(value) > 0.6 * largest else INK,
+                color="white" if abs(colors[row, column]) > 0.6 else ON_LIGHT.ink,
             )
-    axes.set_title(result.title, loc="left", fontsize=10, color=INK)
-    axes.tick_params(labelsize=8, colors=INK)
-    canvas.colorbar(image, ax=axes, shrink=0.8).ax.tick_params(labelsize=7)
-    return save(canvas, path)
-
-
-def _few_ticks(axes: Any, values: Any) -> None:
-    """Ticks at 1, 2, 5 times powers of ten on a logarithmic axis, written as plain numbers:
-    matplotlib's own run into each other over one or two decades.
-    """
-    low, high = float(np.min(values)), float(np.max(values))
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [
-        digit * 10.0**power
-        for power in powers
-        for digit in (1, 2, 5)
-        if low <= digit * 10.0**power <= high
-    ]
-    axes.set_xticks(
-        ticks,
-        [f"{tick:,.0f}".replace(",", "\u202f") if tick >= 1 else f"{tick:g}" for tick in ticks],
-    )
-    axes.minorticks_off()
-
-
-def plot_power(result: Any, *, path: str | Path | None = None) -> Any:
-    """Power by rows and by privacy, beside the test without privacy and, where it is known,
-    with randomised response.
-    """
-    planned, label = result.privacy_axis
-    rows, values = result.rows_axis, planned * np.exp2(np.linspace(-3.0, 3.0, 19))
-    canvas = figure(9.0, 3.6)
-    styles = {
-        "nonprivate": ("without privacy", "#616e7c", 1.2, "--"),
-        "private": ("private", ACCENT, 2.0, "-"),
-        "randomised": ("randomised at the source", "#b44d12", 1.2, ":"),
-    }
-    for place, (across, curves, name) in enumerate(
-        ((rows, result.curves(rows), "rows"), (values, result.privacy_curves(values), label))
-    ):
-        axes = canvas.add_subplot(1, 2, place + 1)
-        for curve, (legend, color, width, dashes) in styles.items():
-            if curve in curves:
-                axes.plot(
-                    across,
-                    curves[curve],
-                    color=color,
-                    linewidth=width,
-                    linestyle=dashes,
-                    label=legend,
-                )
-        axes.axvline(result.rows if place == 0 else planned, color="#cbd2d9", linewidth=0.8)
-        axes.set_xscale("log")
-        _few_ticks(axes, across)
-        axes.set_ylim(0.0, 1.02)
-        axes.set_xlabel(name, fontsize=8)
-        axes.set_ylabel("power", fontsize=8)
-        axes.tick_params(labelsize=8, colors=INK)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        if place == 0:
-            axes.legend(fontsize=7, frameon=False)
-            axes.set_title(result.headline, loc="left", fontsize=10, color=INK)
-    return save(canvas, path)
+    dress(axes, grid="")
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.tick_params(length=0)
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8)
+    is_correlation = result.release.description.estimator == "correlation"
+    dress(bar.ax, vertical="" if is_correlation else "in parts of both columns' spreads", grid="")
+    bar.outline.set_visible(False)
+    head(axes, title, str(result.release.guarantee), names=widest(names) + 60.0)

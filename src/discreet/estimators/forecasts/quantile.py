@@ -76,6 +76,22 @@ class QuantilePreview:
             ),
         )
 
+    def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
+        """Expected errors of the methods side by side; saved if a path is given."""
+        from discreet.plots.previews import plot_bars
+
+        asked, words = self.question.description, self.summary().title
+        width = number_text(self.width, self.width)
+        return plot_bars(
+            ["as asked", *(f"{name}, whole spend" for name in self.errors)],
+            [self.error, *self.errors.values()],
+            f"expected error by privacy alone, in units of {asked.column}",
+            f"{100 * self.level:g}% interval {width} wide; {self.assumed}",
+            words if title is None else title,
+            ax=ax,
+            path=path,
+        )
+
     def __str__(self) -> str:
         return str(self.summary())
 

@@ -5,6 +5,7 @@ best, from public facts alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from discreet.asking.expected import imagined_release
 from discreet.asking.preview import Assumptions
@@ -56,6 +57,21 @@ class SelectionPreview:
                 ),
                 "It holds for every data set. Nothing was spent and no data was read.",
             ),
+        )
+
+    def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
+        """How far behind the best a choice can be; saved if a path is given."""
+        from discreet.plots.previews import plot_bars
+
+        shown = self.summary()
+        return plot_bars(
+            [label for label, _ in self.gaps],
+            [gap for _, gap in self.gaps],
+            f"{shown.header[1]}, {self.unit}",
+            f"spend {self.question.spend}; for every data set",
+            shown.title if title is None else title,
+            ax=ax,
+            path=path,
         )
 
     def __str__(self) -> str:

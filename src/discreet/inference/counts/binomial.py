@@ -24,6 +24,7 @@ from discreet.inference.counts.tulap import (
     released_value,
 )
 from discreet.inference.results.laws import Array
+from discreet.inference.results.null_law import NullLaw, from_survival
 from discreet.trusted.release import Release
 
 ALTERNATIVES = ("two-sided", "less", "greater")
@@ -148,6 +149,31 @@ class NoisyCount:
             return 1.0
         both = self.noise.above(centre + distance - x) + self.noise.below(centre - distance - x)
         return min(1.0, float(weights @ both))
+
+    def null_law(
+        self, null: float, alternative: str, axis: str, *, symmetric: bool = False
+    ) -> NullLaw:
+        """The law of a release at the share `null`, with this one in it."""
+        x, weights = binomial_law(self.rows, null)
+        total, spread = (
+            float(weights.sum()),
+            math.sqrt(self.rows * null * (1 - null) + self.noise.variance),
+        )
+
+        def survival(t: Array) -> Array:
+            return np.array([float(weights @ self.noise.above(at - x)) / total for at in t])
+
+        centre = self.rows * null
+        return from_survival(
+            survival,
+            (centre - 8 * spread - 1, centre + 8 * spread + 1),
+            self.value,
+            alternative,
+            axis,
+            centre=centre if symmetric else None,
+            step=1.0 if self.noise.kind == "geometric" else 0.0,
+            source="the exact law of counts and noise",
+        )
 
     def interval(self, level: float, *, sides: str = "both") -> tuple[float, float]:
         """Shares that neither one-sided exact test rejects:

@@ -97,6 +97,9 @@ class PartsResult(TestedResult):
             count.value,
             count.at_least(self.inner),
             f"{count.rows} parts, exact binomial law with the released noise",
+            law=functools.partial(
+                count.null_law, self.inner, "greater", "noisy number of parts that reject"
+            ),
         )
 
 

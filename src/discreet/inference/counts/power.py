@@ -192,13 +192,13 @@ class PowerResult:
         """What a picture of it is called."""
         return f"Power: {self.plan.null:g} against {self.plan.share:g}, {self.plan.alternative}"
 
-    def plot(self, *, path: str | None = None) -> Any:
+    def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
         """Two panels: power by rows and power by ε (or μ), beside the test without privacy and,
         where it is known, with randomised response; saved if a path is given.
         """
-        from discreet.plots.results import plot_power
+        from discreet.plots.power import plot_power
 
-        return plot_power(self, path=path)
+        return plot_power(self, ax=ax, title=title, path=path)
 
     def __str__(self) -> str:
         return str(self.summary())

@@ -40,7 +40,8 @@ from discreet.inference.counts.shares import (
 from discreet.inference.counts.tulap import checked_share
 from discreet.inference.results.decode import all_rows
 from discreet.inference.results.hypothesis import HypothesisTest
-from discreet.inference.results.laws import tail_and_density
+from discreet.inference.results.laws import Array, tail_and_density
+from discreet.inference.results.null_law import NullLaw, from_survival
 from discreet.inference.results.results import Result, checked_level, checked_target
 from discreet.specs.queries.shares import ShareCounts
 
@@ -100,6 +101,40 @@ class ProportionInference(Result):
             ABOUT[used],
             self,
             (("null", share), ("alternative", side), ("method", used)),
+        )
+
+    def null_law(
+        self, null: float, *, alternative: str = "two-sided", method: str | None = None
+    ) -> NullLaw | None:
+        """What the released share would be if the population's were `null`, with this one in it;
+        for the picture of a test.
+        """
+        axis = f"share of {self.labels[0][0]} that would be released"
+        exact = self._count_is_binomial if method is None else method not in ("score", "normal")
+        if not exact:
+            return self._score_law(null, alternative, axis)
+        count = self._noisy("exact" if method is None else method)
+        if count.rows == 0:
+            return None
+        law = count.null_law(null, alternative, axis, symmetric=method == "symmetric")
+        return law.scaled(1 / count.rows)
+
+    def _score_law(self, null: float, alternative: str, axis: str) -> NullLaw | None:
+        off, gaussian, scale, rows = self._score_error(null)
+
+        def survival(t: Array) -> Array:
+            tail = tail_and_density(np.abs(t - null) * rows, gaussian, scale)[0]
+            return np.asarray(np.where(t > null, tail, 1 - tail))
+
+        reach = 9 * float(gaussian[0] + scale[0]) / rows
+        return from_survival(
+            survival,
+            (null - reach, null + reach),
+            null + off / rows,
+            alternative,
+            axis,
+            centre=null,
+            source="normal sampling error and the noise's own law",
         )
 
     def confidence_interval(
@@ -187,7 +222,10 @@ class ProportionInference(Result):
             release.mechanism, integers, public_rows=all_rows(release), cluster=cluster
         )
 
-    def _score_p_value(self, null: float, alternative: str) -> float:
+    def _score_error(self, null: float) -> tuple[float, Array, Array, float]:
+        """(count less its expectation, spread of the normal part of the error, scale of its
+        Laplace part, rows) at a null.
+        """
         statistics = self._statistics()
         at = np.full(1, null)
         noise = statistics.noise_at(at)
@@ -196,11 +234,11 @@ class ProportionInference(Result):
         off = float((statistics.count - null * statistics.rows)[0])
         # with next to no noise and a null of 0 or 1 there is no error at all
         gaussian = np.maximum(np.sqrt(np.maximum(variance - 2 * scale**2, 0.0)), 1e-9)
-        tail = float(
-            tail_and_density(np.array([abs(off)]), gaussian, np.maximum(scale, 1e-9 * gaussian))[0][
-                0
-            ]
-        )
+        return off, gaussian, np.maximum(scale, 1e-9 * gaussian), float(statistics.rows[0])
+
+    def _score_p_value(self, null: float, alternative: str) -> float:
+        off, gaussian, scale, _ = self._score_error(null)
+        tail = float(tail_and_density(np.array([abs(off)]), gaussian, scale)[0][0])
         if alternative == "two-sided":
             return min(1.0, 2 * tail)
         return tail if (off > 0) == (alternative == "greater") else 1 - tail

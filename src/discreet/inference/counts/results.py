@@ -232,8 +232,15 @@ class ResidualsResult(HistogramResult):
         """The shares that standard normal errors would have, for comparison."""
         return np.asarray(np.diff(ndtr([-np.inf, *self.release.description.edges, np.inf])))
 
-    def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
         """Bars with intervals, the normal law beside them; saved if a path is given."""
         from discreet.plots.regression import plot_residuals
 
-        return plot_residuals(self, checked_level(level), path=path)
+        return plot_residuals(self, checked_level(level), ax=ax, title=title, path=path)

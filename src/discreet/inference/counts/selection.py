@@ -122,6 +122,19 @@ class SelectionResult:
         """Everything, as JSON text; `dp.from_json` reads it back."""
         return self.release.to_json()
 
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
+        """What was chosen, beside how far it can be behind the best; saved if a path is given."""
+        from discreet.plots.selections import plot_selection
+
+        return plot_selection(self, checked_level(level), ax=ax, title=title, path=path)
+
     def _gap_text(self, level: float) -> str:
         gap = self.score_gap(level)
         return f"{gap:g} rows" if self.unit == "rows" else f"{gap:.4g} ({self.unit})"
@@ -245,6 +258,19 @@ class ThresholdResult(SelectionResult):
             }
             for label, answer in zip(self.candidates, answers, strict=True)
         ]
+
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
+        """Each question with its answer, and what that says of its count."""
+        from discreet.plots.selections import plot_threshold
+
+        return plot_threshold(self, checked_level(level), ax=ax, title=title, path=path)
 
     def statement(self, level: float = 0.95) -> str:
         gap = self._gap_text(level)

@@ -101,11 +101,18 @@ class MatrixResult(Result):
             notes=(*shown.notes, "Values outside a declared range count as the nearest bound."),
         )
 
-    def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
         """A heat map of the matrix as released; saved if a path is given."""
         from discreet.plots.results import plot_matrix
 
-        return plot_matrix(self, path=path)
+        return plot_matrix(self, ax=ax, title=title, path=path)
 
     def _symmetric(self, values: Array) -> Array:
         size = len(self.names)

@@ -4,9 +4,10 @@ several groups (analysis of variance) (reference.md F1–F4).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaincinv, ndtri
@@ -30,7 +31,8 @@ from discreet.inference.results.evidence import (
     with_evidence,
 )
 from discreet.inference.results.laws import Array, student_factor
-from discreet.inference.results.results import Quantity
+from discreet.inference.results.null_law import NullLaw, Recorded, from_intervals
+from discreet.inference.results.results import Quantity, checked_level
 from discreet.inference.results.summary import Summary
 from discreet.inference.simulation.streams import uniforms
 from discreet.inference.tables.rank_one import (
@@ -137,7 +139,30 @@ class MeanTestResult(MeanResult):
             deviation / max(error, 1e-300),
             p,
             method,
+            law=functools.partial(self._null_law, value, alternative),
         )
+
+    def _null_law(self, null: float, alternative: str) -> NullLaw:
+        estimate = float(self.quantities()[-1].estimate[0])
+
+        def ends(level: float) -> tuple[float, float]:
+            found = self.quantities(level)[-1]
+            return float(found.low[0]), float(found.high[0])
+
+        return from_intervals(ends, estimate, null, alternative, "mean that would be estimated")
+
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
+        """The mean with its intervals, beside the null law of the test."""
+        from discreet.plots.nulls import plot_tested
+
+        return plot_tested(self, checked_level(level), ax=ax, title=title, path=path)
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print, with what the test says below it."""
@@ -485,8 +510,9 @@ class MeansResult(BaselineResult):
                 "there is nothing to compare",
             )
         if group is None and baseline is None and not sign:
+            kept = Recorded(anova_statistic)
             value, p, draws = means_p_value(
-                statistics, noise, anova_statistic, seed_of(release), few=few, many=many
+                statistics, noise, kept, seed_of(release), few=few, many=many
             )
             return Evidence(
                 f"{column} has one mean in all groups",
@@ -495,6 +521,7 @@ class MeansResult(BaselineResult):
                 p,
                 f"{freedom_text(len(self.groups) - 1)}, null law simulated {draws} times with the "
                 "released noise",
+                law=kept.law(value, "distance from one mean"),
             )
         low = place_of(baseline, self.groups, "baseline=")
         high = (
@@ -516,15 +543,16 @@ class MeansResult(BaselineResult):
             value = welch_statistic(given)
             return np.asarray(sign * value if sign else np.abs(value))
 
-        value, p, draws = means_p_value(
-            pair, noise, statistic, seed_of(release), few=few, many=many
-        )
+        kept = Recorded(statistic)
+        value, p, draws = means_p_value(pair, noise, kept, seed_of(release), few=few, many=many)
+        seen = value if sign >= 0 else -value
         return Evidence(
             f"{column} has one mean in {self.groups[high]} and {self.groups[low]}",
             alternative,
-            value if sign >= 0 else -value,
+            seen,
             p,
             f"Welch type, null law simulated {draws} times with the released noise",
+            law=kept.law(seen, "difference, in standard errors", sign=sign or 1.0),
         )
 
 

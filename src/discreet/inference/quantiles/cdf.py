@@ -201,13 +201,20 @@ class EcdfResult(Result):
             (*(note for note in whole.notes if not note.startswith("The first ")), about),
         )
 
-    def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
         """A matplotlib figure of F with its pointwise and its simultaneous band;
         saved if a path is given.
         """
         from discreet.plots.distributions import plot_ecdf
 
-        return plot_ecdf(self, level, path=path)
+        return plot_ecdf(self, level, ax=ax, title=title, path=path)
 
     def _is_step(self) -> bool:
         query: Any = self.release.query

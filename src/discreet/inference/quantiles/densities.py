@@ -96,13 +96,20 @@ class DensityResult(Result):
         inside = (x >= edges[0]) & (x <= edges[-1])
         return np.asarray(np.where(inside, heights[np.clip(place, 0, len(heights) - 1)], 0.0))
 
-    def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
         """A matplotlib figure of the density with its pointwise and its simultaneous band;
         saved if a path is given.
         """
         from discreet.plots.distributions import plot_density
 
-        return plot_density(self, level, path=path)
+        return plot_density(self, level, ax=ax, title=title, path=path)
 
     def _statistics(self) -> ShareStatistics:
         return share_statistics(self)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,9 @@ from discreet.inference.regression.facts import (
 )
 from discreet.inference.regression.metric import MetricState, after_round, first_state
 from discreet.inference.regression.scale import user_map
+from discreet.inference.results.evidence import freedom_text
 from discreet.inference.results.laws import Array
+from discreet.inference.results.null_law import NullLaw, chi_square_law
 from discreet.inference.results.results import checked_level, checked_target
 from discreet.inference.results.stored import fit_from_json
 from discreet.inference.results.summary import Summary
@@ -50,6 +52,18 @@ class WaldTest:
     statistic: float
     degrees: int
     p_value: float
+    scales: Array = field(default_factory=lambda: np.ones(1), repr=False, compare=False)
+
+    def null_law(self) -> NullLaw | None:
+        """The law of the statistic under the hypotheses."""
+        return chi_square_law(self.statistic, self.degrees, self.scales)
+
+    def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
+        """The null law with the observed value; the p-value is shaded."""
+        from discreet.plots.nulls import plot_null
+
+        words = (self.p_value, "Wald test", freedom_text(self.degrees))
+        return plot_null(self.null_law(), *words, ax=ax, title=title, path=path)
 
     def __str__(self) -> str:
         return (
@@ -174,7 +188,7 @@ class RegressionResult:
         p_value = max(
             float(np.mean(chdtrc(degrees, statistic * scales))), float(chdtrc(degrees, statistic))
         )
-        return WaldTest(statistic, degrees, p_value)
+        return WaldTest(statistic, degrees, p_value, scales)
 
     def ellipse(self, first: str, second: str, level: float = 0.95, *, points: int = 100) -> Array:
         """Points (shape points × 2) on the border of the joint confidence region of two
@@ -312,6 +326,8 @@ class RegressionResult:
         *,
         reference: Any = None,
         intercept: bool = True,
+        ax: Any = None,
+        title: str | None = None,
         path: str | None = None,
     ) -> Any:
         """Intervals of the coefficients, in panels of like size; `reference` (estimate, low, high
@@ -320,7 +336,13 @@ class RegressionResult:
         from discreet.plots.regression import plot_coefficients
 
         return plot_coefficients(
-            self, checked_level(level), reference=reference, intercept=intercept, path=path
+            self,
+            checked_level(level),
+            reference=reference,
+            intercept=intercept,
+            ax=ax,
+            title=title,
+            path=path,
         )
 
     def plot_ellipse(
@@ -330,20 +352,31 @@ class RegressionResult:
         level: float = 0.95,
         *,
         reference: Any = None,
+        ax: Any = None,
+        title: str | None = None,
         path: str | None = None,
     ) -> Any:
         """The joint confidence region of two coefficients; `reference` is a point to mark."""
         from discreet.plots.regression import plot_ellipse
 
         return plot_ellipse(
-            self, first, second, checked_level(level), reference=reference, path=path
+            self,
+            first,
+            second,
+            checked_level(level),
+            reference=reference,
+            ax=ax,
+            title=title,
+            path=path,
         )
 
-    def plot_trajectory(self, *, path: str | None = None) -> Any:
+    def plot_trajectory(
+        self, *, ax: Any = None, title: str | None = None, path: str | None = None
+    ) -> Any:
         """The iterates, in standard errors from the estimate."""
         from discreet.plots.regression import plot_trajectory
 
-        return plot_trajectory(self, path=path)
+        return plot_trajectory(self, ax=ax, title=title, path=path)
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""

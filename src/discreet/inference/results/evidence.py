@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.inference.counts.binomial import checked_alternative
-from discreet.inference.results.results import Result
+from discreet.inference.results.null_law import NullLaw
+from discreet.inference.results.results import Result, checked_level
 from discreet.inference.results.summary import Summary
 
 LOST = (
@@ -29,10 +32,26 @@ class Evidence:
     p_value: float
     method: str
     lost: bool = False
+    # the law of a picture, or what computes it where that takes longer than the test
+    law: NullLaw | Callable[[], NullLaw] | None = field(default=None, repr=False, compare=False)
 
     def rejects(self, alpha: float = 0.05) -> bool:
         """Whether the hypothesis is rejected at level `alpha`."""
         return self.p_value <= alpha
+
+    @property
+    def null(self) -> NullLaw | None:
+        """The law of the statistic if the hypothesis were true, with the observed value in it;
+        nothing where there is nothing to compare.
+        """
+        return self.law() if callable(self.law) else self.law
+
+    def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
+        """The null law with the observed value; the p-value is shaded."""
+        from discreet.plots.nulls import plot_null
+
+        words = (self.p_value, f"H0: {self.hypothesis}", self.alternative)
+        return plot_null(self.null, *words, ax=ax, title=title, path=path)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -80,6 +99,19 @@ class TestedResult(Result):
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print, with what the test says below it."""
         return with_evidence(Result.summary(self, level, target=target), self.test())
+
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
+        """The estimates with their intervals, beside the null law of the test."""
+        from discreet.plots.nulls import plot_tested
+
+        return plot_tested(self, checked_level(level), ax=ax, title=title, path=path)
 
 
 class BaselineResult(TestedResult):

@@ -14,6 +14,7 @@ from typing import Any
 from discreet.accounting import statement
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
+from discreet.inference.results.null_law import NullLaw
 from discreet.inference.results.summary import Summary
 
 TEST_FORMAT = "discreet-test"
@@ -80,6 +81,19 @@ class HypothesisTest:
                 "result": json.loads(self.result.to_json()),
             }
         )
+
+    def null_law(self) -> NullLaw | None:
+        """What the estimate would be if the null were true."""
+        law: NullLaw | None = self.result.null_law(**dict(self.asked))
+        return law
+
+    def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
+        """The null law with the observed value; the p-value is shaded."""
+        from discreet.plots.nulls import plot_null
+
+        words = f"H0: {self.parameter} = {self.null:g}"
+        asked = f"{self.parameter} {SIGNS[self.alternative]} {self.null:g}"
+        return plot_null(self.null_law(), self.p_value, words, asked, ax=ax, title=title, path=path)
 
     def __str__(self) -> str:
         return str(self.summary())

@@ -149,11 +149,20 @@ class Result:
         """Everything, as JSON text; `dp.from_json` reads it back."""
         return self.release.to_json()
 
-    def plot(self, level: float = 0.95, *, path: str | None = None) -> Any:
-        """A matplotlib figure of the estimates with their intervals; saved if a path is given."""
+    def plot(
+        self,
+        level: float = 0.95,
+        *,
+        ax: Any = None,
+        title: str | None = None,
+        path: str | None = None,
+    ) -> Any:
+        """A matplotlib figure of the estimates with their intervals, which notebooks show; saved
+        if a path is given. With `ax` it is drawn there, and `ax` is given back.
+        """
         from discreet.plots.results import plot_result
 
-        return plot_result(self, level, path=path)
+        return plot_result(self, checked_level(level), ax=ax, title=title, path=path)
 
     def _main(self, level: float = 0.95, target: str = "population") -> Quantity:
         return self.quantities(checked_level(level), target=checked_target(target))[-1]

@@ -14,6 +14,7 @@ from discreet.inference.counts.tulap import released_noise
 from discreet.inference.results.decode import noise_of, to_float
 from discreet.inference.results.evidence import BaselineResult, Evidence, place_of, sign_of
 from discreet.inference.results.laws import Array, Noise, half_width, tail_and_density
+from discreet.inference.results.null_law import Recorded
 from discreet.inference.results.results import Quantity, checked_level
 from discreet.inference.tables.association import signed_association
 from discreet.inference.tables.tables import (
@@ -380,9 +381,9 @@ class ComparisonResult(BaselineResult):
             value = value[..., 0] if root is signed_association else value
             return np.asarray(sign * value if sign else np.abs(value))
 
-        value, p, draws = table_p_value(
-            tables, statistic, seed_of(self.release), few=few, many=many
-        )
+        kept = Recorded(statistic)
+        value, p, draws = table_p_value(tables, kept, seed_of(self.release), few=few, many=many)
+        seen = value if sign >= 0 else -value
         low = place_of(baseline, self.groups, "baseline=")
         high = (
             place_of(group, self.groups, "group") if group is not None else (1 if low == 0 else 0)
@@ -391,10 +392,11 @@ class ComparisonResult(BaselineResult):
             f"{self.release.description.column} has one share in {self.groups[high]} and "
             f"{self.groups[low]}",
             alternative,
-            value if sign >= 0 else -value,
+            seen,
             p,
             f"null law simulated {draws} times with the released noise",
             tables.lost,
+            kept.law(seen, "distance from equal shares", sign=sign or 1.0),
         )
 
 

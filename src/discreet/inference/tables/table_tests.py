@@ -23,6 +23,7 @@ from discreet.inference.results.evidence import (
     sign_of,
 )
 from discreet.inference.results.laws import Array, half_width
+from discreet.inference.results.null_law import Recorded
 from discreet.inference.results.results import Quantity, checked_level
 from discreet.inference.simulation.streams import uniforms
 from discreet.inference.tables.association import association
@@ -130,8 +131,9 @@ class IndependenceResult(CountsResult):
                 1.0,
                 "one level depends on nothing",
             )
+        statistic = Recorded().watching(association)
         value, p, draws = table_p_value(
-            tables, association, seed_of(self.release), few=few, many=many
+            tables, statistic, seed_of(self.release), few=few, many=many
         )
         freedom = (tables.counts.shape[0] - 1) * (tables.counts.shape[1] - 1)
         return Evidence(
@@ -142,6 +144,7 @@ class IndependenceResult(CountsResult):
             f"χ²-type, {freedom_text(freedom)}, null law simulated {draws} times with the "
             "released noise",
             tables.lost,
+            statistic.law(value, "distance from independence"),
         )
 
 
@@ -212,11 +215,17 @@ def fit_p_value(
     seed: int = 0,
     few: int = FEW_DRAWS,
     many: int = MANY_DRAWS,
+    kept: Recorded | None = None,
 ) -> tuple[float, float, int]:
     """(statistic, p-value, draws) of goodness of fit; with a public total the simulated null law is
-    the exact one, nothing being unknown.
+    the exact one, nothing being unknown. `kept` records what was simulated.
     """
-    value = float(fit_statistic(counts, expected, noise.variance, total, cluster))
+
+    def distance(given: Array) -> Array:
+        return fit_statistic(given, expected, noise.variance, total, cluster)
+
+    statistic = distance if kept is None else kept.watching(distance)
+    value = float(statistic(counts))
     cells = expected.size
     rows = max(float(counts.sum()), 0.0)
 
@@ -232,9 +241,7 @@ def fit_p_value(
                 ],
                 axis=1,
             )
-        return fit_statistic(
-            drawn + noise.quantile(uniform[:, cells:]), expected, noise.variance, total, cluster
-        )
+        return statistic(drawn + noise.quantile(uniform[:, cells:]))
 
     return value, *tail_by_simulation(value, simulate, few=few, many=many)
 
@@ -264,6 +271,7 @@ class FitResult(CountsResult):
         what = f"{self.release.description.column} has the expected shares"
         if self.expected.size == 1:
             return Evidence(what, "other shares", 0.0, 1.0, "one cell holds everything")
+        kept = Recorded()
         value, p, draws = fit_p_value(
             self._counts(),
             self.expected,
@@ -273,6 +281,7 @@ class FitResult(CountsResult):
             seed=seed_of(self.release),
             few=few,
             many=many,
+            kept=kept,
         )
         return Evidence(
             what,
@@ -282,6 +291,7 @@ class FitResult(CountsResult):
             f"χ²-type, {freedom_text(self.expected.size - 1)}, null law simulated {draws} times "
             "with the released noise",
             self.noisy_table().lost,
+            kept.law(value, "distance from the expected shares"),
         )
 
 
@@ -383,9 +393,8 @@ class RankResult(TestedResult):
                 "there is nothing to compare",
             )
         if group is None and baseline is None and not sign:
-            value, p, draws = table_p_value(
-                tables, kruskal_wallis, seed_of(self.release), few=few, many=many
-            )
+            kept = Recorded().watching(kruskal_wallis)
+            value, p, draws = table_p_value(tables, kept, seed_of(self.release), few=few, many=many)
             return Evidence(
                 f"{column} has one distribution in all groups",
                 "some lie higher",
@@ -393,6 +402,7 @@ class RankResult(TestedResult):
                 p,
                 f"Kruskal–Wallis type, null law simulated {draws} times with the released noise",
                 tables.lost,
+                kept.law(value, "Kruskal–Wallis statistic"),
             )
         low = place_of(baseline, names, "baseline=")
         high = place_of(group, names, "group=") if group is not None else (1 if low == 0 else 0)
@@ -403,14 +413,15 @@ class RankResult(TestedResult):
             value = mann_whitney(given)
             return np.asarray(sign * value if sign else np.abs(value))
 
-        value, p, draws = table_p_value(
-            chosen, statistic, seed_of(self.release), few=few, many=many
-        )
+        kept = Recorded().watching(statistic)
+        value, p, draws = table_p_value(chosen, kept, seed_of(self.release), few=few, many=many)
+        seen = value if sign >= 0 else -value
         return Evidence(
             f"{column} lies equally high in {names[high]} and {names[low]}",
             alternative,
-            value if sign >= 0 else -value,
+            seen,
             p,
             f"Mann–Whitney type, null law simulated {draws} times with the released noise",
             chosen.lost,
+            kept.law(seen, "difference of ranks, in standard errors", sign=sign or 1.0),
         )
