@@ -4,16 +4,38 @@ and the total rule for every value that does not fit.
 No exception, warning or row count may depend on what a cell holds,
 so each kind of column has a fixed rule:
 
-| what the cell holds | Real, Integer | Boolean | Category |
-|-----------------------------------|----------------------------------------|----------------------
-| None, NaN, a missing value   | ``missing`` (default: the midpoint) | ``missing``
-(False)  | ``missing``, or no level | | below or above the range, ±inf | the nearest
-bound | ``missing``   | ``missing``, or no level | | text | read as a decimal number, else
-``missing`` | true/false/1/0, else ``missing`` | compared as text | | a wrong type
-(date, list, …) | ``missing``   | ``missing`` | ``missing``, or no level | | a level that was not
-declared   | – | – | ``missing``, or no level | | an integer beyond 64 bits | the nearest
-bound | ``missing`` | ``missing``, or no level | | −0.0, subnormal | 0 (encoded like any
-number) | False | equal to 0   |
+| what the cell holds            | Real, Integer           | Boolean      | Category           |
+|--------------------------------|-------------------------|--------------|--------------------|
+| None, NaN, a missing value     | ``missing``             | ``missing``  | no level           |
+| a number                       | itself                  | 1 or 0       | by value           |
+| below or above the range, ±inf | the nearest bound       | ``missing``  | no level           |
+| text that reads as a number    | the number              | 1 or 0       | as text, else by   |
+|                                |                         |              | value              |
+| text of truth                  | ``missing``             | yes or no    | as text, else by   |
+|                                |                         |              | truth              |
+| any other text                 | ``missing``             | ``missing``  | as text            |
+| a boolean                      | 1 or 0                  | itself       | by truth           |
+| a wrong type (date, list, …)   | ``missing``             | ``missing``  | no level           |
+| an integer beyond 64 bits      | the nearest bound       | ``missing``  | no level           |
+| −0.0, subnormal                | 0, as any number        | no; neither  | equal to 0; itself |
+
+``missing`` is what the declaration names (a number's default: the midpoint; a Boolean's: False); a
+Category with ``missing`` gives that level where the table says "no level".
+
+One cell has one meaning, whatever holds it (Parquet, CSV, a frame, a list):
+
+- *Text reads as a number* by one decimal grammar: digits with at most one point, an optional
+  exponent, a sign (+, - or the typographic minus U+2212), spaces around it. "1", " 1", "1.0" and
+  "1e0" are one number. "1,5", "1 000", "0x1", "inf" and "nan" are none.
+- *Text of truth* is true/false, yes/no, y/n or t/f in any case, spaces around it; of numbers, and
+  of text that reads as one, 1 is yes and 0 is no.
+- *A level by text* equals the cell character by character ("01" and "1" are two levels). This comes
+  first, so that a text level stays text.
+- *A level by value* is a whole number, or a text that reads as a number, below 2**53, and equals
+  the cell's number; True and False count as 1 and 0. Of several the whole number counts, then the
+  text that is the number's usual one ("1"), then the first in order.
+- *A level by truth* is True or False, or the word true or false in any case; of several the one
+  that is no text counts, then the first in order. Cells that are words match it in any case.
 
 Rows are never dropped. A Category row with no level stays in the data and falls in no cell.
 An `Open` column, whose values nobody lists, has its own table of which cells have a key; a row
@@ -45,7 +67,8 @@ LONGEST_KEY = 200  # characters of an Open column's text
 MOST_KEY_DIGITS = 38  # of an Open column's whole number
 # the decimal grammar of text cells, on every engine
 NUMBER_PATTERN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
-TRUE_TEXT, FALSE_TEXT = ("true", "1"), ("false", "0")
+MINUS = "\u2212"  # the typographic minus, read as "-"
+TRUE_TEXT, FALSE_TEXT = ("true", "yes", "y", "t"), ("false", "no", "n", "f")
 _NUMBER = re.compile(NUMBER_PATTERN)
 _UNDECLARED: Any = None
 _BOUNDS_WHY = "bounds set the noise and are never read from the data"
@@ -226,8 +249,8 @@ class Boolean:
 class Category:
     """A column of declared levels (text, whole numbers or booleans).
 
-    Text cells are compared as text, number cells by value with the levels that read as numbers.
-    A cell that matches no level becomes `missing` if one was named (it must be a declared level),
+    Cells are compared as text first, then by value with the levels that read as numbers, then by
+    truth with those that read as true or false (the rules stand at the head of `schema.py`). A cell that matches no level becomes `missing` if one was named (it must be a declared level),
     else it has no level.
     """
 
@@ -302,15 +325,18 @@ class Open:
     """A column whose values nobody lists: a table can be grouped by it (``by=``), at a price in δ,
     and nothing else.
 
-    | what the cell holds | its
-    key |
-    |---------------------------------------------|-------------------------------------------------
-    | text of 1 to 200 characters   | the text, character by character (no trimming, no normal
-    form)  | | a whole number of up to 38 digits   | its decimal text: 3 and "3" are one key | | a
-    float that is whole and below 2**53   | the same: 3.0 has the key "3", −0.0 the key "0" | | a
-    whole decimal number of up to 38 digits   | the same   | | a boolean | "true" or "false" | | a
-    UUID   | its usual text   | | a missing value, empty or longer text, text that is not Unicode,
-    any other number, a date, a list, bytes | none |
+    | what the cell holds                      | its key                                       |
+    |------------------------------------------|-----------------------------------------------|
+    | text of 1 to 200 characters              | the text, character by character (no trimming |
+    |                                          | and no normal form: "3" and "3.0" are two)    |
+    | a whole number of up to 38 digits        | its decimal text: 3 and "3" are one key       |
+    | a float that is whole and below 2**53    | the same: 3.0 has the key "3", −0.0 "0"       |
+    | a whole decimal of up to 38 digits       | the same                                      |
+    | a boolean                                | "true" or "false"                             |
+    | a UUID                                   | its usual text                                |
+    | a missing value, empty or longer text,   | none                                          |
+    | text that is not Unicode, any other      |                                               |
+    | number, a date, a list, bytes            |                                               |
 
     A character is a Unicode code point. Two spellings that look alike (é as one code point or as
     two) are two keys.
@@ -422,7 +448,7 @@ def level_number(level: str | int | bool) -> float | None:
 
 def text_number(text: str) -> float | None:
     """A text cell read as a decimal number (surrounding blanks allowed), else None."""
-    stripped = text.strip(" ")
+    stripped = text.strip(" ").replace(MINUS, "-")
     return float(stripped) if _NUMBER.fullmatch(stripped) else None
 
 

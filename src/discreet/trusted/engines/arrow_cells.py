@@ -1,14 +1,18 @@
 """Columns of Arrow tables, and so of files, as cells:
 one reading for every type that Arrow has, decided by the type alone.
 
-| Arrow type | read
-as |
-|-----------------------------------------------------------|---------------------------------------
-| whole numbers, floats (of 16 bits too)   | numbers   | | decimals | numbers, rounded
-once | | booleans, bool8   | booleans   | | text (of every layout), JSON | text; a cell that is not
-UTF-8 is missing, alone | | UUIDs   | ids and keys, by their usual text | | dictionaries, run-end
-encoded columns   | what they hold   | | dates, times, durations, intervals, bytes, lists,
-structures, maps, unions, nulls, other extensions | nothing: every cell is missing |
+| Arrow type                                      | read as                                     |
+|-------------------------------------------------|---------------------------------------------|
+| whole numbers, floats (of 16 bits too)          | numbers                                     |
+| decimals                                        | numbers, rounded once                       |
+| booleans, bool8                                 | booleans                                    |
+| text (of every layout), JSON                    | text; a cell that is not UTF-8 is missing,  |
+|                                                 | alone                                       |
+| UUIDs                                           | ids and keys, by their usual text           |
+| dictionaries, run-end encoded columns           | what they hold                              |
+| dates, times, durations, intervals, bytes,      | nothing: every cell is missing              |
+| lists, structures, maps, unions, nulls, other   |                                             |
+| extensions                                      |                                             |
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.schema import LARGEST_EXACT_FLOAT, NUMBER_PATTERN, text_number
+from discreet.schema import LARGEST_EXACT_FLOAT, MINUS, NUMBER_PATTERN, text_number
 from discreet.trusted.engines.cells import Cells, Floats, Labels, distinct_texts
 
 Reading = Literal["number", "decimal", "boolean", "text", "uuid", "nothing"]
@@ -243,6 +247,7 @@ class ArrowTexts:
         try:
             values, sure = pc.cast(trimmed, pa.float64()), False
         except pa.ArrowInvalid:  # some cell is no number: only those that are get there
+            trimmed = pc.replace_substring(trimmed, MINUS, "-")
             fits = pc.match_substring_regex(trimmed, f"\\A(?:{NUMBER_PATTERN})\\z")
             values, sure = (
                 pc.cast(pc.if_else(fits, trimmed, pa.scalar(None, trimmed.type)), pa.float64()),

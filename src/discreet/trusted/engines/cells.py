@@ -156,11 +156,12 @@ def category_codes(cells: Cells, column: Category) -> Codes:
         return codes
     if cells.kind == "text":
         found: Codes = cells.values.find(tuple(levels.texts))  # in the order of their codes
-        return (
-            found
-            if levels.otherwise < 0
-            else np.where(found < 0, np.int32(levels.otherwise), found)
-        )
+        lost = found < 0
+        if lost.any() and (levels.numbers or levels.truths):  # some may match in another spelling
+            labels, texts = cells.values.labelled()
+            read = [*map(levels.of_text, texts), levels.otherwise]
+            return np.asarray(np.array(read, dtype=np.int32)[labels])
+        return np.where(lost, np.int32(levels.otherwise), found)
     if cells.kind == "objects":
         return np.fromiter(map(levels, cells.values), dtype=np.int32, count=cells.length)
     return levels.of_numbers(numbers(cells)).astype(np.int32)
