@@ -33,7 +33,8 @@ One cell has one meaning, whatever holds it (Parquet, CSV, a frame, a list):
   first, so that a text level stays text.
 - *A level by value* is a whole number, or a text that reads as a number, below 2**53, and equals
   the cell's number; True and False count as 1 and 0. Of several the whole number counts, then the
-  text that is the number's usual one ("1"), then the first in order.
+  text that is the number's usual one ("1"), then the first in order. Levels that differ in their
+  spelling alone are so told apart in columns of text only.
 - *A level by truth* is True or False, or the word true or false in any case; of several the one
   that is no text counts, then the first in order. Cells that are words match it in any case.
 
@@ -250,7 +251,8 @@ class Category:
     """A column of declared levels (text, whole numbers or booleans).
 
     Cells are compared as text first, then by value with the levels that read as numbers, then by
-    truth with those that read as true or false (the rules stand at the head of `schema.py`). A cell that matches no level becomes `missing` if one was named (it must be a declared level),
+    truth with those that read as true or false (the rules stand at the head of `schema.py`).
+    A cell that matches no level becomes `missing` if one was named (it must be a declared level),
     else it has no level.
     """
 

@@ -140,7 +140,13 @@ TABLE = (
         "numpy",
         "a caller's test on random parts",
     ),
-    _row("trusted.extensions.csv_files", "", "numpy pyarrow", "any bytes are a table"),
+    _row(
+        "trusted.extensions.csv_files",
+        "schema trusted.extensions.csv_dialects",
+        "numpy pyarrow",
+        "any bytes are a table",
+    ),
+    _row("trusted.extensions.csv_dialects", "errors plain schema", "", "declared, never guessed"),
     _row(
         "trusted.extensions.unit_buckets",
         "trusted.engines",

@@ -284,6 +284,8 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "fromiter": ONE_BY_ONE,
     },
     ("trusted/engines/cells.py", "category_codes"): {
+        "array": "codes of distinct texts, of the type that is named",
+        "asarray": "codes taken by label, already of one type",
         "astype": DTYPE,
         "fromiter": ONE_BY_ONE,
     },
@@ -310,6 +312,9 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     },
     ("trusted/engines/cells.py", "unit_labels"): {
         "unique": LABELS,
+    },
+    ("trusted/extensions/csv_files.py", "cell_reader"): {
+        "array": "the declared missing texts and levels, which are public",
     },
     ("trusted/extensions/csv_files.py", "_cut"): {
         "array": "places and masks; bytes are cut by the block's own offsets",

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from discreet.errors import data
 from discreet.neighbors import Neighbors
 from discreet.schema import Boolean, Category, Open, Schema
+from discreet.seclusion import FAILED, aside
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.keys import Between, Bins, Key, Levels, Split
 from discreet.specs.queries.plans import BLOCK_ROWS, Factor, GramPlan, SumsPlan, term_bounds
@@ -338,13 +339,21 @@ def _series_reader(name: str, series: nw.Series[Any], *, is_unit: bool) -> Read:
 
 
 def memory_engine_from_frame(frame: Any, schema: Schema, neighbors: Neighbors) -> MemoryEngine:
-    """An engine over a pandas, polars or pyarrow table (or whatever else narwhals reads)."""
+    """An engine over a pandas, polars or pyarrow table, or whatever else narwhals reads; a table
+    that is computed on demand is carried out once, for the needed columns.
+    """
     try:
-        table = nw.from_native(frame, eager_only=True)
-        names = list(table.columns)
-    except (TypeError, ValueError, nw.exceptions.NarwhalsError):
+        table = nw.from_native(frame)
+        names = table.collect_schema().names()
+    except Exception:
         raise data.not_a_table(type(frame).__name__) from None
     require_columns(schema, neighbors, names)
+    if isinstance(table, nw.LazyFrame):
+        wanted = table.select(needed_columns(schema, neighbors))
+        collected = aside(lambda: wanted.collect())
+        if collected is FAILED:
+            raise data.not_collected(type(frame).__name__)
+        table = collected
     columns = {
         name: _series_reader(name, table[name], is_unit=name == neighbors.unit)
         for name in needed_columns(schema, neighbors)
