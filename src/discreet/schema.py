@@ -40,7 +40,7 @@ One cell has one meaning, whatever holds it (Parquet, CSV, a frame, a list):
 
 Rows are never dropped. A Category row with no level stays in the data and falls in no cell.
 An `Open` column, whose values nobody lists, has its own table of which cells have a key; a row
-without one falls in no cell. Numbers are encoded as fixed-point integers (`Encoding`):
+without one falls in no cell. A `Date` column has whole days as its numbers. Numbers are encoded as fixed-point integers (`Encoding`):
 code = clip(⌊(x − center)·per_unit + ½⌋, low, high), one float subtraction, one multiplication, one
 addition and one floor, which every engine computes alike.
 """
@@ -55,8 +55,9 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
-from discreet import plain
+from discreet import dates, plain
 from discreet.errors import InvalidParameter, UndeclaredColumn, shown
+from discreet.errors.data import no_range_of_dates
 from discreet.exact import fraction_text, rational
 
 LARGEST_EXACT_FLOAT = 2**53
@@ -222,6 +223,77 @@ class Integer:
 
 
 @plain.kept()
+@dataclass(frozen=True, slots=True, repr=False)
+class Date(Integer):
+    """A column of days on the declared range, ISO text or `datetime.date`:
+    ``Date("2020-01-01", "2024-12-31")``.
+
+    A cell is read as its whole days since the first day (`low` is 0), exactly: dates and times of
+    Arrow, pandas, polars, numpy and Python, and ISO 8601 text. A time with a zone or an offset is
+    the instant in UTC, one without is taken as it stands (`discreet.dates`). Anything else, numbers
+    included, is missing; what lies outside is the nearest bound.
+    """
+
+    origin: str | None = None
+    kind: ClassVar[str] = "date"
+    seconds: ClassVar[int] = dates.DAY
+
+    def __post_init__(self) -> None:
+        if self.origin is None:
+            low, high = self.moment(self.low), self.moment(self.high)
+            object.__setattr__(self, "origin", dates.text_of(low, self.seconds))
+            object.__setattr__(self, "low", 0)
+            object.__setattr__(self, "high", (high - low) // self.seconds)
+            if self.missing is not None:
+                object.__setattr__(self, "missing", self.number(self.missing))
+        if self.moment(self.origin) % self.seconds or self.low != 0 or self.high < 1:
+            raise no_range_of_dates(type(self).__name__, "the first is not before the last")
+        if self.high > _codes(32):
+            raise no_range_of_dates(type(self).__name__, "it spans more than 68 years of seconds")
+        Integer.__post_init__(self)
+
+    def moment(self, given: object) -> int:
+        """Seconds since 1970 at which a declared date or time begins."""
+        found = dates.seconds_of(given)
+        if found is None:
+            raise no_range_of_dates(type(self).__name__, f"{shown(given)} is no date")
+        return found // self.seconds * self.seconds
+
+    def number(self, given: object) -> int:
+        """The whole number that stands for a date or time, which may lie outside the range."""
+        return (self.moment(given) - self.moment(self.origin)) // self.seconds
+
+    def text(self, number: float) -> str:
+        """The date, or time, that a number of the column stands for, rounded down."""
+        whole = min(max(math.floor(number), self.low), self.high)
+        return dates.text_of(self.moment(self.origin) + whole * self.seconds, self.seconds)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.text(self.low)!r}, {self.text(self.high)!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        missing = self.missing
+        return {
+            "kind": self.kind,
+            "low": self.text(self.low),
+            "high": self.text(self.high),
+            "missing": None if missing is None else self.text(missing),
+        }
+
+
+@plain.kept()
+@dataclass(frozen=True, slots=True, repr=False)
+class Datetime(Date):
+    """A column of moments on the declared range, to the second: ``Datetime("2024-01-01",
+    "2024-12-31 23:59:59")``; read as `Date` is, as whole seconds since the first moment. The range
+    spans at most 68 years.
+    """
+
+    kind: ClassVar[str] = "datetime"
+    seconds: ClassVar[int] = 1
+
+
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Boolean:
     """A yes/no column; True counts as 1. A value that is neither becomes `missing`."""
@@ -350,10 +422,10 @@ class Open:
         return {"kind": self.kind}
 
 
-Column = Real | Integer | Boolean | Category | Open
+Column = Real | Integer | Date | Datetime | Boolean | Category | Open
 Number = Real | Integer | Boolean
 _KINDS: dict[str, type[Column]] = {
-    kind.kind: kind for kind in (Real, Integer, Boolean, Category, Open)
+    kind.kind: kind for kind in (Real, Integer, Date, Datetime, Boolean, Category, Open)
 }
 
 
@@ -389,7 +461,7 @@ class Schema(Mapping[str, Column]):
                     f"a {plain.kind_name(column)} is not a declaration",
                     _BOUNDS_WHY,
                     "use dp.Real(low, high), dp.Integer(low, high), dp.Category(levels), "
-                    "dp.Boolean() or, for keys that nobody lists, dp.Open()",
+                    "dp.Date(first, last), dp.Boolean() or, for keys that nobody lists, dp.Open()",
                 )
         object.__setattr__(self, "_columns", MappingProxyType(columns))
 

@@ -93,6 +93,17 @@ def _not_columns(what: str, found: str) -> DataShapeRefused:
     )
 
 
+def no_range_of_dates(kind: str, found: str) -> InvalidParameter:
+    """Bounds of a Date or Datetime column that are none."""
+    return InvalidParameter(
+        f"{kind} bounds",
+        found,
+        "bounds set the noise and are never read from the data",
+        f"pass the first and the last, as ISO text or datetime.date: dp.{kind}('2020-01-01', "
+        "'2024-12-31'); a longer range fits dp.Date",
+    )
+
+
 def not_collected(found: str) -> DataShapeRefused:
     """A table that is computed on demand, and could not be."""
     return DataShapeRefused(

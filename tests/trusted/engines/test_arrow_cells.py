@@ -353,6 +353,7 @@ def test_each_reading_has_a_type():
         "decimal",
         "boolean",
         "text",
+        "time",
         "uuid",
         "nothing",
     }

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.schema import Boolean, Category, Open, Schema
+from discreet.schema import Boolean, Category, Integer, Open, Schema
 
 LARGEST_CELLS = 1 << 22
 LARGEST_BINS = 1 << 12
@@ -117,7 +117,41 @@ class Between:
         return {"kind": self.kind, "column": self.column, "low": self.low, "high": self.high}
 
 
-Key = Levels | Bins | Subset | Split | Between
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Cell ⌊(v + shift)/step⌋ mod `size` of a whole-number column's clamped value v: the weekday of
+    a day, the hour of a moment. Every row has one.
+    """
+
+    column: str
+    size: int
+    step: int = 1
+    shift: int = 0
+    kind: ClassVar[str] = "cycle"
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.size <= LARGEST_BINS and 1 <= self.step < 1 << 31) or not (
+            0 <= self.shift < 1 << 31
+        ):
+            raise InvalidParameter(
+                "a cycle",
+                "its size, step and shift are no ordinary whole numbers",
+                "each value must fall in one cell, exactly",
+                "take it from a Date or Datetime column: by={'visit': 'weekday'}",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "column": self.column,
+            "size": self.size,
+            "step": self.step,
+            "shift": self.shift,
+        }
+
+
+Key = Levels | Bins | Subset | Split | Between | Cycle
 
 
 def may_leave_out(key: Key, schema: Schema) -> bool:
@@ -125,6 +159,8 @@ def may_leave_out(key: Key, schema: Schema) -> bool:
     column = schema[key.column]
     if isinstance(key, Split):
         return False
+    if isinstance(key, Cycle):
+        return not isinstance(column, Integer)
     if isinstance(key, Levels):
         return (
             key.size < 2
@@ -145,6 +181,7 @@ def key_from_dict(record: dict[str, Any]) -> Key:
         "subset": Subset,
         "split": Split,
         "between": Between,
+        "cycle": Cycle,
     }
     fields = {
         name: tuple(value) if isinstance(value, list) else value

@@ -10,7 +10,8 @@ one reading for every type that Arrow has, decided by the type alone.
 |                                                 | alone                                       |
 | UUIDs                                           | ids and keys, by their usual text           |
 | dictionaries, run-end encoded columns           | what they hold                              |
-| dates, times, durations, intervals, bytes,      | nothing: every cell is missing              |
+| dates, timestamps                               | times, in UTC where they have a zone        |
+| times of day, durations, intervals, bytes,      | nothing: every cell is missing              |
 | lists, structures, maps, unions, nulls, other   |                                             |
 | extensions                                      |                                             |
 """
@@ -30,7 +31,7 @@ import pyarrow.compute as pc
 from discreet.schema import LARGEST_EXACT_FLOAT, MINUS, NUMBER_PATTERN, text_number
 from discreet.trusted.engines.cells import Cells, Floats, Labels, distinct_texts
 
-Reading = Literal["number", "decimal", "boolean", "text", "uuid", "nothing"]
+Reading = Literal["number", "decimal", "boolean", "text", "time", "uuid", "nothing"]
 EXTENSIONS: dict[str, Reading] = {
     "arrow.bool8": "boolean",
     "arrow.json": "text",
@@ -50,6 +51,8 @@ def reading_of(kind: pa.DataType) -> Reading:
         return "boolean"
     if pa.types.is_decimal(kind):
         return "decimal"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "time"
     return "text" if _is_text(kind) else "nothing"
 
 
@@ -86,6 +89,8 @@ def cells_from_arrow(column: Any) -> Cells:
         return Cells("objects", array.to_pylist(), None, length)
     if reading == "decimal":
         return Cells("decimal", ArrowDecimals(array), None, length)
+    if reading == "time":
+        return Cells("time", array.to_numpy(zero_copy_only=False), None, length)
     missing = np.asarray(array.is_null()) if array.null_count else None
     values = (array.fill_null(_nothing(array.type)) if array.null_count else array).to_numpy(
         zero_copy_only=False

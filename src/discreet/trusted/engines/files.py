@@ -370,7 +370,7 @@ class FileEngine:
                 if found.setdefault(name, kind) != kind:
                     raise data.types_differ(name)
         unit = self.neighbors.unit
-        if unit is not None and readings[unit] == "nothing":
+        if unit is not None and readings[unit] in ("nothing", "time"):
             raise data.unit_without_ids(unit, found[unit])
         return readings
 

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from discreet.errors import data
 from discreet.neighbors import Neighbors
-from discreet.schema import Boolean, Category, Open, Schema
+from discreet.schema import Boolean, Category, Date, Open, Schema
 from discreet.seclusion import FAILED, aside
 from discreet.specs.queries.histograms import HistogramPlan
-from discreet.specs.queries.keys import Between, Bins, Key, Levels, Split
+from discreet.specs.queries.keys import Between, Bins, Cycle, Key, Levels, Split
 from discreet.specs.queries.plans import BLOCK_ROWS, Factor, GramPlan, SumsPlan, term_bounds
 from discreet.specs.statistics import COUNTED_CELLS, Histogram, histogram_of_counts
 from discreet.trusted.engines import kernels
@@ -159,6 +159,9 @@ class MemoryEngine:
     def _key(self, key: Key) -> npt.NDArray[Any]:
         if isinstance(key, Bins):
             return kernels.bin_index(self.values(key.column), key.edges)
+        if isinstance(key, Cycle):
+            turned = np.floor((self.values(key.column) + key.shift) / key.step)
+            return (turned % key.size).astype(np.int32)
         if isinstance(key, Between):
             values = self.values(key.column)
             inside = (values >= key.low) & (values <= key.high)
@@ -231,11 +234,16 @@ class MemoryEngine:
 
     def cells(self, name: str) -> Cells:
         """The cells of a column, all rows."""
-        return self._columns[name]()
+        cells, column = self._columns[name](), self.schema[name]
+        if not isinstance(column, Date):
+            return cells
+        from discreet.trusted.extensions.date_cells import date_cells
+
+        return date_cells(cells, column)
 
     def units(self) -> tuple[npt.NDArray[np.int64], list[str]]:
         """A label of each row's unit (−1: none), all rows, and the seed text of each label."""
-        return unit_labels(self.cells(self.neighbors.unit or ""))
+        return unit_labels(self._columns[self.neighbors.unit or ""]())
 
     def has_codes(self, factor: Factor) -> bool:
         """Whether codes of a factor were made already."""
