@@ -40,8 +40,8 @@ def seconds_of_text(text: str) -> int | None:
     if found is None:
         return None
     try:
-        year, month, day, *time = (int(part or 0) for part in found.groups()[:6])
-        moment = datetime.datetime(year, month, day, *time)
+        parts: list[Any] = [int(part or 0) for part in found.groups()[:6]]
+        moment = datetime.datetime(*parts)
     except ValueError:  # a thirteenth month
         return None
     return _seconds(moment) - _offset(found[7] or "Z")

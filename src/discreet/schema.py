@@ -40,9 +40,9 @@ One cell has one meaning, whatever holds it (Parquet, CSV, a frame, a list):
 
 Rows are never dropped. A Category row with no level stays in the data and falls in no cell.
 An `Open` column, whose values nobody lists, has its own table of which cells have a key; a row
-without one falls in no cell. A `Date` column has whole days as its numbers. Numbers are encoded as fixed-point integers (`Encoding`):
-code = clip(⌊(x − center)·per_unit + ½⌋, low, high), one float subtraction, one multiplication, one
-addition and one floor, which every engine computes alike.
+without one falls in no cell. A `Date` column has whole days as its numbers. Numbers are encoded as
+fixed-point integers (`Encoding`): code = clip(⌊(x − center)·per_unit + ½⌋, low, high), one float
+subtraction, one multiplication, one addition and one floor, which every engine computes alike.
 """
 
 from __future__ import annotations
