@@ -93,6 +93,20 @@ def text_of(seconds: int, size: int) -> str:
     return moment.date().isoformat() if size == DAY else moment.isoformat(sep=" ")
 
 
+def text_at(origin: str, number: float) -> str:
+    """The date, or time, that a number counts to from an origin (days where that is a day)."""
+    begin, size = seconds_of_text(origin), DAY if len(origin) == len("2024-01-31") else 1
+    try:
+        return text_of((begin or 0) + round(number) * size, size)
+    except (OverflowError, ValueError):  # no number, or beyond the calendar
+        return f"{number:g}"
+
+
+def units_of(origin: str) -> str:
+    """What numbers from an origin count: "days since 2024-01-31"."""
+    return f"{'days' if len(origin) == len('2024-01-31') else 'seconds'} since {origin}"
+
+
 def cuts(period: Period, low: int, high: int) -> list[tuple[int, str]]:
     """The periods of a calendar from second `low` to second `high`: where each begins
     (the first at `low`) and its label.

@@ -156,6 +156,12 @@ def bin_cells(schema: Schema, name: str, bins: object) -> Cells:
     )
 
 
+def origin_of(schema: Schema, column: str | None) -> str:
+    """The date or time from which the numbers of a Date column count; nothing for others."""
+    declared = None if column is None else schema[column]
+    return declared.origin or "" if isinstance(declared, Date) else ""
+
+
 def calendar_cells(name: str, column: object, word: str) -> Cells:
     """The years, quarters, months or days of a Date column's public range, or its weekdays or
     hours, each of which every row has one.

@@ -6,7 +6,16 @@ from __future__ import annotations
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.canonical import with_noise
-from discreet.asking.cells import By, Cells, Where, bin_cells, cells_by, cells_where, level_cells
+from discreet.asking.cells import (
+    By,
+    Cells,
+    Where,
+    bin_cells,
+    cells_by,
+    cells_where,
+    level_cells,
+    origin_of,
+)
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.errors import InvalidParameter, UndeclaredColumn, WrongColumnKind
 from discreet.estimators.open_keys import open_columns, open_table_question
@@ -127,7 +136,8 @@ def mean_question(
     design = mean_design(
         public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend))
     )
-    return _moments(public, Description("mean", column, where=cells.where), cells, design, spend)
+    asked = Description("mean", column, where=cells.where, origin=origin_of(public.schema, column))
+    return _moments(public, asked, cells, design, spend)
 
 
 def sum_question(
@@ -181,7 +191,14 @@ def table_question(
     if column is not None:
         public.schema[column]  # refuses what is not declared
     cells = groups.joined(subset)
-    asked = Description("table", column, groups.by, groups.labels, subset.where)
+    asked = Description(
+        "table",
+        column,
+        groups.by,
+        groups.labels,
+        subset.where,
+        origin=origin_of(public.schema, column),
+    )
     if column is None:
         return _counts(public, asked, cells, spend)
     design = mean_design(
