@@ -14,7 +14,7 @@ from engine_reference import read_number
 import discreet as dp
 from discreet.errors import DataShapeRefused, InvalidParameter
 from discreet.neighbors import Replace
-from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
+from discreet.schema import Boolean, Category, Date, Integer, Open, Real, Schema
 from discreet.specs.queries.keys import Levels
 from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
@@ -120,11 +120,16 @@ def test_numbers_are_read_with_the_declared_marks_alone(dialect):
 def test_a_file_of_excel_is_read_as_declared(tmp_path):
     """Semicolons, decimal commas, cp1252, a missing text; ids keep their spelling."""
     schema = Schema(
-        {"x": Real(-10, 10, missing=0.0), "c": Category([3, "né", "NA"]), "n": Integer(0, 5000)}
+        {
+            "x": Real(-10, 10, missing=0.0),
+            "c": Category([3, "né", "NA"]),
+            "n": Integer(0, 5000),
+            "d": Date("2024-01-01", "2024-12-31", missing="2024-12-31"),
+        }
     )
     path = tmp_path / "data.csv"
     path.write_bytes(
-        "id;x;c;n\r\n1,0;2,5;3,0;1.000\r\n1;−1,5;né;2000\r\n2;#N/A;NA;7\r\n".encode(
+        "id;x;c;n;d\r\n1,0;2,5;3,0;1.000;2024-01-03\r\n1;−1,5;né;2000;02.01.2024\r\n2;#N/A;NA;7;\r\n".encode(
             "cp1252", "replace"
         ).replace(b"?1,5", b"-1,5")
     )
@@ -137,6 +142,7 @@ def test_a_file_of_excel_is_read_as_declared(tmp_path):
     assert engine.public_count() == 3  # "1,0" and "1" are two texts
     values = engine.whole().values("x").tolist()
     assert sorted(values) == [-1.5, 0.0, 2.5]
+    assert sorted(engine.whole().values("d").tolist()) == [2.0, 365.0, 365.0]
     declared = FileEngine(
         path, "csv", schema, Replace(), dialect=Dialect(**options, missing_text=("NA",))
     )

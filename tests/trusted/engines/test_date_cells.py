@@ -211,6 +211,15 @@ def test_numpy_times_of_every_unit_and_size_are_read(unit):
     assert found == [*ends, 45.0, 0.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("unit", ["ms", "us", "ns", "ps", "fs", "as"])
+def test_parts_of_a_second_are_rounded_down_before_1970_too(unit):
+    schema = Schema({"at": Datetime("1969-12-31", "1970-01-02")})
+    times = np.array([-1, 0, 1]).astype(f"datetime64[{unit}]")
+    for cells in (times, list(times)):
+        engine = memory_engine_from_arrays({"at": cells}, schema, Replace())
+        assert engine.values("at").tolist() == [86_399.0, 86_400.0, 86_400.0]
+
+
 def test_text_is_read_as_python_reads_it():
     choose = random.Random(4)
     for _ in range(2000):

@@ -15,7 +15,7 @@ read by another dialect is another data set.
 Numbers follow the grammar of `schema.py`, with the declared marks in place of the point: in columns
 of numbers a text that does not fit it is missing; in a Category or Boolean column a text that fits
 it is read as its number (unless it is a level as it stands), and other text stays what it is. The
-columns of an `Open` kind and of unit ids keep their texts.
+columns of dates, of an `Open` kind and of unit ids keep their texts.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.schema import Boolean, Category, Open, Schema, level_text
+from discreet.schema import Boolean, Category, Date, Open, Schema, level_text
 from discreet.trusted.extensions.csv_dialects import Dialect
 
 Bytes = npt.NDArray[np.uint8]
@@ -136,14 +136,14 @@ class CsvSource:
 
 def cell_reader(dialect: Dialect, schema: Schema, name: str | None) -> Callable[[Any], Any]:
     """What a dialect makes of the texts of one column, each by itself; of no name, and of `Open`
-    columns, the missing ones alone are taken out.
+    and `Date` columns, the missing ones alone are taken out.
     """
     steps: list[Callable[[Any], Any]] = []
     if dialect.missing_text:
         missing = pa.array(dialect.missing_text, type=pa.large_string())
         steps.append(lambda texts: _without(texts, pc.is_in(texts, value_set=missing)))
     column = schema[name] if name is not None and name in schema else Open()
-    if not dialect.has_plain_numbers and not isinstance(column, Open):
+    if not dialect.has_plain_numbers and not isinstance(column, (Open, Date)):
         levels = map(level_text, column.levels) if isinstance(column, Category) else ()
         kept = pa.array(levels, type=pa.large_string())
         numbers = isinstance(column, (Category, Boolean))
