@@ -128,11 +128,8 @@ def test_a_file_of_excel_is_read_as_declared(tmp_path):
         }
     )
     path = tmp_path / "data.csv"
-    path.write_bytes(
-        "id;x;c;n;d\r\n1,0;2,5;3,0;1.000;2024-01-03\r\n1;−1,5;né;2000;02.01.2024\r\n2;#N/A;NA;7;\r\n".encode(
-            "cp1252", "replace"
-        ).replace(b"?1,5", b"-1,5")
-    )
+    rows = ["id;x;c;n;d", "1,0;2,5;3,0;1.000;2024-01-03", "1;-1,5;né;2000;02.01.2024"]
+    path.write_bytes("\r\n".join([*rows, "2;#N/A;NA;7;", ""]).encode("cp1252"))
     options = {"separator": ";", "decimal": ",", "thousands": ".", "encoding": "cp1252"}
     engine = FileEngine(
         path, "csv", schema, Replace(unit="id", max_rows=1), dialect=Dialect(**options)
