@@ -34,8 +34,9 @@ import numpy as np
 from scipy import optimize, stats
 
 import discreet as dp
+from discreet.encoding import Encoding
 from discreet.models.fit import fit_regression
-from discreet.schema import Encoding, Schema
+from discreet.schema import Schema
 from discreet.specs.estimating.components import (
     RESPONSE_BITS,
     LevelComponent,

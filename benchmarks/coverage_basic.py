@@ -24,12 +24,13 @@ from scipy import stats
 
 import discreet as dp
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of
+from discreet.encoding import Encoding
 from discreet.inference.counts.shares import decode_shares, share_interval
 from discreet.inference.means.means import decode_means, mean_interval
 from discreet.inference.means.variances import decode_variance, variance_interval
 from discreet.inference.results.decode import noise_of
 from discreet.inference.results.laws import half_width
-from discreet.schema import Column, Encoding, Integer, Real
+from discreet.schema import Column, Integer, Real
 from discreet.specs.queries.keys import Levels
 from discreet.specs.queries.moments import Moments, mean_design, variance_design
 from discreet.specs.queries.plans import Factor

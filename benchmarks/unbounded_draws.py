@@ -18,6 +18,7 @@ import numpy as np
 from scipy import stats
 
 from discreet.accounting.guarantees import GDP, Guarantee
+from discreet.encoding import Encoding
 from discreet.estimators.unbounded import (
     Search,
     begun,
@@ -33,7 +34,7 @@ from discreet.inference.means.unbounded import LocationResult, UnboundedMeanResu
 from discreet.inference.results.decode import noise_of
 from discreet.inference.results.laws import Noise
 from discreet.neighbors import Neighbors, Replace
-from discreet.schema import Encoding, Real, Schema
+from discreet.schema import Real, Schema
 from discreet.search.ranges import Bulk, Purse, Talk, all_of_it, find_bulk, find_ends, nothing_found
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.moments import Moments

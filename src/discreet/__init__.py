@@ -56,7 +56,7 @@ _HOMES = {
     "inference.results.results": ("Result",),
     "models.solvers": ("GradientDescent", "Newton", "SGD"),
     "neighbors": ("AddRemove", "Replace"),
-    "schema": ("Boolean", "Category", "Integer", "Open", "Real", "Schema"),
+    "schema": ("Boolean", "Category", "Date", "Datetime", "Integer", "Open", "Real", "Schema"),
     "trusted.datasets": ("Dataset", "from_arrays", "from_frame", "read_csv", "read_parquet"),
     "trusted.ledger.core": ("Ledger",),
     "trusted.release": ("Release",),

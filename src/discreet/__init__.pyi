@@ -52,7 +52,7 @@ from discreet.models.regression import logistic, ols, poisson, robust
 from discreet.models.residuals import residuals
 from discreet.models.solvers import SGD, GradientDescent, Newton
 from discreet.neighbors import AddRemove, Replace
-from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
+from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Real, Schema
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.release import Release
@@ -69,6 +69,8 @@ __all__ = [
     "Category",
     "DataShapeRefused",
     "Dataset",
+    "Date",
+    "Datetime",
     "DiscreetError",
     "GDP",
     "GradientDescent",

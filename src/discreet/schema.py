@@ -4,22 +4,45 @@ and the total rule for every value that does not fit.
 No exception, warning or row count may depend on what a cell holds,
 so each kind of column has a fixed rule:
 
-| what the cell holds | Real, Integer | Boolean | Category |
-|-----------------------------------|----------------------------------------|----------------------
-| None, NaN, a missing value   | ``missing`` (default: the midpoint) | ``missing``
-(False)  | ``missing``, or no level | | below or above the range, ±inf | the nearest
-bound | ``missing``   | ``missing``, or no level | | text | read as a decimal number, else
-``missing`` | true/false/1/0, else ``missing`` | compared as text | | a wrong type
-(date, list, …) | ``missing``   | ``missing`` | ``missing``, or no level | | a level that was not
-declared   | – | – | ``missing``, or no level | | an integer beyond 64 bits | the nearest
-bound | ``missing`` | ``missing``, or no level | | −0.0, subnormal | 0 (encoded like any
-number) | False | equal to 0   |
+| what the cell holds            | Real, Integer           | Boolean      | Category           |
+|--------------------------------|-------------------------|--------------|--------------------|
+| None, NaN, a missing value     | ``missing``             | ``missing``  | no level           |
+| a number                       | itself                  | 1 or 0       | by value           |
+| below or above the range, ±inf | the nearest bound       | ``missing``  | no level           |
+| text that reads as a number    | the number              | 1 or 0       | as text, else by   |
+|                                |                         |              | value              |
+| text of truth                  | ``missing``             | yes or no    | as text, else by   |
+|                                |                         |              | truth              |
+| any other text                 | ``missing``             | ``missing``  | as text            |
+| a boolean                      | 1 or 0                  | itself       | by truth           |
+| a wrong type (date, list, …)   | ``missing``             | ``missing``  | no level           |
+| an integer beyond 64 bits      | the nearest bound       | ``missing``  | no level           |
+| −0.0, subnormal                | 0, as any number        | no; neither  | equal to 0; itself |
+
+``missing`` is what the declaration names (a number's default: the midpoint; a Boolean's: False); a
+Category with ``missing`` gives that level where the table says "no level".
+
+One cell has one meaning, whatever holds it (Parquet, CSV, a frame, a list):
+
+- *Text reads as a number* by one decimal grammar: digits with at most one point, an optional
+  exponent, a sign (+, - or the typographic minus U+2212), spaces around it. "1", " 1", "1.0" and
+  "1e0" are one number. "1,5", "1 000", "0x1", "inf" and "nan" are none.
+- *Text of truth* is true/false, yes/no, y/n or t/f in any case, spaces around it; of numbers, and
+  of text that reads as one, 1 is yes and 0 is no.
+- *A level by text* equals the cell character by character ("01" and "1" are two levels). This comes
+  first, so that a text level stays text.
+- *A level by value* is a whole number, or a text that reads as a number, below 2**53, and equals
+  the cell's number; True and False count as 1 and 0. Of several the whole number counts, then the
+  text that is the number's usual one ("1"), then the first in order. Levels that differ in their
+  spelling alone are so told apart in columns of text only.
+- *A level by truth* is True or False, or the word true or false in any case; of several the one
+  that is no text counts, then the first in order. Cells that are words match it in any case.
 
 Rows are never dropped. A Category row with no level stays in the data and falls in no cell.
 An `Open` column, whose values nobody lists, has its own table of which cells have a key; a row
-without one falls in no cell. Numbers are encoded as fixed-point integers (`Encoding`):
-code = clip(⌊(x − center)·per_unit + ½⌋, low, high), one float subtraction, one multiplication, one
-addition and one floor, which every engine computes alike.
+without one falls in no cell. A `Date` column has whole days as its numbers. Numbers are encoded as
+fixed-point integers (`Encoding`): code = clip(⌊(x − center)·per_unit + ½⌋, low, high), one float
+subtraction, one multiplication, one addition and one floor, which every engine computes alike.
 """
 
 from __future__ import annotations
@@ -28,12 +51,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
-from discreet import plain
+from discreet import dates, plain
+from discreet.encoding import Encoding, largest_code
 from discreet.errors import InvalidParameter, UndeclaredColumn, shown
+from discreet.errors.data import no_range_of_dates
 from discreet.exact import fraction_text, rational
 
 LARGEST_EXACT_FLOAT = 2**53
@@ -45,59 +69,11 @@ LONGEST_KEY = 200  # characters of an Open column's text
 MOST_KEY_DIGITS = 38  # of an Open column's whole number
 # the decimal grammar of text cells, on every engine
 NUMBER_PATTERN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
-TRUE_TEXT, FALSE_TEXT = ("true", "1"), ("false", "0")
+MINUS = "\u2212"  # the typographic minus, read as "-"
+TRUE_TEXT, FALSE_TEXT = ("true", "yes", "y", "t"), ("false", "no", "n", "f")
 _NUMBER = re.compile(NUMBER_PATTERN)
 _UNDECLARED: Any = None
 _BOUNDS_WHY = "bounds set the noise and are never read from the data"
-
-
-@plain.kept()
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """The fixed-point grid of a number column:
-    value = center + code / per_unit, low ≤ code ≤ high (low = −high).
-    """
-
-    center: float
-    per_unit: float
-    low: int
-    high: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "center", plain.number(self.center, "an encoding"))
-        object.__setattr__(self, "per_unit", plain.number(self.per_unit, "an encoding"))
-        if type(self.low) is not int or type(self.high) is not int:
-            raise InvalidParameter(
-                "an encoding",
-                "its bounds are no whole numbers",
-                "codes are counted, and sensitivities are exact",
-                "take it from a declared column",
-            )
-        if not (
-            math.isfinite(self.center)
-            and 0 < self.per_unit < math.inf
-            and self.low < self.high
-            and max(-self.low, self.high) <= _codes(32)
-        ):
-            raise InvalidParameter(
-                "an encoding",
-                "it is no finite grid of 32-bit codes",
-                "a code outside its bounds would break the sensitivity",
-                "take it from a declared column",
-            )
-
-    @property
-    def step(self) -> Fraction:
-        """What one code is worth, exactly."""
-        return 1 / Fraction(self.per_unit)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every admissible value is a grid point (whole-number columns)."""
-        return self.per_unit == 2.0
-
-    def value(self, code: int) -> Fraction:
-        return Fraction(self.center) + code * self.step
 
 
 @plain.kept()
@@ -124,7 +100,7 @@ class Real:
                 "values are encoded as fixed-point integers on it",
                 "rescale the column to a range of ordinary size",
             )
-        if width / (2 * _codes(self.bits)) < 4 * math.ulp(max(abs(low), abs(high))):
+        if width / (2 * largest_code(self.bits)) < 4 * math.ulp(max(abs(low), abs(high))):
             raise InvalidParameter(
                 "Real bounds",
                 "the floats between them are coarser than the column's grid",
@@ -140,7 +116,7 @@ class Real:
 
     def encoding(self, bits: int | None = None) -> Encoding:
         """The column's own grid, or a coarser one of `bits` bits."""
-        codes = _codes(min(bits or self.bits, self.bits))
+        codes = largest_code(min(bits or self.bits, self.bits))
         return Encoding(
             self.low / 2 + self.high / 2, codes / ((self.high - self.low) / 2), -codes, codes
         )
@@ -176,7 +152,7 @@ class Integer:
                 _BOUNDS_WHY,
                 "use whole numbers, or declare the column as Real",
             )
-        if high - low > _codes(32) or max(abs(low), abs(high)) > LARGEST_EXACT_FLOAT / 2:
+        if high - low > largest_code(32) or max(abs(low), abs(high)) > LARGEST_EXACT_FLOAT / 2:
             raise InvalidParameter(
                 "Integer bounds",
                 "their range overflows the 32-bit grid",
@@ -197,12 +173,85 @@ class Integer:
         a coarser grid if `bits` asks for one.
         """
         width, center = self.high - self.low, (self.low + self.high) / 2
-        if bits is not None and width > _codes(bits):
-            return Encoding(center, _codes(bits) / (width / 2), -_codes(bits), _codes(bits))
+        if bits is not None and width > largest_code(bits):
+            return Encoding(
+                center, largest_code(bits) / (width / 2), -largest_code(bits), largest_code(bits)
+            )
         return Encoding(center, 2.0, -width, width)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "low": self.low, "high": self.high, "missing": self.missing}
+
+
+@plain.kept()
+@dataclass(frozen=True, slots=True, repr=False)
+class Date(Integer):
+    """A column of days on the declared range, ISO text or `datetime.date`:
+    ``Date("2020-01-01", "2024-12-31")``.
+
+    A cell is read as its whole days since the first day (`low` is 0), exactly: dates and times of
+    Arrow, pandas, polars, numpy and Python, and ISO 8601 text. A time with a zone or an offset is
+    the instant in UTC, one without is taken as it stands (`discreet.dates`). Anything else, numbers
+    included, is missing; what lies outside is the nearest bound.
+    """
+
+    origin: str | None = None
+    kind: ClassVar[str] = "date"
+    seconds: ClassVar[int] = dates.DAY
+
+    def __post_init__(self) -> None:
+        if self.origin is None:
+            low, high = self.moment(self.low), self.moment(self.high)
+            object.__setattr__(self, "origin", dates.text_of(low, self.seconds))
+            object.__setattr__(self, "low", 0)
+            object.__setattr__(self, "high", (high - low) // self.seconds)
+            if self.missing is not None:
+                object.__setattr__(self, "missing", self.number(self.missing))
+        if self.moment(self.origin) % self.seconds or self.low != 0 or self.high < 1:
+            raise no_range_of_dates(type(self).__name__, "the first is not before the last")
+        if self.high > largest_code(32):
+            raise no_range_of_dates(type(self).__name__, "it spans more than 68 years of seconds")
+        Integer.__post_init__(self)
+
+    def moment(self, given: object) -> int:
+        """Seconds since 1970 at which a declared date or time begins."""
+        found = dates.seconds_of(given)
+        if found is None:
+            raise no_range_of_dates(type(self).__name__, f"{shown(given)} is no date")
+        return found // self.seconds * self.seconds
+
+    def number(self, given: object) -> int:
+        """The whole number that stands for a date or time, which may lie outside the range."""
+        return (self.moment(given) - self.moment(self.origin)) // self.seconds
+
+    def text(self, number: float) -> str:
+        """The date, or time, that a number of the column stands for, rounded down."""
+        whole = min(max(math.floor(number), self.low), self.high)
+        return dates.text_of(self.moment(self.origin) + whole * self.seconds, self.seconds)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.text(self.low)!r}, {self.text(self.high)!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        missing = self.missing
+        return {
+            "kind": self.kind,
+            "low": self.text(self.low),
+            "high": self.text(self.high),
+            "missing": None if missing is None else self.text(missing),
+        }
+
+
+@plain.kept()
+@dataclass(frozen=True, slots=True, repr=False)
+class Datetime(Date):
+    """A column of moments on the declared range, to the second: ``Datetime("2024-01-01",
+    "2024-12-31 23:59:59")``; read as `Date` is, as whole seconds since the first moment. The range
+    spans at most 68 years.
+    """
+
+    kind: ClassVar[str] = "datetime"
+    seconds: ClassVar[int] = 1
 
 
 @plain.kept()
@@ -241,7 +290,8 @@ class Boolean:
 class Category:
     """A column of declared levels (text, whole numbers or booleans).
 
-    Text cells are compared as text, number cells by value with the levels that read as numbers.
+    Cells are compared as text first, then by value with the levels that read as numbers, then by
+    truth with those that read as true or false (the rules stand at the head of `schema.py`).
     A cell that matches no level becomes `missing` if one was named (it must be a declared level),
     else it has no level.
     """
@@ -317,15 +367,18 @@ class Open:
     """A column whose values nobody lists: a table can be grouped by it (``by=``), at a price in δ,
     and nothing else.
 
-    | what the cell holds | its
-    key |
-    |---------------------------------------------|-------------------------------------------------
-    | text of 1 to 200 characters   | the text, character by character (no trimming, no normal
-    form)  | | a whole number of up to 38 digits   | its decimal text: 3 and "3" are one key | | a
-    float that is whole and below 2**53   | the same: 3.0 has the key "3", −0.0 the key "0" | | a
-    whole decimal number of up to 38 digits   | the same   | | a boolean | "true" or "false" | | a
-    UUID   | its usual text   | | a missing value, empty or longer text, text that is not Unicode,
-    any other number, a date, a list, bytes | none |
+    | what the cell holds                      | its key                                       |
+    |------------------------------------------|-----------------------------------------------|
+    | text of 1 to 200 characters              | the text, character by character (no trimming |
+    |                                          | and no normal form: "3" and "3.0" are two)    |
+    | a whole number of up to 38 digits        | its decimal text: 3 and "3" are one key       |
+    | a float that is whole and below 2**53    | the same: 3.0 has the key "3", −0.0 "0"       |
+    | a whole decimal of up to 38 digits       | the same                                      |
+    | a boolean                                | "true" or "false"                             |
+    | a UUID                                   | its usual text                                |
+    | a missing value, empty or longer text,   | none                                          |
+    | text that is not Unicode, any other      |                                               |
+    | number, a date, a list, bytes            |                                               |
 
     A character is a Unicode code point. Two spellings that look alike (é as one code point or as
     two) are two keys.
@@ -337,10 +390,10 @@ class Open:
         return {"kind": self.kind}
 
 
-Column = Real | Integer | Boolean | Category | Open
+Column = Real | Integer | Date | Datetime | Boolean | Category | Open
 Number = Real | Integer | Boolean
 _KINDS: dict[str, type[Column]] = {
-    kind.kind: kind for kind in (Real, Integer, Boolean, Category, Open)
+    kind.kind: kind for kind in (Real, Integer, Date, Datetime, Boolean, Category, Open)
 }
 
 
@@ -376,7 +429,7 @@ class Schema(Mapping[str, Column]):
                     f"a {plain.kind_name(column)} is not a declaration",
                     _BOUNDS_WHY,
                     "use dp.Real(low, high), dp.Integer(low, high), dp.Category(levels), "
-                    "dp.Boolean() or, for keys that nobody lists, dp.Open()",
+                    "dp.Date(first, last), dp.Boolean() or, for keys that nobody lists, dp.Open()",
                 )
         object.__setattr__(self, "_columns", MappingProxyType(columns))
 
@@ -448,12 +501,8 @@ def level_number(level: str | int | bool) -> float | None:
 
 def text_number(text: str) -> float | None:
     """A text cell read as a decimal number (surrounding blanks allowed), else None."""
-    stripped = text.strip(" ")
+    stripped = text.strip(" ").replace(MINUS, "-")
     return float(stripped) if _NUMBER.fullmatch(stripped) else None
-
-
-def _codes(bits: int) -> int:
-    return (1 << (bits - 1)) - 1
 
 
 def _bits(bits: object) -> None:

@@ -30,14 +30,14 @@ def _row(room: str, may: str, outside: str, why: str) -> Row:
     return Row(room, tuple(may.split()), tuple(outside.split()), why)
 
 
-VOCABULARY = "errors plain exact neighbors schema sensitivity enclosure"
+VOCABULARY = "errors plain exact dates encoding neighbors schema sensitivity enclosure"
 SPECS = f"{VOCABULARY} specs search"
 READERS = f"{SPECS} trusted.release accounting inference plots"
 EXTENSION_LOSSES = (
     "trusted.extensions.data_dependent.loss trusted.extensions.local.loss"
     " trusted.extensions.open_keys.loss trusted.extensions.sgd.loss"
 )
-EDGES = "errors plain exact neighbors schema sensitivity enclosure specs search accounting trusted"
+EDGES = f"{VOCABULARY} specs search accounting trusted"
 
 TABLE = (
     _row("errors", "", "", "one root, each error in four parts"),
@@ -46,7 +46,14 @@ TABLE = (
         "exact", "errors plain", "", "numbers by their shortest decimal, floats rounded to a side"
     ),
     _row("neighbors", "errors plain", "", "what is protected"),
-    _row("schema", "errors plain exact", "", "declared columns, total rules for bad values"),
+    _row("dates", "", "", "dates and times as whole seconds"),
+    _row("encoding", "errors plain", "", "fixed-point grids"),
+    _row(
+        "schema",
+        "errors plain exact dates encoding",
+        "",
+        "declared columns, total rules for bad values",
+    ),
     _row("sensitivity", "errors plain exact neighbors", "", "where a relation becomes a number"),
     _row("enclosure", "exact", "flint", "certified real numbers, by ball arithmetic"),
     _row("seclusion", "", "numpy", "sections of a thread out of which nothing is seen"),
@@ -140,7 +147,19 @@ TABLE = (
         "numpy",
         "a caller's test on random parts",
     ),
-    _row("trusted.extensions.csv_files", "", "numpy pyarrow", "any bytes are a table"),
+    _row(
+        "trusted.extensions.csv_files",
+        "schema trusted.extensions.csv_dialects",
+        "numpy pyarrow",
+        "any bytes are a table",
+    ),
+    _row(
+        "trusted.extensions.date_cells",
+        "dates schema trusted.engines",
+        "numpy",
+        "dates and times, cell by cell",
+    ),
+    _row("trusted.extensions.csv_dialects", "errors plain schema", "", "declared, never guessed"),
     _row(
         "trusted.extensions.cell_states",
         f"{VOCABULARY} specs trusted.engines trusted.extensions.open_keys",
@@ -236,7 +255,7 @@ def table_text() -> str:
     """The table in Markdown."""
     lines = ["| room | may import | packages of others | why |", "|---|---|---|---|"]
     for row in TABLE:
-        if row.may or row.outside or row.room in ("errors", "seclusion"):
+        if row.may or row.outside or row.room in ("errors", "dates", "seclusion"):
             may = ", ".join(_shown(row.may)) or "nothing"
             lines.append(
                 f"| `{row.room}` | {may} | {', '.join(row.outside) or 'none'} | {row.why} |"

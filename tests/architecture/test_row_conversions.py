@@ -18,6 +18,7 @@ SOURCE = Path(discreet.__file__).parent
 TRUSTED = (
     "trusted/engines",
     "trusted/extensions/csv_files.py",
+    "trusted/extensions/date_cells.py",
     "trusted/extensions/unit_buckets.py",
     "trusted/extensions/estimating",
     "trusted/extensions/open_keys/labels.py",
@@ -284,8 +285,13 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "fromiter": ONE_BY_ONE,
     },
     ("trusted/engines/cells.py", "category_codes"): {
+        "array": "codes of distinct texts, of the type that is named",
+        "asarray": "codes taken by label, already of one type",
         "astype": DTYPE,
         "fromiter": ONE_BY_ONE,
+    },
+    ("trusted/engines/columns.py", "_times"): {
+        "to_numpy": "a column of dates or moments by its type; both readings give each the same",
     },
     ("trusted/engines/columns.py", "cells_from_array"): {
         "asarray": VIEW,
@@ -310,6 +316,18 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     },
     ("trusted/engines/cells.py", "unit_labels"): {
         "unique": LABELS,
+    },
+    ("trusted/extensions/date_cells.py", "_known"): {
+        "array": "whole seconds of cells read one by one, of the type that is named",
+    },
+    ("trusted/extensions/date_cells.py", "_object_seconds"): {
+        "array": "one value alone",
+    },
+    ("trusted/extensions/date_cells.py", "seconds_of_times"): {
+        "astype": "times of one unit as their counts, element by element",
+    },
+    ("trusted/extensions/csv_files.py", "cell_reader"): {
+        "array": "the declared missing texts and levels, which are public",
     },
     ("trusted/extensions/csv_files.py", "_cut"): {
         "array": "places and masks; bytes are cut by the block's own offsets",

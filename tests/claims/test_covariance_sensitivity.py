@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import discreet as dp
+from discreet.encoding import Encoding
 from discreet.estimators.matrices import covariance_question
 from discreet.neighbors import AddRemove, Replace
-from discreet.schema import Encoding
 from discreet.specs.mechanisms.symmetric import off_diagonal
 from discreet.specs.queries import pairs
 from discreet.specs.queries.pairs import COUNT_WEIGHTS, PairMoments, replacement_bound, row_bound

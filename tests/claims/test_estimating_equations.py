@@ -12,8 +12,9 @@ import pandas
 import pytest
 
 import discreet as dp
+from discreet.encoding import Encoding
 from discreet.models.m_estimate import tabulated_mean, tabulated_psi
-from discreet.schema import Encoding, Schema
+from discreet.schema import Schema
 from discreet.specs.estimating.components import (
     UNIT,
     UNIT_BITS,

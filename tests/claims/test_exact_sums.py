@@ -16,9 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter
 from discreet.neighbors import AddRemove, Replace
-from discreet.schema import Category, Encoding, Integer, Real, Schema
+from discreet.schema import Category, Integer, Real, Schema
 from discreet.specs.queries.keys import Bins, Levels
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.queries.sums import Sum, number_factor

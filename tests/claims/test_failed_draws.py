@@ -13,9 +13,9 @@ import pytest
 
 import discreet as dp
 from discreet.accounting.calibration.additive import gaussian_noise
+from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter, ReleaseFailed
 from discreet.estimators import questions
-from discreet.schema import Encoding
 from discreet.search.quantile_ends import QuantileEnds
 from discreet.sensitivity import L2
 from discreet.specs.estimating.components import LevelComponent

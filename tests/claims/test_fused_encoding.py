@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Boolean, Integer, Real
-from discreet.schema import Encoding
+from discreet.encoding import Encoding
 from discreet.specs.statistics import histogram_of_cells, histogram_of_counts
 from discreet.trusted.engines import kernels
 

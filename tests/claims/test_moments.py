@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
 
+from discreet.encoding import Encoding
 from discreet.neighbors import AddRemove, Replace
-from discreet.schema import Encoding, Real
+from discreet.schema import Real
 from discreet.sensitivity import L1, L2
 from discreet.specs.queries.moments import DESIGNS, Moments
 from discreet.specs.queries.plans import Factor

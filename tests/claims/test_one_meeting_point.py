@@ -23,6 +23,7 @@ from tests.chance import without_chance
 
 import discreet as dp
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise, laplace_noise
+from discreet.encoding import Encoding
 from discreet.errors import (
     DiscreetError,
     InsecureNoise,
@@ -33,7 +34,7 @@ from discreet.errors import (
 )
 from discreet.estimators import questions
 from discreet.neighbors import require_neighbors
-from discreet.schema import Encoding, Schema
+from discreet.schema import Schema
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import GaussianNoise
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts, key_count_sensitivity

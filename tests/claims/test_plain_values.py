@@ -20,10 +20,11 @@ import pytest
 
 import discreet as dp
 from discreet import client, plain
+from discreet.encoding import Encoding
 from discreet.errors import DiscreetError, InsecureNoise, InvalidParameter, LedgerRefused
 from discreet.estimators import questions
 from discreet.estimators.selection_questions import watch_question
-from discreet.schema import Encoding, Schema
+from discreet.schema import Schema
 from discreet.specs.mechanisms.additive import GaussianNoise
 from discreet.specs.mechanisms.gradient_requests import GradientRequest
 from discreet.specs.queries.scores import CandidateGroup, CandidateScores

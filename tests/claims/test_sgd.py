@@ -19,7 +19,7 @@ import discreet as dp
 from discreet.accounting.calibration.sgd import sgd_multiplier
 from discreet.accounting.gaussian import gdp_delta
 from discreet.accounting.least_price import least_mu
-from discreet.schema import Encoding
+from discreet.encoding import Encoding
 from discreet.sensitivity import OneRow, sensitivity_from_dict
 from discreet.specs.estimating.batches import ETA_BITS, LARGEST_BETA, SampledGradients, plain_metric
 from discreet.specs.estimating.components import RESPONSE_BITS, UNIT, ModelColumn, Response

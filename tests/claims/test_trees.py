@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.survey import RELATIONS, data_set, survey
 
 import discreet as dp
+from discreet.encoding import Encoding
 from discreet.neighbors import AddRemove, Neighbors, Replace
-from discreet.schema import Encoding, Integer, Real
+from discreet.schema import Integer, Real
 from discreet.specs.queries.keys import Subset
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.trees import (

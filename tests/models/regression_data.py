@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import discreet as dp
-from discreet.schema import Encoding, Schema
+from discreet.encoding import Encoding
+from discreet.schema import Schema
 from discreet.specs.estimating.components import (
     RESPONSE_BITS,
     LevelComponent,

@@ -26,8 +26,9 @@ import numpy as np
 
 import discreet as dp
 from discreet import client
+from discreet.encoding import Encoding
 from discreet.estimators import questions
-from discreet.schema import Encoding, Schema
+from discreet.schema import Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
 from discreet.specs.mechanisms import local as local_specs
 from discreet.specs.mechanisms.gradient_requests import GradientRequest

@@ -430,8 +430,10 @@ SHAPES: dict[str, Any] = {
         schema={"x": SCHEMA["x"]},
         neighbors=dp.Replace(),
     ),
-    "a lazy frame": lambda: dp.from_frame(
-        pl.LazyFrame({"x": [1.0]}), schema={"x": SCHEMA["x"]}, neighbors=dp.Replace()
+    "a lazy frame that fails": lambda: dp.from_frame(
+        pl.LazyFrame({"x": ["planted-4417"]}).select(pl.col("x").cast(pl.Float64)),
+        schema={"x": SCHEMA["x"]},
+        neighbors=dp.Replace(),
     ),
     "a list of rows": lambda: dp.from_frame(
         [{"x": 1.0}], schema={"x": SCHEMA["x"]}, neighbors=dp.Replace()

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.dates import CYCLES, PERIODS, cuts, cycle
 from discreet.errors import InvalidParameter, shown
 from discreet.exact import rational
-from discreet.schema import Boolean, Category, Integer, Open, Schema, level_text
+from discreet.schema import Boolean, Category, Date, Integer, Open, Schema, level_text
 from discreet.specs.queries.keys import (
     Between,
     Bins,
+    Cycle,
     Held,
     Key,
     Levels,
@@ -54,7 +56,8 @@ class Cells:
 
 def cells_by(schema: Schema, by: By, called: str = "by") -> Cells:
     """Cells of declared levels (a column name) or of declared bins (a mapping from column to edges
-    or number of bins); `called` is the parameter's name in refusals.
+    or number of bins, or to a word of the calendar: {'visit': 'month'}); `called` is the
+    parameter's name in refusals.
     """
     cells = Cells()
     for name, bins in wanted_by(schema, by, called):
@@ -102,6 +105,13 @@ def level_cells(schema: Schema, name: str, called: str = "by") -> Cells:
         return Cells((Levels(name, len(labels)),), (name,), (labels,), column.missing is None)
     if isinstance(column, Open):
         raise _open_column(f"cells of {name!r}")
+    if isinstance(column, Date):
+        raise InvalidParameter(
+            f"{called}={name!r}",
+            f"it is a {type(column).__name__} column without a period",
+            "group keys must be declared: the periods of its public range are",
+            f"pass {called}={{{name!r}: 'month'}} (or {_words(column)})",
+        )
     raise InvalidParameter(
         f"{called}={name!r}",
         "it is a number column without declared bins",
@@ -125,6 +135,8 @@ def bin_cells(schema: Schema, name: str, bins: object) -> Cells:
             "its declared levels are its cells",
             "leave bins out",
         )
+    if isinstance(bins, str):
+        return calendar_cells(name, column, bins)
     if (
         isinstance(bins, bool)
         or not isinstance(bins, (int, Sequence, np.ndarray))
@@ -139,14 +151,65 @@ def bin_cells(schema: Schema, name: str, bins: object) -> Cells:
     edges = (
         _equal_edges(column, bins)
         if isinstance(bins, int)
-        else tuple(float(rational(edge, "bin edge")) for edge in list(bins))
+        else tuple(_number(column, edge, "bin edge") for edge in list(bins))
     )
     key = Bins(name, edges)
     whole = isinstance(column, Integer) and all(edge == int(edge) for edge in edges)
     labels = tuple(
-        _bin_label(low, high, whole, high == edges[-1]) for low, high in itertools.pairwise(edges)
+        _date_label(column, low, high, high == edges[-1])
+        if isinstance(column, Date)
+        else _bin_label(low, high, whole, high == edges[-1])
+        for low, high in itertools.pairwise(edges)
     )
     return Cells((key,), (name,), (labels,), may_leave_out(key, schema))
+
+
+def origin_of(schema: Schema, column: str | None) -> str:
+    """The date or time from which the numbers of a Date column count; nothing for others."""
+    declared = None if column is None else schema[column]
+    return declared.origin or "" if isinstance(declared, Date) else ""
+
+
+def calendar_cells(name: str, column: object, word: str) -> Cells:
+    """The years, quarters, months or days of a Date column's public range, or its weekdays or
+    hours, each of which every row has one.
+    """
+    if not isinstance(column, Date) or word not in _words(column).split(", "):
+        raise InvalidParameter(
+            f"{{{name!r}: {shown(word)}}}",
+            f"it is declared as {type(column).__name__}"
+            + (f", which has {_words(column)}" if isinstance(column, Date) else ""),
+            "periods and cycles are those of a declared range of dates, or of times for hours",
+            "declare it as dp.Date(first, last) or dp.Datetime(first, last), or name bins",
+        )
+    low = column.moment(column.origin)
+    if word in CYCLES:
+        shift, step, labels = cycle(word, low, column.seconds)  # type: ignore[arg-type]
+        turn = Cycle(name, len(labels), step, shift)
+        return Cells((turn,), (name,), (labels,), column.missing is None)
+    found = cuts(word, low, low + column.high * column.seconds)  # type: ignore[arg-type]
+    starts = [float((begin - low) // column.seconds) for begin, _ in found]
+    key = Bins(name, (*starts, float(column.high + 1)))
+    labels = tuple(label for _, label in found)
+    return Cells((key,), (name,), (labels,), column.missing is None)
+
+
+def _words(column: Date) -> str:
+    """What a column of dates can be cut by."""
+    cycles = [word for word in CYCLES if word != "hour" or column.seconds <= 3600]
+    return ", ".join((*PERIODS, *cycles))
+
+
+def _number(column: object, given: object, asked: str) -> float:
+    """A caller's bound in the units of a column: dates of a Date column as whole numbers."""
+    if isinstance(column, Date):
+        return float(column.number(given))
+    return float(rational(given, asked))
+
+
+def _date_label(column: Date, low: float, high: float, last: bool) -> str:
+    first, end = column.text(low), column.text(high if last else high - 1)
+    return first if first == end else f"{first}–{end}"
 
 
 def _equal_edges(column: object, bins: int) -> tuple[float, ...]:
@@ -155,7 +218,10 @@ def _equal_edges(column: object, bins: int) -> tuple[float, ...]:
         raise InvalidParameter(
             "bins", f"{shown(bins)} bins", "each bin is one noisy count", "use 1 to 4096 bins"
         )
-    return tuple(float(edge) for edge in np.linspace(low, high, bins + 1))
+    edges = np.linspace(low, high, bins + 1)
+    if isinstance(column, Date):  # whole days or seconds, some bins fewer where the range is short
+        edges = np.unique(np.floor(edges))
+    return tuple(float(edge) for edge in edges)
 
 
 def _bin_label(low: float, high: float, whole: bool, last: bool) -> str:
@@ -200,9 +266,14 @@ def cells_where(schema: Schema, where: Where | None) -> Cells:
             keys.append(Subset(name, tuple(sorted({_code(column, level) for level in wanted}))))
             texts.append(f"{name} is {' or '.join(str(level) for level in wanted)}")
         else:
-            low, high = _range(name, condition)
+            low, high = _range(name, column, condition)
             keys.append(Between(name, low, high))
-            texts.append(f"{low:g} ≤ {name} ≤ {high:g}")
+            ends = (
+                (str(condition[0]), str(condition[1]))  # type: ignore[index]
+                if isinstance(column, Date)
+                else (f"{low:g}", f"{high:g}")
+            )
+            texts.append(f"{ends[0]} ≤ {name} ≤ {ends[1]}")
     return Cells(tuple(keys), (), (), True, " and ".join(texts))
 
 
@@ -230,7 +301,7 @@ def _code(column: Category | Boolean, level: object) -> int:
     )
 
 
-def _range(name: str, condition: object) -> tuple[float, float]:
+def _range(name: str, column: object, condition: object) -> tuple[float, float]:
     if not isinstance(condition, (tuple, list)) or len(condition) != 2:
         raise InvalidParameter(
             f"where={{{name!r}: …}}",
@@ -238,7 +309,7 @@ def _range(name: str, condition: object) -> tuple[float, float]:
             "the filter keeps rows between the two, both included",
             f"pass where={{{name!r}: (low, high)}}",
         )
-    low, high = (float(rational(end, "where")) for end in condition)
+    low, high = (_number(column, end, "where") for end in condition)
     if low > high:
         raise InvalidParameter(
             f"where={{{name!r}: …}}",

@@ -24,8 +24,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.dates import units_of
+from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter, MissingExtra, WrongColumnKind, shown
-from discreet.schema import Boolean, Category, Encoding, Integer, Real, Schema, level_text
+from discreet.schema import Boolean, Category, Date, Integer, Real, Schema, level_text
 from discreet.specs.estimating.components import (
     LOG_RESPONSE_BITS,
     RESPONSE_BITS,
@@ -423,7 +425,12 @@ def _components(
     if not centred:
         largest = max(abs(end) for end in ends)
         ends = (-largest, largest)
-    return [(factor.text, NumberComponent(source, factor.transform, *ends))]
+    name = (
+        f"{factor.text}[{units_of(column.origin or '')}]"
+        if isinstance(column, Date)
+        else factor.text
+    )
+    return [(name, NumberComponent(source, factor.transform, *ends))]
 
 
 def _contrasts(

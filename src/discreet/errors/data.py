@@ -2,27 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 
 from discreet.errors import DataShapeRefused, InvalidParameter
 
+LONGEST_HEADER = 1 << 16  # characters of a first line that are looked through for separators
+
 
 def column_not_found(
-    name: str, times: int, available: Iterable[str], *, header_line: bool
+    name: str,
+    times: int,
+    available: Sequence[str],
+    *,
+    header_line: bool = False,
+    needed: Iterable[str] = (),
 ) -> DataShapeRefused:
     """A needed column that is not there, or there more than once.
 
-    Names that are the first line of a text file are not shown:
-    without a header they would be a person's row.
+    The first line of a text file is shown only where it is seen to be a header, since some needed
+    name stands in it, or nearly: without a header it would be a person's row.
     """
+    near = near_names(name, available) if not times else []
+    is_header = not header_line or any(near_names(one, available) for one in needed)
+    separator = _other_separator(name, available) if header_line else None
     return DataShapeRefused(
         f"column {name!r}",
         ("it is not in the data" if not times else "the data have it more than once")
-        + ("" if header_line else f" (columns: {name_list(available)})"),
+        + (f" (columns: {name_list(available)})" if is_header else ""),
         "every declared column, and the unit's, must be found by its name",
-        "correct the name in the schema or in unit=, or rename the column of the data"
-        + ("; the first line must be the header" if header_line else ""),
+        (f"did you mean {' or '.join(map(repr, near))}? If not, " if near and is_header else "")
+        + "correct the name in the schema or in unit=, or rename the column of the data"
+        + ("; the first line must be the header" if header_line else "")
+        + (f"; with separator={separator!r} the first line has that name" if separator else ""),
     )
+
+
+def near_names(name: str, available: Iterable[str]) -> list[str]:
+    """The names that `name` may stand for: but for case, blanks and a letter or two."""
+    folded = {one.strip("\ufeff \t").casefold(): one for one in available}
+    found = difflib.get_close_matches(name.strip().casefold(), folded, n=3, cutoff=0.75)
+    return [folded[one] for one in found]
+
+
+def _other_separator(name: str, available: Sequence[str]) -> str | None:
+    """The mark that would have found a name in a first line of one field."""
+    if len(available) != 1:
+        return None
+    line = available[0][:LONGEST_HEADER]
+    for mark in (";", "\t", "|", ","):
+        if mark in line and name in (field.strip('" ') for field in line.split(mark)):
+            return mark
+    return None
 
 
 def name_list(names: Iterable[str], most: int = 40) -> str:
@@ -58,7 +89,28 @@ def _not_columns(what: str, found: str) -> DataShapeRefused:
         what,
         found,
         "every declared column must be found by its name, one cell a row",
-        "pass a mapping of arrays, or a pandas, polars or pyarrow table",
+        "pass a mapping of arrays, or a pandas, polars, pyarrow or DuckDB table",
+    )
+
+
+def no_range_of_dates(kind: str, found: str) -> InvalidParameter:
+    """Bounds of a Date or Datetime column that are none."""
+    return InvalidParameter(
+        f"{kind} bounds",
+        found,
+        "bounds set the noise and are never read from the data",
+        f"pass the first and the last, as ISO text or datetime.date: dp.{kind}('2020-01-01', "
+        "'2024-12-31'); a longer range fits dp.Date",
+    )
+
+
+def not_collected(found: str) -> DataShapeRefused:
+    """A table that is computed on demand, and could not be."""
+    return DataShapeRefused(
+        "the data",
+        f"the {found} could not be carried out",
+        "the message of its own engine may quote the data and is not shown",
+        "carry it out yourself (polars: .collect(), DuckDB: .to_arrow_table()) and pass the table",
     )
 
 
@@ -96,6 +148,13 @@ def unknown_format(format: str) -> InvalidParameter:
         f"{format!r} is not known",
         "it decides how a file is read",
         "use 'parquet' or 'csv'",
+    )
+
+
+def bad_dialect(asked: str, found: str, remedy: str) -> InvalidParameter:
+    """A way of writing that no CSV file has."""
+    return InvalidParameter(
+        asked, found, "how a file is written is declared, and never guessed from its rows", remedy
     )
 
 

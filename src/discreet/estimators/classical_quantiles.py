@@ -28,7 +28,7 @@ from discreet.accounting.calibration.thresholds import proposal_threshold
 from discreet.accounting.gaussian import mu_for_approx
 from discreet.accounting.guarantees import ApproxDP, Guarantee, PureDP
 from discreet.accounting.renyi.rdp import ZCDP
-from discreet.asking.cells import Where, rows_asked
+from discreet.asking.cells import Where, origin_of, rows_asked
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.exact import decimal_text, float_up, rational
@@ -290,7 +290,12 @@ def _asked(
         cells.keys, number_factor(public.schema, column, "a quantile"), cells.optional
     )
     return (
-        Description("median" if (a, b) == (1, 2) else "quantile", column, where=cells.where),
+        Description(
+            "median" if (a, b) == (1, 2) else "quantile",
+            column,
+            where=cells.where,
+            origin=origin_of(public.schema, column),
+        ),
         query,
         a,
         b,

@@ -163,7 +163,13 @@ def tree_question(
         norm=norm_of(require_spend(spend)),
     )
     named = Description(
-        asked.estimator, asked.column, asked.by, asked.labels, cells.where, asked.edges
+        asked.estimator,
+        asked.column,
+        asked.by,
+        asked.labels,
+        cells.where,
+        asked.edges,
+        origin=asked.origin,
     )
     return Question(named, query, tree_noise(query, public.neighbors, spend), spend)
 

@@ -15,10 +15,11 @@ from discreet.accounting.calibration.additive import symmetric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Where, rows_asked
 from discreet.asking.noise_choice import require_spend
+from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter, NoTheorem, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.inference.means.matrices import CorrelationResult, CovarianceResult
-from discreet.schema import Boolean, Category, Column, Encoding, Integer, Open
+from discreet.schema import Boolean, Category, Column, Integer, Open
 from discreet.specs.queries.pairs import LARGEST_COLUMNS, PairMoments, count_weight
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.release import Description, Question

@@ -16,7 +16,7 @@ from discreet import plain
 from discreet.accounting.calibration.additive import bounded_range_within
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.accounting.renyi.rdp import ZCDP
-from discreet.asking.cells import Where, rows_asked
+from discreet.asking.cells import Where, origin_of, rows_asked
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
@@ -207,7 +207,12 @@ def quantile_question(
         ),
     )
     return Question(
-        Description("median" if (a, b) == (1, 2) else "quantile", column, where=condition),
+        Description(
+            "median" if (a, b) == (1, 2) else "quantile",
+            column,
+            where=condition,
+            origin=origin_of(public.schema, column),
+        ),
         query,
         InTurn(parts),
         spend,
@@ -238,11 +243,12 @@ def quantiles_question(
             "pass different numbers strictly between 0 and 1",
         )
     labels = (tuple(_label(Fraction(a, b)) for a, b in parts),)
+    origin = origin_of(public.schema, column)
     require_spend(spend)
     if len(parts) > MOST_SEARCHED:
         return tree_question(
             public,
-            Description("quantiles", column, ("q",), labels),
+            Description("quantiles", column, ("q",), labels, origin=origin),
             spend=spend,
             leaves=quantile_leaves(public),
             where=where,
@@ -262,7 +268,7 @@ def quantiles_question(
         )
     ]
     return Question(
-        Description("quantiles", column, ("q",), labels, condition),
+        Description("quantiles", column, ("q",), labels, condition, origin=origin),
         query,
         InTurn(tuple(mechanisms)),
         spend,

@@ -14,6 +14,7 @@ from discreet.asking.cells import (
     cells_by,
     cells_where,
     level_cells,
+    origin_of,
     rows_asked,
 )
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
@@ -136,7 +137,8 @@ def mean_question(
     design = mean_design(
         public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend))
     )
-    return _moments(public, Description("mean", column, where=cells.where), cells, design, spend)
+    asked = Description("mean", column, where=cells.where, origin=origin_of(public.schema, column))
+    return _moments(public, asked, cells, design, spend)
 
 
 def sum_question(
@@ -193,7 +195,14 @@ def table_question(
         else rows_asked(public.schema, where, *groups.by, column)
     )
     cells = groups.joined(subset)
-    asked = Description("table", column, groups.by, groups.labels, subset.where)
+    asked = Description(
+        "table",
+        column,
+        groups.by,
+        groups.labels,
+        subset.where,
+        origin=origin_of(public.schema, column),
+    )
     if column is None:
         return counts_question(public, asked, cells, spend, shares=True)
     design = mean_design(

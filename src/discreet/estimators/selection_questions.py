@@ -9,8 +9,9 @@ from discreet.accounting.calibration import selection as calibrate_selection
 from discreet.accounting.guarantees import Guarantee, PureDP
 from discreet.asking.cells import Where, cells_where, level_cells
 from discreet.asking.noise_choice import require_spend
+from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter, WrongColumnKind, shown
-from discreet.schema import Boolean, Category, Encoding, Integer, Open, Real, Schema
+from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
 from discreet.sensitivity import LInf
 from discreet.specs.mechanisms.selection import LARGEST_COUNT, LARGEST_THRESHOLD, Choice
 from discreet.specs.queries.plans import Factor

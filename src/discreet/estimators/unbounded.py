@@ -21,6 +21,7 @@ from discreet.accounting.guarantees import GDP, Guarantee, PureDP, spend_mu_squa
 from discreet.asking.cells import Cells, Where, rows_asked
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
 from discreet.asking.steps import Ask, Steps
+from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.exact import float_down, rational, sqrt_up
@@ -33,7 +34,7 @@ from discreet.inference.means.unbounded import (
     grid_counts,
     mean_of_clipped,
 )
-from discreet.schema import Encoding, Integer, Real
+from discreet.schema import Integer, Real
 from discreet.search.policies import Policy
 from discreet.search.range_policy import BulkSearch, EndsSearch
 from discreet.search.ranges import Bulk, Start

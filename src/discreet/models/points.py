@@ -12,8 +12,10 @@ import math
 
 import numpy as np
 
+from discreet.dates import units_of
+from discreet.encoding import Encoding
 from discreet.inference.results.laws import Array
-from discreet.schema import Category, Encoding, Schema, level_text
+from discreet.schema import Category, Date, Schema, level_text
 from discreet.specs.estimating.components import (
     RESPONSE_BITS,
     UNIT_BITS,
@@ -84,6 +86,9 @@ def response_text(model: Model, schema: Schema) -> str | None:
     `income`, `log(income)`, or for one level of several `region[N]`.
     """
     response = model.response
+    dated = None if response is None else schema[response.column]
+    if isinstance(dated, Date) and response is not None:
+        return f"{response.column}[{units_of(dated.origin or '')}]"
     if response is None or response.level is None:
         return (
             None

@@ -108,12 +108,28 @@ def read_parquet(
 
 
 def read_csv(
-    path: Paths, *, schema: Mapping[str, Column], neighbors: Neighbors | None = None
+    path: Paths,
+    *,
+    schema: Mapping[str, Column],
+    neighbors: Neighbors | None = None,
+    separator: str = ",",
+    decimal: str = ".",
+    thousands: str | None = None,
+    encoding: str = "utf-8",
+    missing_text: Sequence[str] = (),
 ) -> Dataset:
     """A data set in one or several CSV files with a header;
     every cell is read as text first, so no cell can fail.
+
+    How the file is written is declared, never guessed from its rows: the mark between fields, the
+    decimal mark, the mark between groups of digits, the encoding, and the texts that mean a missing
+    value beside the empty one, for example ``separator=";", decimal=",", encoding="cp1252"`` for
+    what Excel writes in much of Europe, and ``missing_text=("NA",)`` for what R does.
     """
-    return _read(path, "csv", schema, neighbors)
+    from discreet.trusted.extensions.csv_dialects import Dialect
+
+    dialect = Dialect(separator, decimal, thousands, encoding, missing_text)
+    return _read(path, "csv", schema, neighbors, dialect)
 
 
 def from_frame(
@@ -123,7 +139,8 @@ def from_frame(
     neighbors: Neighbors | None = None,
     name: str | None = None,
 ) -> Dataset:
-    """A data set in a pandas, polars or Arrow table, or in a mapping as for `from_arrays`.
+    """A data set in a pandas, polars or Arrow table, in what gives one (a lazy frame of polars, a
+    relation of DuckDB), which is carried out once, here, or in a mapping as for `from_arrays`.
 
     `name` is bound to every key, as the path of a file is: under the same ledger file it must
     always mean the same rows, which only the holder can know. It is public, and needed beside a
@@ -168,7 +185,12 @@ def _paths(path: Paths) -> str | list[str]:
 
 
 def _read(
-    path: Paths, kind: str, schema: Mapping[str, Column], neighbors: Neighbors | None
+    path: Paths,
+    kind: str,
+    schema: Mapping[str, Column],
+    neighbors: Neighbors | None,
+    dialect: Any = None,
 ) -> Dataset:
     declared, relation = Schema(schema), require_neighbors(neighbors)
-    return Dataset(FileEngine(_paths(path), kind, declared, relation), declared, relation)
+    engine = FileEngine(_paths(path), kind, declared, relation, dialect=dialect)
+    return Dataset(engine, declared, relation)

@@ -65,6 +65,7 @@ class Description:
     where: str = ""
     edges: tuple[float, ...] = ()
     step: Step | None = None
+    origin: str = ""  # the date or time that 0 stands for, where numbers count from one
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -74,7 +75,7 @@ class Description:
             "labels": [list(labels) for labels in self.labels],
             "where": self.where,
             "edges": list(self.edges),
-        }
+        } | ({"origin": self.origin} if self.origin else {})
 
 
 @dataclass(frozen=True, slots=True)

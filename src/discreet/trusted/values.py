@@ -84,10 +84,15 @@ def _whole_float(whole: int) -> float:
 def boolean_of(value: Any, otherwise: int) -> int:
     """0 or 1 for one value of a Boolean column, `otherwise` where it is neither."""
     if issubclass(type(value), str):
-        text = str.strip(str.__str__(value), " ").lower()
-        return 1 if text in TRUE_TEXT else 0 if text in FALSE_TEXT else otherwise
+        text = _word(str.__str__(value))
+        if text in TRUE_TEXT or text in FALSE_TEXT:
+            return int(text in TRUE_TEXT)
     number = number_of(value)
     return 1 if number == 1.0 else 0 if number == 0.0 else otherwise
+
+
+def _word(text: str) -> str:
+    return text.strip(" ").lower()
 
 
 def booleans_of(numbers: NDArray[np.float64], otherwise: int) -> Codes:
@@ -97,10 +102,11 @@ def booleans_of(numbers: NDArray[np.float64], otherwise: int) -> Codes:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """How values of a Category column find their level: by text, by number, or not at all."""
+    """How values of a Category column find their level: by text, by value, by truth, or not."""
 
     texts: dict[str, int]
     numbers: dict[float, int]
+    truths: dict[str, int]  # "true" and "false"
     otherwise: int
     # the least and greatest of levels that are whole numbers in a row
     consecutive: tuple[float, float] | None = None
@@ -108,10 +114,19 @@ class Levels:
     def __call__(self, value: Any) -> int:
         """The code of one value's level."""
         if issubclass(type(value), str):
-            return self.texts.get(str.__str__(value), self.otherwise)
+            return self.of_text(str.__str__(value))
         if issubclass(type(value), (bool, np.bool_)):
-            return self.texts.get("true" if value else "false", self.otherwise)
+            return self.truths.get("true" if value else "false", self.otherwise)
         return self.numbers.get(number_of(value), self.otherwise)
+
+    def of_text(self, text: str | None) -> int:
+        """The same for text: as it stands, else as a number, else as a word of truth."""
+        if text is None or text in self.texts:
+            return self.otherwise if text is None else self.texts[text]
+        number = text_number(text) if self.numbers else None
+        if number is not None:
+            return self.numbers.get(number, self.otherwise)
+        return self.truths.get(_word(text), self.otherwise)
 
     def of_numbers(self, values: NDArray[np.float64]) -> Codes:
         """The same for numbers, at array speed."""
@@ -130,23 +145,40 @@ class Levels:
     def of_booleans(self, values: NDArray[np.bool_]) -> Codes:
         """The same for booleans."""
         return np.where(
-            values, self.texts.get("true", self.otherwise), self.texts.get("false", self.otherwise)
+            values,
+            self.truths.get("true", self.otherwise),
+            self.truths.get("false", self.otherwise),
         ).astype(np.int64)
 
 
 @lru_cache(maxsize=16)
 def levels_of(column: Category) -> Levels:
-    """The levels of a column; of two that read as the same number the first counts."""
+    """The levels of a column; of several with one value, or one truth, the plainest counts."""
     numbers: dict[float, int] = {}
-    for code, level in enumerate(column.levels):
+    truths: dict[str, int] = {}
+    for code, level in sorted(enumerate(column.levels), key=_plainest):
         number = level_number(level)
         if number is not None:
             numbers.setdefault(number + 0.0, code)
-    first = next(iter(numbers), 0.5)
+        if _word(level_text(level)) in ("true", "false"):
+            truths.setdefault(_word(level_text(level)), code)
+    first = next((number for number, code in numbers.items() if code == 0), 0.5)
     in_a_row = first == math.floor(first) and all(
         value == first + code for value, code in numbers.items()
     )
     texts = {level_text(level): code for code, level in enumerate(column.levels)}
     return Levels(
-        texts, numbers, column.missing_code, (first, first + len(numbers) - 1) if in_a_row else None
+        texts,
+        numbers,
+        truths,
+        column.missing_code,
+        (first, first + len(numbers) - 1) if in_a_row else None,
     )
+
+
+def _plainest(coded: tuple[int, str | int | bool]) -> tuple[bool, bool, bool, int]:
+    """Numbers before texts, True and False after other numbers, usual texts before others."""
+    code, level = coded
+    text, number = isinstance(level, str), level_number(level)
+    usual = number is not None and level_text(level) == f"{number:.0f}"
+    return text, type(level) is bool, not usual, code

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 
-def reference_records(content):
+def reference_records(content, separator=b","):
     """All records of a file, the header among them, as lists of bytes; a blank line is none."""
-    content = content.removeprefix(b"\xef\xbb\xbf")
     records, fields, field, quoted, begun, place = [], [], b"", False, False, 0
 
     def end_record():
@@ -26,7 +25,7 @@ def reference_records(content):
                 field += byte
         elif byte == b'"' and not begun:
             quoted = begun = True
-        elif byte == b",":
+        elif byte == separator:
             fields, field, begun = [*fields, field], b"", False
         elif byte in (b"\r", b"\n"):
             if byte == b"\r" and following == b"\n":
@@ -38,13 +37,25 @@ def reference_records(content):
     return records
 
 
-def reference_table(content):
-    """(header, rows) as text; a cell is None where the record is short or the field empty."""
+def reference_table(content, dialect=None):
+    """(header, rows) as text; a cell is None where the record is short, the field empty or one of
+    the dialect's missing texts.
+    """
+    separator, encoding, missing = ",", "utf-8", ()
+    if dialect is not None:
+        separator, encoding, missing = dialect.separator, dialect.encoding, dialect.missing_text
+    if encoding == "utf-8":
+        content = content.removeprefix(b"\xef\xbb\xbf")
+    else:
+        content = b"".join(bytes([one]).decode(encoding, "replace").encode() for one in content)
     header, *rows = [
         [field.decode("utf-8", "replace") for field in record]
-        for record in reference_records(content)
+        for record in reference_records(content, separator.encode())
     ] or [[]]
     return header, [
-        [(row[place] or None) if place < len(row) else None for place in range(len(header))]
+        [
+            row[place] if place < len(row) and row[place] not in ("", *missing) else None
+            for place in range(len(header))
+        ]
         for row in rows
     ]

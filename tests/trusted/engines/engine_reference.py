@@ -18,7 +18,7 @@ PRIME, MULTIPLIER, INCREMENT = 2147483647, 1583458089, 784588716
 def read_number(cell):
     """A float, or None where the cell is missing or not a number."""
     if isinstance(cell, str):
-        text = cell.strip(" ")
+        text = cell.strip(" ").replace("\u2212", "-")
         digits = text.lstrip("+-")
         if (
             len(text) - len(digits) > 1
@@ -72,28 +72,51 @@ def code(value, encoding):
     return min(max(grid, encoding.low), encoding.high)
 
 
+def read_truth(cell):
+    """True or False for a boolean and for the words true and false, else None."""
+    if isinstance(cell, bool):
+        return cell
+    return {"true": True, "false": False}.get(cell.strip(" ").lower() if type(cell) is str else "")
+
+
+def boolean_code(cell, column):
+    if isinstance(cell, str) and cell.strip(" ").lower() in ("true", "yes", "y", "t"):
+        return 1
+    if isinstance(cell, str) and cell.strip(" ").lower() in ("false", "no", "n", "f"):
+        return 0
+    number = read_number(cell)
+    if number in (0.0, 1.0):
+        return int(number)
+    return -1 if column.missing is None else int(column.missing)
+
+
+def same_number(cell, level):
+    first, second = read_number(cell), read_number(level)
+    return first is not None and first == second and abs(second) < 2**53
+
+
+def plainness(level):
+    """Which of several levels that a cell matches counts: the least."""
+    if not isinstance(level, str):
+        return 1 if isinstance(level, bool) else 0
+    number = read_number(level)
+    return 2 if number is not None and level == f"{number:.0f}" else 3
+
+
 def level_code(cell, column):
     if isinstance(column, Boolean):
-        otherwise = -1 if column.missing is None else int(column.missing)
-        if isinstance(cell, str):
-            return {"true": 1, "1": 1, "false": 0, "0": 0}.get(cell.strip(" ").lower(), otherwise)
-        number = read_number(cell)
-        return int(number) if number in (0.0, 1.0) else otherwise
+        return boolean_code(cell, column)
     for position, level in enumerate(column.levels):
         text = ("true" if level else "false") if isinstance(level, bool) else str(level)
-        if isinstance(cell, str):
-            same = cell == text
-        elif isinstance(cell, bool):
-            same = text == ("true" if cell else "false")
-        else:
-            cell_number, level_number = read_number(cell), read_number(level)
-            same = (
-                cell_number is not None
-                and cell_number == level_number
-                and abs(level_number) < 2**53
-            )
-        if same:
+        if isinstance(cell, str) and cell == text:
             return position
+    if isinstance(cell, bool) or read_number(cell) is None:
+        same = lambda level: read_truth(cell) is not None and read_truth(level) is read_truth(cell)
+    else:
+        same = lambda level: same_number(cell, level)
+    found = [place for place, level in enumerate(column.levels) if same(level)]
+    if found:
+        return min(found, key=lambda place: (plainness(column.levels[place]), place))
     return -1 if column.missing is None else column.index(column.missing)
 
 

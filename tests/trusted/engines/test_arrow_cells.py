@@ -67,6 +67,7 @@ ALPHABET = [
     "e-320",
     "1e",
     "\u00a0",
+    "\u2212",
     "\n",
 ]
 
@@ -352,6 +353,7 @@ def test_each_reading_has_a_type():
         "decimal",
         "boolean",
         "text",
+        "time",
         "uuid",
         "nothing",
     }

@@ -89,8 +89,14 @@ NUMBER_TEXTS = [
     "9" * 400,
     "1e",
     ".",
+    "\u22123",
+    "1e\u22121",
+    "3\u2212",
 ]
 BOOLEAN_TEXTS = ["true", "FALSE", " True ", "1", "0", "yes", "", None, "2", "t", "false", "1.0"]
+BOOLEAN_TEXTS += ["No", " n ", "Y", "F", "0.0", "-0", "\u22120", "1e0", "yes!", "TRUE"]
+LEVEL_TEXTS = ["1", "1.0", " 1", "1e0", "01", "+1", "3.0", "\u22122", "-2.0", "3.5", "0", "-0"]
+LEVEL_TEXTS += ["True", "FALSE", " true", "yes", "", None, "abc", "1e400", "9007199254740993"]
 KEY_TEXTS = [
     *TEXTS,
     "é",
@@ -145,6 +151,8 @@ SCHEMA = Schema(
         "number": Category([45, "46", 1, True, "90"]),
         "consecutive": Category(list(range(-1, 60))),
         "truth": Category([True, False]),
+        "spelled": Category(["01", 3, "1", -2, "3.5", False, "TRUE"]),
+        "spelled_kept": Category([3, 1, 2, "abc"], missing=2),
         "word": Open(),
         "whole": Open(),
         "point": Open(),
@@ -172,6 +180,8 @@ TYPES = {
     "number": "integer",
     "consecutive": "integer",
     "truth": "boolean",
+    "spelled": "text",
+    "spelled_kept": "text",
     'odd "name"; --': "float",
     "floaty": "float",
     "signed": "float",
@@ -200,6 +210,8 @@ POOLS = {
     "number": WHOLE,
     "consecutive": WHOLE,
     "truth": [True, False, None],
+    "spelled": LEVEL_TEXTS,
+    "spelled_kept": LEVEL_TEXTS,
     'odd "name"; --': FLOATS,
     "floaty": FLOATS,
     "signed": FLOATS,

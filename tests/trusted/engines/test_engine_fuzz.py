@@ -237,7 +237,7 @@ def test_csv_without_its_rule_for_quotes_is_noticed(tmp_path, monkeypatch):
     monkeypatch.setattr(
         csv_files,
         "_stretches_in_turn",
-        lambda block, quotes: csv_files.Quoted(
+        lambda block, quotes, separates: csv_files.Quoted(
             quotes[0::2],
             np.append(quotes[1::2], len(block))[: len(quotes[0::2])],
             np.ones(len(quotes[0::2]), dtype=bool),

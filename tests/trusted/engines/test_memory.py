@@ -62,7 +62,7 @@ def test_shapes_are_refused():
     for bad in (
         {"a": [1], "b": ["x"]},
         5,
-        pl.LazyFrame({"a": [1], "b": ["x"]}),
+        pl.LazyFrame({"a": [1], "c": ["x"]}),
         pd.DataFrame({"a": [1]}),
         pd.DataFrame([[1, "x", 2]], columns=["a", "b", "a"]),
     ):

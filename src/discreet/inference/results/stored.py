@@ -83,4 +83,5 @@ def _description_from_dict(record: dict[str, Any]) -> Description:
         record["where"],
         tuple(record["edges"]),
         step_from_text(record["by"][0]) if in_steps else None,
+        record.get("origin", ""),
     )

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import html
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING
 
 from discreet.accounting import statement
+from discreet.dates import text_at, units_of
 from discreet.inference.results.held import held_notes
 from discreet.specs.queries.moments import Moments
 
 if TYPE_CHECKING:
     from discreet.inference.results.results import Quantity, Result
+    from discreet.trusted.release import Description
 
 SHOWN_CELLS = 60
+LOCATIONS = ("mean", "median", "quantile")  # quantities that are dates where the column is
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +93,13 @@ def summarise(result: Result, level: float, target: str) -> Summary:
         row = list(label)
         for quantity in quantities:
             error = float(quantity.std_error[cell])
-            row.append(number_text(float(quantity.estimate[cell]), error))
+            dated = asked.origin if quantity.name in LOCATIONS else ""
+            row.append(value_text(float(quantity.estimate[cell]), error, dated))
             if single:
                 row.append(number_text(error, error))
             row.append(
-                f"{number_text(float(quantity.low[cell]), error)} … "
-                f"{number_text(float(quantity.high[cell]), error)}"
+                f"{value_text(float(quantity.low[cell]), error, dated, floor)} … "
+                f"{value_text(float(quantity.high[cell]), error, dated, ceil)}"
             )
             if _mixed(quantity, single):
                 row.append(f"{100 * float(quantity.noise_share[cell]):.0f}")
@@ -133,7 +139,12 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
             _tidy(float(grid.value(code)), float(grid.step) * grid.high)
             for code in (grid.low, grid.high)
         )
+        origin = release.description.origin
+        if origin:
+            low, high = (text_at(origin, float(grid.value(code))) for code in (grid.low, grid.high))
         notes.append(f"Values outside {low} … {high} count as the nearest bound.")
+    if release.description.origin:
+        notes.append(f"As numbers, {release.description.column} is {_dated(release.description)}.")
     notes.append(
         result.about
         if target == "population"
@@ -150,15 +161,28 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _dated(asked: Description) -> str:
+    return f"{units_of(asked.origin)} (params, std. error, to_frame)"
+
+
 def _tidy(bound: float, half_range: float) -> str:
     """A declared bound as it was written: rounding of the last digits of the range is left out."""
     return f"{round(bound / half_range, 12) * half_range + 0.0:.6g}"
 
 
+def value_text(
+    value: float, error: float, origin: str, side: Callable[[float], float] = float
+) -> str:
+    """A number with two digits of its standard error, or the date that it counts to; an end of an
+    interval is rounded to its side.
+    """
+    if not origin or not isfinite(value):
+        return number_text(value, error)
+    return text_at(origin, side(value))
+
+
 def number_text(value: float, error: float) -> str:
     """A number with two digits of its standard error."""
-    from math import floor, isfinite, log10
-
     if not isfinite(value):
         return str(value)
     if not isfinite(error) or error <= 0:

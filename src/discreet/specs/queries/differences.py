@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import plain
+from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors
-from discreet.schema import Encoding
 from discreet.sensitivity import Sensitivity
 from discreet.specs.queries.keys import Key, cell_count, key_from_dict
 from discreet.specs.queries.moments import DESIGNS, MomentDesign, Moments

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.schema import Boolean, Category, Open, Schema
+from discreet.schema import Boolean, Category, Integer, Open, Schema
 
 LARGEST_CELLS = 1 << 22
 LARGEST_BINS = 1 << 12
@@ -130,7 +130,41 @@ class Held:
         return {"kind": self.kind, "column": self.column}
 
 
-Key = Levels | Bins | Subset | Split | Between | Held
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """Cell ⌊(v + shift)/step⌋ mod `size` of a whole-number column's clamped value v: the weekday of
+    a day, the hour of a moment. Every row that holds a value has one.
+    """
+
+    column: str
+    size: int
+    step: int = 1
+    shift: int = 0
+    kind: ClassVar[str] = "cycle"
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.size <= LARGEST_BINS and 1 <= self.step < 1 << 31) or not (
+            0 <= self.shift < 1 << 31
+        ):
+            raise InvalidParameter(
+                "a cycle",
+                "its size, step and shift are no ordinary whole numbers",
+                "each value must fall in one cell, exactly",
+                "take it from a Date or Datetime column: by={'visit': 'weekday'}",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "column": self.column,
+            "size": self.size,
+            "step": self.step,
+            "shift": self.shift,
+        }
+
+
+Key = Levels | Bins | Subset | Split | Between | Cycle | Held
 
 
 def may_leave_out(key: Key, schema: Schema) -> bool:
@@ -142,6 +176,8 @@ def may_leave_out(key: Key, schema: Schema) -> bool:
         return True
     if isinstance(key, Held):
         return False
+    if isinstance(key, Cycle):
+        return not isinstance(column, Integer)
     if isinstance(key, Levels) and isinstance(column, (Boolean, Category)):
         return key.size < (2 if isinstance(column, Boolean) else len(column.levels))
     if isinstance(key, Bins) and not isinstance(column, (Boolean, Category)):
@@ -162,6 +198,7 @@ def key_from_dict(record: dict[str, Any]) -> Key:
         "split": Split,
         "between": Between,
         "held": Held,
+        "cycle": Cycle,
     }
     fields = {
         name: tuple(value) if isinstance(value, list) else value

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet import plain
+from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter
-from discreet.schema import Encoding
 from discreet.specs.queries.keys import Key, cell_count
 
 TERM_BITS = 47  # |term| < 2**47, so that 2**16 rows stay below 2**63

@@ -1,14 +1,19 @@
 """Columns of Arrow tables, and so of files, as cells:
 one reading for every type that Arrow has, decided by the type alone.
 
-| Arrow type | read
-as |
-|-----------------------------------------------------------|---------------------------------------
-| whole numbers, floats (of 16 bits too)   | numbers   | | decimals | numbers, rounded
-once | | booleans, bool8   | booleans   | | text (of every layout), JSON | text; a cell that is not
-UTF-8 is missing, alone | | UUIDs   | ids and keys, by their usual text | | dictionaries, run-end
-encoded columns   | what they hold   | | dates, times, durations, intervals, bytes, lists,
-structures, maps, unions, nulls, other extensions | nothing: every cell is missing |
+| Arrow type                                      | read as                                     |
+|-------------------------------------------------|---------------------------------------------|
+| whole numbers, floats (of 16 bits too)          | numbers                                     |
+| decimals                                        | numbers, rounded once                       |
+| booleans, bool8                                 | booleans                                    |
+| text (of every layout), JSON                    | text; a cell that is not UTF-8 is missing,  |
+|                                                 | alone                                       |
+| UUIDs                                           | ids and keys, by their usual text           |
+| dictionaries, run-end encoded columns           | what they hold                              |
+| dates, timestamps                               | times, in UTC where they have a zone        |
+| times of day, durations, intervals, bytes,      | nothing: every cell is missing              |
+| lists, structures, maps, unions, nulls, other   |                                             |
+| extensions                                      |                                             |
 """
 
 from __future__ import annotations
@@ -23,10 +28,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.schema import LARGEST_EXACT_FLOAT, NUMBER_PATTERN, text_number
+from discreet.schema import LARGEST_EXACT_FLOAT, MINUS, NUMBER_PATTERN, text_number
 from discreet.trusted.engines.cells import Cells, Floats, Labels, distinct_texts
 
-Reading = Literal["number", "decimal", "boolean", "text", "uuid", "nothing"]
+Reading = Literal["number", "decimal", "boolean", "text", "time", "uuid", "nothing"]
 EXTENSIONS: dict[str, Reading] = {
     "arrow.bool8": "boolean",
     "arrow.json": "text",
@@ -46,6 +51,8 @@ def reading_of(kind: pa.DataType) -> Reading:
         return "boolean"
     if pa.types.is_decimal(kind):
         return "decimal"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "time"
     return "text" if _is_text(kind) else "nothing"
 
 
@@ -82,6 +89,8 @@ def cells_from_arrow(column: Any) -> Cells:
         return Cells("objects", array.to_pylist(), None, length)
     if reading == "decimal":
         return Cells("decimal", ArrowDecimals(array), None, length)
+    if reading == "time":
+        return Cells("time", array.to_numpy(zero_copy_only=False), None, length)
     missing = np.asarray(array.is_null()) if array.null_count else None
     values = (array.fill_null(_nothing(array.type)) if array.null_count else array).to_numpy(
         zero_copy_only=False
@@ -243,6 +252,7 @@ class ArrowTexts:
         try:
             values, sure = pc.cast(trimmed, pa.float64()), False
         except pa.ArrowInvalid:  # some cell is no number: only those that are get there
+            trimmed = pc.replace_substring(trimmed, MINUS, "-")
             fits = pc.match_substring_regex(trimmed, f"\\A(?:{NUMBER_PATTERN})\\z")
             values, sure = (
                 pc.cast(pc.if_else(fits, trimmed, pa.scalar(None, trimmed.type)), pa.float64()),

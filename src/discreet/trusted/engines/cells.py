@@ -30,10 +30,10 @@ LARGEST_SEED = 1 << 128
 @dataclass(frozen=True, slots=True)
 class Cells:
     """One column as read: numbers or booleans with a mask of missing cells, text or missing,
-    decimals, Python objects, or nothing usable.
+    decimals, times (an array of datetime64), Python objects, or nothing usable.
     """
 
-    kind: Literal["number", "boolean", "text", "decimal", "objects", "nothing"]
+    kind: Literal["number", "boolean", "text", "decimal", "time", "objects", "nothing"]
     values: Any
     missing: npt.NDArray[np.bool_] | None
     length: int
@@ -104,7 +104,7 @@ def distinct_texts(labels: Labels, texts: list[str | None]) -> tuple[Labels, lis
 
 def numbers(cells: Cells) -> Floats:
     """Every cell as a float64, NaN where it is missing or not a number."""
-    if cells.kind == "nothing":
+    if cells.kind in ("nothing", "time"):
         return np.full(cells.length, NAN)
     if cells.kind in ("text", "decimal"):
         read: Floats = cells.values.numbers()
@@ -156,11 +156,12 @@ def category_codes(cells: Cells, column: Category) -> Codes:
         return codes
     if cells.kind == "text":
         found: Codes = cells.values.find(tuple(levels.texts))  # in the order of their codes
-        return (
-            found
-            if levels.otherwise < 0
-            else np.where(found < 0, np.int32(levels.otherwise), found)
-        )
+        lost = found < 0
+        if lost.any() and (levels.numbers or levels.truths):  # some may match in another spelling
+            labels, texts = cells.values.labelled()
+            read = [*map(levels.of_text, texts), levels.otherwise]
+            return np.asarray(np.array(read, dtype=np.int32)[labels])
+        return np.where(lost, np.int32(levels.otherwise), found)
     if cells.kind == "objects":
         return np.fromiter(map(levels, cells.values), dtype=np.int32, count=cells.length)
     return levels.of_numbers(numbers(cells)).astype(np.int32)
@@ -189,7 +190,7 @@ def unit_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
             ),
             cells.length,
         )
-    if cells.kind == "nothing":
+    if cells.kind in ("nothing", "time"):
         return np.full(cells.length, -1, dtype=np.int64), []
     known = known_cells(cells)
     if cells.values.dtype.kind == "f":

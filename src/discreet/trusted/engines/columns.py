@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from discreet.trusted.engines.cells import Cells, PlainTexts, Texts
 
-NOT_NUMBERS = (nw.Date, nw.Datetime, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
+TIMES = (nw.Date, nw.Datetime)
+NOT_NUMBERS = (*TIMES, nw.Duration, nw.Time, nw.List, nw.Array, nw.Struct, nw.Binary)
 
 
 def cells_of(column: Any) -> Cells:
@@ -32,7 +33,7 @@ def cells_of(column: Any) -> Cells:
 def cells_from_array(array: npt.NDArray[Any]) -> Cells:
     """Cells of a one-dimensional numpy array (masked cells are missing)."""
     plain = np.asarray(array)
-    if plain.dtype.kind not in "iufbOUT":  # before its mask is read: records have masks of records
+    if plain.dtype.kind not in "iufbOUTM":  # before its mask is read: records have masks of records
         return Cells("nothing", None, None, len(plain))
     missing = (
         np.ma.getmaskarray(array).copy()
@@ -41,8 +42,9 @@ def cells_from_array(array: npt.NDArray[Any]) -> Cells:
     )
     if plain.dtype.kind in "iuf":
         return Cells("number", plain, missing, len(plain))
-    if plain.dtype.kind == "b":
-        return Cells("boolean", plain, missing, len(plain))
+    if plain.dtype.kind in "bM":
+        kind: Literal["boolean", "time"] = "boolean" if plain.dtype.kind == "b" else "time"
+        return Cells(kind, plain, missing, len(plain))
     listed = _listed(plain)
     return Cells(
         "objects",
@@ -91,6 +93,8 @@ def cells_from_series(series: nw.Series[Any]) -> Cells:
     if str(getattr(series.to_native(), "dtype", "")) == "object":
         return Cells("objects", _python_cells(series), None, length)
     dtype = series.dtype
+    if isinstance(dtype, TIMES):
+        return _times(series, dtype)
     if isinstance(dtype, NOT_NUMBERS):
         return Cells("nothing", None, None, length)
     if dtype in (nw.Float32, nw.Float64):
@@ -108,6 +112,16 @@ def cells_from_series(series: nw.Series[Any]) -> Cells:
     if dtype == nw.String:
         return Cells("text", _texts(series), None, length)
     return Cells("objects", _python_cells(series), None, length)
+
+
+def _times(series: nw.Series[Any], dtype: Any) -> Cells:
+    """A column of dates or moments, in UTC where it has a zone."""
+    if getattr(dtype, "time_zone", None) is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    values = series.to_numpy()
+    if values.dtype.kind == "M":
+        return Cells("time", values, None, len(series))
+    return Cells("objects", _python_cells(series), None, len(series))
 
 
 def _texts(series: nw.Series[Any]) -> Texts:
@@ -140,7 +154,7 @@ def _python_cells(series: nw.Series[Any]) -> list[Any]:
 
 def python_objects(cells: Cells) -> list[Any]:
     """Each cell as a Python value, None where it is missing or nothing."""
-    if cells.kind == "nothing":
+    if cells.kind in ("nothing", "time"):
         return [None] * cells.length
     listed = cells.values.tolist() if cells.kind in ("number", "boolean") else list(cells.values)
     return (

@@ -103,7 +103,10 @@ def require_columns(
     schema: Schema, neighbors: Neighbors, available: Sequence[str], *, header_line: bool = False
 ) -> None:
     """Refuses a source that lacks a needed column, or has one twice; decided from names alone."""
-    for name in needed_columns(schema, neighbors):
+    needed = needed_columns(schema, neighbors)
+    for name in needed:
         times = list(available).count(name)
         if times != 1:
-            raise data.column_not_found(name, times, available, header_line=header_line)
+            raise data.column_not_found(
+                name, times, available, header_line=header_line, needed=needed
+            )

@@ -91,6 +91,8 @@ class FileEngine:
         format: str,
         schema: Schema,
         neighbors: Neighbors,
+        *,
+        dialect: Any = None,
     ) -> None:
         listed = [paths] if isinstance(paths, (str, os.PathLike)) else paths
         if (
@@ -105,7 +107,7 @@ class FileEngine:
         self.schema, self.neighbors = schema, neighbors
         self.remembered: dict[type[Any], Any] = {}
         self._paths = tuple(os.path.abspath(os.fspath(path)) for path in listed)
-        self._format = format
+        self._format, self._dialect = format, dialect
         for name, column in schema.items():
             if isinstance(column, Category):
                 _require_text(name, column)
@@ -193,11 +195,12 @@ class FileEngine:
             "kind": self._format,
             "source": [os.path.basename(path) for path in self._paths],
             "columns": sorted(set(self._sources[0].columns)),
-        }
+        } | ({"dialect": self._dialect.to_dict()} if self._dialect and self._dialect.name() else {})
 
     def data_id(self) -> str:
-        """Format and absolute paths: contents are never hashed (see `Engine.data_id`)."""
-        return f"{self._format}:" + "|".join(self._paths)
+        """Format, dialect and absolute paths: contents are never hashed (see `Engine.data_id`)."""
+        written = self._dialect.name() if self._dialect else ""
+        return f"{self._format}{written}:" + "|".join(self._paths)
 
     # ── passes ────────────────────────────────────────────────────────────────────────────────────
 
@@ -324,12 +327,21 @@ class FileEngine:
                 raise data.no_file(os.path.basename(path))
         try:
             seen = tuple(map(self._fingerprint, self._paths))
-            sources = tuple(_source(self._format, path) for path in self._paths)
+            sources = tuple(map(self._source, self._paths))
             if tuple(map(self._fingerprint, self._paths)) == seen:
                 return sources, seen
         except Exception:  # raised below: the reader's own text may quote the data
             pass
         raise data.unreadable(self._format)
+
+    def _source(self, path: str) -> Source:
+        if self._format == "csv":
+            from discreet.trusted.extensions.csv_files import CsvSource
+
+            return CsvSource(path, self._dialect, self.schema, self.neighbors.unit)
+        from discreet.trusted.engines.parquet_files import ParquetSource
+
+        return ParquetSource(path)
 
     def _fingerprint(self, path: str) -> Fingerprint:
         with open(path, "rb", buffering=0) as file:
@@ -358,7 +370,7 @@ class FileEngine:
                 if found.setdefault(name, kind) != kind:
                     raise data.types_differ(name)
         unit = self.neighbors.unit
-        if unit is not None and readings[unit] == "nothing":
+        if unit is not None and readings[unit] in ("nothing", "time"):
             raise data.unit_without_ids(unit, found[unit])
         return readings
 
@@ -373,16 +385,6 @@ def _once(read: Callable[[], Result]) -> Callable[[], Result]:
         return held[0]
 
     return reading
-
-
-def _source(format: str, path: str) -> Source:
-    if format == "csv":
-        from discreet.trusted.extensions.csv_files import CsvSource
-
-        return CsvSource(path)
-    from discreet.trusted.engines.parquet_files import ParquetSource
-
-    return ParquetSource(path)
 
 
 def _arrow_cells() -> Any:

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.schema import Boolean, Encoding, Integer, Number, Real
+from discreet.encoding import Encoding
+from discreet.schema import Boolean, Integer, Number, Real
 from discreet.seclusion import Secluded, seclude_worker
 from discreet.specs.queries.plans import BLOCK_ROWS, FLOAT_BITS
 from discreet.trusted.compiled import compiled

@@ -16,9 +16,19 @@ import numpy.typing as npt
 
 from discreet.errors import data
 from discreet.neighbors import Neighbors
-from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
+from discreet.schema import Boolean, Category, Date, Integer, Open, Real, Schema
+from discreet.seclusion import FAILED, aside
 from discreet.specs.queries.histograms import HistogramPlan
-from discreet.specs.queries.keys import Between, Bins, Held, Key, Levels, Split, may_leave_out
+from discreet.specs.queries.keys import (
+    Between,
+    Bins,
+    Cycle,
+    Held,
+    Key,
+    Levels,
+    Split,
+    may_leave_out,
+)
 from discreet.specs.queries.plans import BLOCK_ROWS, Factor, GramPlan, SumsPlan, term_bounds
 from discreet.specs.statistics import COUNTED_CELLS, Histogram, histogram_of_counts
 from discreet.trusted.engines import kernels
@@ -171,6 +181,9 @@ class MemoryEngine:
             return self._cached(key, lambda: self._held(key, self._read(key.column)))
         if isinstance(key, Bins):
             return kernels.bin_index(self.values(key.column), key.edges)
+        if isinstance(key, Cycle):
+            turned = np.floor((self.values(key.column) + key.shift) / key.step) % key.size
+            return np.where(np.isnan(turned), -1, turned).astype(np.int32)
         if isinstance(key, Between):
             values = self.values(key.column)
             inside = (values >= key.low) & (values <= key.high)
@@ -264,11 +277,16 @@ class MemoryEngine:
 
     def cells(self, name: str) -> Cells:
         """The cells of a column, all rows."""
-        return self._columns[name]()
+        cells, column = self._columns[name](), self.schema[name]
+        if not isinstance(column, Date):
+            return cells
+        from discreet.trusted.extensions.date_cells import date_cells
+
+        return date_cells(cells, column)
 
     def units(self) -> tuple[npt.NDArray[np.int64], list[str]]:
         """A label of each row's unit (−1: none), all rows, and the seed text of each label."""
-        return unit_labels(self.cells(self.neighbors.unit or ""))
+        return unit_labels(self._columns[self.neighbors.unit or ""]())
 
     def has_codes(self, factor: Factor) -> bool:
         """Whether codes of a factor were made already."""
@@ -375,13 +393,21 @@ def _series_reader(name: str, series: nw.Series[Any], *, is_unit: bool) -> Read:
 
 
 def memory_engine_from_frame(frame: Any, schema: Schema, neighbors: Neighbors) -> MemoryEngine:
-    """An engine over a pandas, polars or pyarrow table (or whatever else narwhals reads)."""
+    """An engine over a pandas, polars or pyarrow table, or whatever else narwhals reads; a table
+    that is computed on demand is carried out once, for the needed columns.
+    """
     try:
-        table = nw.from_native(frame, eager_only=True)
-        names = list(table.columns)
-    except (TypeError, ValueError, nw.exceptions.NarwhalsError):
+        table = nw.from_native(frame)
+        names = table.collect_schema().names()
+    except Exception:
         raise data.not_a_table(type(frame).__name__) from None
     require_columns(schema, neighbors, names)
+    if isinstance(table, nw.LazyFrame):
+        wanted = table.select(needed_columns(schema, neighbors))
+        collected = aside(lambda: wanted.collect())
+        if collected is FAILED:
+            raise data.not_collected(type(frame).__name__)
+        table = collected
     columns = {
         name: _series_reader(name, table[name], is_unit=name == neighbors.unit)
         for name in needed_columns(schema, neighbors)

@@ -1,12 +1,14 @@
 """CSV, read by one total rule: every sequence of bytes is a table, and no byte makes reading fail.
 
-Fields are separated by commas and records by line ends (LF, CR LF or CR). A field whose first byte
-is a double quote goes on to the next double quote that is not doubled, whatever is between; two
-double quotes inside it are one; what follows up to the next separator belongs to the field as it
-stands. A quote anywhere else is text. A quote that is never closed makes the rest of the file one
-field. A blank line is no record; the first record is the header; a short record has missing cells,
-further fields are ignored, and an empty field is missing. Bytes that are not UTF-8 read as U+FFFD.
-A byte order mark at the beginning is skipped.
+Fields are separated by commas, or by the mark that was declared (`csv_dialects.py`), and records by
+line ends (LF, CR LF or CR). A field whose first byte is a double quote goes on to the next double
+quote that is not doubled, whatever is between; two double quotes inside it are one; what follows up
+to the next separator belongs to the field as it stands. A quote anywhere else is text. A quote that
+is never closed makes the rest of the file one field. A blank line is no record; the first record is
+the header; a short record has missing cells, further fields are ignored, and an empty field is
+missing, as is one of the declared texts. Bytes that the encoding does not have read as U+FFFD. A
+byte order mark at the beginning of UTF-8 is skipped. Numbers that are written with other marks than
+a decimal point are written anew with one, a cell at a time.
 
 What is protected is the table that is read in this way.
 Reading goes through the file once, a block of whole records at a time.
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,16 +27,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet.schema import Boolean, Category, Date, Open, Schema, level_text
+from discreet.trusted.extensions.csv_dialects import Dialect
+
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
 
 BLOCK = 1 << 23  # bytes that are read at a time
-QUOTE, COMMA, LINE_FEED, CARRIAGE_RETURN = (ord(character) for character in '",\n\r')
+QUOTE, LINE_FEED, CARRIAGE_RETURN = (ord(character) for character in '"\n\r')
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_MARKS = np.zeros(256, dtype=bool)
-_MARKS[[QUOTE, COMMA, LINE_FEED, CARRIAGE_RETURN]] = True
-_SEPARATES = _MARKS.copy()
-_SEPARATES[QUOTE] = False
+PLAIN = Dialect()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -100,9 +102,16 @@ class Records:
 class CsvSource:
     """One CSV file: the names of its columns, all of them text, and its rows in batches."""
 
-    def __init__(self, path: str) -> None:
-        self._path, self.columns = path, header_of(path)
+    def __init__(
+        self, path: str, dialect: Dialect | None, schema: Schema, unit: str | None = None
+    ) -> None:
+        self._path, self._dialect = path, dialect or PLAIN
+        self.columns = header_of(path, dialect=self._dialect)
         self.types: dict[str, Any] = dict.fromkeys(self.columns, pa.string())
+        self._readers = {
+            name: cell_reader(self._dialect, schema, None if name == unit else name)
+            for name in self.columns
+        }
 
     def tasks(
         self, names: Sequence[str], rows: int
@@ -110,27 +119,74 @@ class CsvSource:
         """One task a block of records: blocks are found in turn,
         and their fields can be read side by side.
         """
-        places = {name: self.columns.index(name) for name in names}
-        for number, found in enumerate(records_of(self._path)):
+        for number, found in enumerate(records_of(self._path, dialect=self._dialect)):
             if number == 0 and fields_of(found, 0) != self.columns:
                 raise ValueError("another header")  # the file changed while it was opened
             records = without_first(found) if number == 0 else found
-            yield functools.partial(_batch, records, places)
+            yield functools.partial(self._batch, records, tuple(names))
+
+    def _batch(
+        self, records: Records, names: Sequence[str]
+    ) -> Iterator[tuple[dict[str, Any], int]]:
+        read = {
+            name: self._readers[name](records.column(self.columns.index(name))) for name in names
+        }
+        yield read, len(records)
 
 
-def _batch(records: Records, places: Mapping[str, int]) -> Iterator[tuple[dict[str, Any], int]]:
-    yield {name: records.column(place) for name, place in places.items()}, len(records)
+def cell_reader(dialect: Dialect, schema: Schema, name: str | None) -> Callable[[Any], Any]:
+    """What a dialect makes of the texts of one column, each by itself; of no name, and of `Open`
+    and `Date` columns, the missing ones alone are taken out.
+    """
+    steps: list[Callable[[Any], Any]] = []
+    if dialect.missing_text:
+        missing = pa.array(dialect.missing_text, type=pa.large_string())
+        steps.append(lambda texts: _without(texts, pc.is_in(texts, value_set=missing)))
+    column = schema[name] if name is not None and name in schema else Open()
+    if not dialect.has_plain_numbers and not isinstance(column, (Open, Date)):
+        levels = map(level_text, column.levels) if isinstance(column, Category) else ()
+        kept = pa.array(levels, type=pa.large_string())
+        numbers = isinstance(column, (Category, Boolean))
+        steps.append(lambda texts: _plain_numbers(texts, dialect, kept, others_stay=numbers))
+    return lambda texts: functools.reduce(lambda read, step: step(read), steps, texts)
 
 
-def records_of(path: str, block: int = BLOCK) -> Iterator[Records]:
+def _without(texts: Any, gone: Any) -> Any:
+    return pc.if_else(gone, pa.scalar(None, texts.type), texts)
+
+
+def _plain_numbers(texts: Any, dialect: Dialect, kept: Any, *, others_stay: bool) -> Any:
+    """Numbers of a dialect with a decimal point and nothing between digits; texts in `kept` stay,
+    and others do or are missing.
+    """
+    trimmed = pc.ascii_trim(texts, " ")
+    fits = pc.match_substring_regex(trimmed, f"\\A(?:{dialect.number_pattern()})\\z")
+    if dialect.thousands is not None:
+        trimmed = pc.replace_substring(trimmed, dialect.thousands, "")
+    written = pc.replace_substring(trimmed, dialect.decimal, ".")
+    if not others_stay:
+        return _without(written, pc.invert(fits))
+    return pc.if_else(pc.and_(fits, pc.invert(pc.is_in(texts, value_set=kept))), written, texts)
+
+
+def records_of(
+    path: str, block: int | None = None, *, dialect: Dialect = PLAIN
+) -> Iterator[Records]:
     """The records of a file, some at a time, the header among the first."""
+    block = BLOCK if block is None else block
     rest, size = b"", block
     with open(path, "rb", buffering=0) as source:
         for number in itertools.count():
             read = _read(source, max(size, len(BYTE_ORDER_MARK)))
             at_end = len(read) == 0
-            content = rest + (read.removeprefix(BYTE_ORDER_MARK) if number == 0 else read)
-            found = split(np.frombuffer(content, dtype=np.uint8), at_end=at_end)
+            if dialect.encoding != "utf-8":
+                read = read.decode(dialect.encoding, "replace").encode()
+            elif number == 0:
+                read = read.removeprefix(BYTE_ORDER_MARK)
+            content = rest + read
+            found = split(
+                np.frombuffer(content, dtype=np.uint8), at_end=at_end, separator=dialect.separator
+            )
             if len(found):
                 yield found
             if at_end:
@@ -149,9 +205,9 @@ def _read(source: Any, size: int) -> bytes:
     return b"".join(parts)
 
 
-def header_of(path: str, block: int = 1 << 16) -> list[str]:
+def header_of(path: str, block: int = 1 << 16, *, dialect: Dialect = PLAIN) -> list[str]:
     """The fields of the first record; none in an empty file."""
-    for found in records_of(path, block):
+    for found in records_of(path, block, dialect=dialect):
         return fields_of(found, 0)
     return []
 
@@ -184,20 +240,31 @@ def without_first(records: Records) -> Records:
     )
 
 
-def split(block: Bytes, *, at_end: bool) -> Records:
+@functools.lru_cache(maxsize=16)
+def _separating(mark: str) -> npt.NDArray[np.bool_]:
+    """Which bytes end a field."""
+    separates = np.zeros(256, dtype=bool)
+    separates[[ord(mark), LINE_FEED, CARRIAGE_RETURN]] = True
+    return separates
+
+
+def split(block: Bytes, *, at_end: bool, separator: str = ",") -> Records:
     """The whole records that a block begins with; `at_end` says that the file ends with it,
     so that its last record is whole too.
     """
-    marks = np.flatnonzero(_MARKS[block])
+    separates = _separating(separator)
+    is_mark = separates.copy()
+    is_mark[QUOTE] = True
+    marks = np.flatnonzero(is_mark[block])
     is_quote = block[marks] == QUOTE
     separators, quotes = marks[~is_quote], marks[is_quote]
-    quoted = quoted_stretches(block, quotes) if quotes.size else None
+    quoted = quoted_stretches(block, quotes, separates) if quotes.size else None
     if quoted is not None and quoted.opens.size:
         place = np.searchsorted(quoted.opens, separators) - 1
         separators = separators[(place < 0) | (separators > quoted.closes[place])]
     else:
         quoted = None
-    ends, after, closing = _field_ends(block, separators, at_end=at_end)
+    ends, after, closing = _field_ends(block, separators, ord(separator), at_end=at_end)
     last = np.flatnonzero(closing)
     used = int(after[last[-1]]) if last.size else 0
     starts = np.concatenate([np.zeros(1, dtype=np.int64), after])[: len(ends)]
@@ -212,14 +279,14 @@ def split(block: Bytes, *, at_end: bool) -> Records:
 
 
 def _field_ends(
-    block: Bytes, separators: Places, *, at_end: bool
+    block: Bytes, separators: Places, mark: int, *, at_end: bool
 ) -> tuple[Places, Places, npt.NDArray[np.bool_]]:
     """Where each field ends, where the next one starts, and whether a record ends there too."""
     kinds = block[separators]
     # of a pair
     second = (kinds == LINE_FEED) & (separators > 0) & (block[separators - 1] == CARRIAGE_RETURN)
     ends = separators[~second]
-    closing = kinds[~second] != COMMA
+    closing = kinds[~second] != mark
     after = ends + 1
     followed = (block[ends] == CARRIAGE_RETURN) & (after < len(block))
     after[followed] += block[after[followed]] == LINE_FEED
@@ -233,19 +300,21 @@ def _field_ends(
     return ends, after, closing
 
 
-def quoted_stretches(block: Bytes, quotes: Places) -> Quoted:
+def quoted_stretches(block: Bytes, quotes: Places, separates: npt.NDArray[np.bool_]) -> Quoted:
     """The stretches of a block inside quotes, from the places of all its quotes."""
-    return _tidy_stretches(block, quotes) or _stretches_in_turn(block, quotes)
+    return _tidy_stretches(block, quotes, separates) or _stretches_in_turn(block, quotes, separates)
 
 
-def _tidy_stretches(block: Bytes, quotes: Places) -> Quoted | None:
+def _tidy_stretches(
+    block: Bytes, quotes: Places, separates: npt.NDArray[np.bool_]
+) -> Quoted | None:
     """All at once, where every pair of quotes is around a whole field; else None."""
     opens, closes = quotes[0::2], quotes[1::2]
     if len(opens) != len(closes):
         return None
-    begins = (opens == 0) | _SEPARATES[block[opens - 1]]
+    begins = (opens == 0) | separates[block[opens - 1]]
     inside = closes + 1 < len(block)
-    finishes = ~inside | _SEPARATES[block[np.where(inside, closes + 1, 0)]]
+    finishes = ~inside | separates[block[np.where(inside, closes + 1, 0)]]
     return (
         Quoted(opens, closes, np.ones(len(opens), dtype=bool))
         if begins.all() and finishes.all()
@@ -253,10 +322,10 @@ def _tidy_stretches(block: Bytes, quotes: Places) -> Quoted | None:
     )
 
 
-def _stretches_in_turn(block: Bytes, quotes: Places) -> Quoted:
+def _stretches_in_turn(block: Bytes, quotes: Places, separates: npt.NDArray[np.bool_]) -> Quoted:
     """One quote after another, by the rule of the module."""
     places, size, found = quotes.tolist(), len(block), []
-    starts_field = ((quotes == 0) | _SEPARATES[block[quotes - 1]]).tolist()
+    starts_field = ((quotes == 0) | separates[block[quotes - 1]]).tolist()
     index = 0
     while index < len(places):
         if not starts_field[index]:
@@ -268,7 +337,7 @@ def _stretches_in_turn(block: Bytes, quotes: Places) -> Quoted:
             index, doubled = index + 2, True
         closed = places[index] if index < len(places) else size
         index += 1
-        whole = closed + 1 >= size or bool(_SEPARATES[block[closed + 1]])
+        whole = closed + 1 >= size or bool(separates[block[closed + 1]])
         found.append((opened, closed, closed < size and whole and not doubled))
     columns = np.array(found, dtype=np.int64).reshape(-1, 3)
     return Quoted(columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].astype(bool))

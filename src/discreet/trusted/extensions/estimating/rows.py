@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.schema import Encoding, Integer, Real
+from discreet.encoding import Encoding
+from discreet.schema import Integer, Real
 from discreet.specs.estimating.components import (
     Component,
     ModelColumn,

@@ -27,7 +27,7 @@ def open_labels(cells: Cells) -> tuple[npt.NDArray[np.int64], list[str]]:
     """A label 0, 1, … for each row's key in an Open column (−1: it has none),
     and the text of each label, in no order.
     """
-    if cells.kind == "nothing":
+    if cells.kind in ("nothing", "time"):
         return np.full(cells.length, -1, dtype=np.int64), []
     if cells.kind == "boolean":
         labels = cells.values.astype(np.int64)
