@@ -254,6 +254,7 @@ def test_huge_formulas_are_refused_at_once(name):
     assert len(str(caught.value)) < 1000 or name == "a long name"
 
 
+@pytest.mark.slow
 def test_deep_parentheses_and_many_signs_are_read():
     assert design_of("y ~ " + "(" * 2000 + "x" + ")" * 2000, SCHEMA).names == ("intercept", "x")
     assert design_of("y ~ " + "+" * 2000 + "x", SCHEMA).names == ("intercept", "x")

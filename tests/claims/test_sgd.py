@@ -375,6 +375,7 @@ def test_one_step_agrees_with_the_closed_form_of_the_sampled_gaussian():
         assert removed <= float(DELTA) + gdp_delta(mu, epsilon) + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["poisson", "fixed"])
 def test_calibrated_noise_costs_no_more_than_asked_and_nearly_that(scheme):
     rate, target = 0.05, Fraction(1, 2)
@@ -383,6 +384,7 @@ def test_calibrated_noise_costs_no_more_than_asked_and_nearly_that(scheme):
     assert 0.99 * math.sqrt(target) <= least_mu(pld, float(DELTA)) <= math.sqrt(target)
 
 
+@pytest.mark.slow
 def test_no_price_is_above_that_of_all_rows_in_every_batch():
     plain = math.sqrt(400) / 18
     for scheme in ("poisson", "fixed"):

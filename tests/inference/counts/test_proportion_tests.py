@@ -238,6 +238,7 @@ def test_sample_sizes_are_the_least(spend: dp.PureDP, alternative: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_power_comes_true() -> None:
     """The share of rejections in 150 seeded tests is the computed power, within a limit at 1e-9."""
     plan = dp.power(
