@@ -21,16 +21,14 @@ def names_in(path: Path) -> set[str]:
     return {getattr(node, "name", "") for node in ast.parse(path.read_text()).body}
 
 
+def is_there(test: str) -> bool:
+    path, _, function = test.partition("::")
+    return (ROOT / path).exists() and (not function or function in names_in(ROOT / path))
+
+
 def missing_tests(mutant: Mutant) -> list[str]:
     """The tests of a mutant that are not in the repository."""
-    missing = []
-    for test in mutant.tests:
-        path, _, function = test.partition("::")
-        if not (ROOT / path).exists():
-            missing.append(test)
-        elif function and function not in names_in(ROOT / path):
-            missing.append(test)
-    return missing
+    return [test for test in mutant.tests if not is_there(test)]
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=named)
