@@ -354,6 +354,7 @@ def test_fits_of_interactions_codings_and_transforms_predict_as_statsmodels_does
     assert fit.names == design_of(formula, SCHEMA).names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [None, "newton"], ids=str)
 @pytest.mark.parametrize(
     "formula", ["y ~ d - 1", "y ~ 0 + x", "y ~ x:d - 1", "y ~ bs(x, knots=(5,)) - 1"]

@@ -327,6 +327,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "gap", "size", "steps", "multiplier"), SETTINGS)
 def test_the_price_is_never_below_the_loss_distribution(scheme, gap, size, steps, multiplier):
     one = (
@@ -415,6 +416,7 @@ def small_data(neighbors, n=300, seed=0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 def test_a_whole_descent_is_one_debit_at_its_price(neighbors):
     session = seeded_session(small_data(neighbors), dp.ApproxDP(6, 1e-5), 1)

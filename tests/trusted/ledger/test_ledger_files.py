@@ -99,6 +99,7 @@ def test_every_row_is_guarded(story: Path, tmp_path: Path) -> None:
             assert not verify_file(copy).ok, (table, identity)
 
 
+@pytest.mark.slow
 def test_a_changed_byte_is_noticed_or_changes_nothing(story: Path, tmp_path: Path) -> None:
     """Bytes that SQLite does not use may change; what the ledger says may not."""
     copy, original, told = (
