@@ -6,6 +6,12 @@ new ones: ``pytest --hypothesis-profile=explore``.
 
 from __future__ import annotations
 
+import os
+
+# before numpy is loaded: threads of linear algebra in each worker wait for each other by spinning,
+# which took ten times the work of small matrices
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(

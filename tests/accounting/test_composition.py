@@ -164,6 +164,7 @@ def test_optimal_is_the_enumeration(parts, epsilon):
     assert ours == optimal(*reversed(guarantees)).delta_at(epsilon)
 
 
+@pytest.mark.slow
 @given(st.floats(0.01, 2), st.integers(1, 40), st.floats(1e-9, 0.3), st.sampled_from([0.0, 1e-4]))
 @settings(max_examples=40, deadline=None)
 def test_advanced_is_above_the_exact_curve(epsilon, times, slack, delta):

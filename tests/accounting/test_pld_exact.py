@@ -177,7 +177,7 @@ weights = st.lists(st.integers(1, 40), min_size=3, max_size=3)
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(weights, weights), min_size=1, max_size=4), st.floats(0, 2.5))
 def test_enumerated_compositions_of_different_mechanisms(
     parts: list[tuple[list[int], list[int]]], epsilon: float

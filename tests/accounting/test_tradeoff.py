@@ -139,6 +139,7 @@ def test_gaussian_reference_values(mu, truth):
         assert value - 1e-4 <= curve(alpha) <= value + 1e-15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("times", "distance"), [(10, 1.23e-2), (100, 1.25e-3)])
 def test_central_limit_distance(times, distance):
     """max |f^⊗K − G_1| of reference.md C5: an approximation's error,
@@ -166,6 +167,7 @@ def test_central_limit_mu_is_close_and_no_bound():
 # ── tensor products ───────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(pairs(), pairs())
 def test_tensor_products_are_the_enumeration(first, second):
@@ -257,6 +259,7 @@ def test_composition_is_associative_and_commutative(first, second, third):
             assert left(alpha) == pytest.approx(right(alpha), abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)
 @given(pairs(3), st.integers(1, 5))
 def test_repeat_is_the_product(pair, times):
@@ -284,6 +287,7 @@ def shape_is_right(curve):
     )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(pairs(), pairs(), st.fractions(Fraction(1, 100), 1))
 def test_curves_are_convex_and_fall(first, second, rate):

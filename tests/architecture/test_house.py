@@ -51,6 +51,7 @@ def test_every_citation_names_something() -> None:
     assert not missing_citations()
 
 
+@pytest.mark.slow
 def test_a_question_goes_through_few_files(house: House) -> None:
     assert house.hops_mean <= MOST_HOPS
     assert house.hops_robust > house.hops_mean

@@ -4,6 +4,7 @@ tree of every module; no module imports itself by a detour; random bits come fro
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,12 @@ MAY_ASK_FOR_BITS = {
     "trusted/ledger/sqlite.py": "the name of a file that is being made",
     "trusted/engines/files.py": "the key of a digest that is never shown",
 }
+
+
+@functools.cache
+def imports_of(text: str) -> tuple[tuple[int, str], ...]:
+    """`imported` of a module's text: several checks read the same modules."""
+    return tuple(imported(ast.parse(text)))
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -112,7 +119,7 @@ def violations(room: str, text: str, *, computes: bool = False) -> list[str]:
     may import by a computed name.
     """
     found = []
-    for line, name in imported(ast.parse(text)):
+    for line, name in imports_of(text):
         outer = name.split(".")[0]
         if any(name == banned or name.startswith(f"{banned}.") for banned in NEVER):
             found.append(f"line {line}: {name} is imported nowhere in discreet")
@@ -194,7 +201,7 @@ def test_the_checker_lets_good_modules_pass() -> None:
 
 
 def asks_for_bits(text: str) -> list[str]:
-    names = [name for _, name in imported(ast.parse(text))]
+    names = [name for _, name in imports_of(text)]
     return [
         name for name in names if any(name == one or name.startswith(f"{one}.") for one in BITS)
     ]
@@ -234,7 +241,7 @@ def import_graph(sources: dict[str, str]) -> dict[str, set[str]]:
     graph: dict[str, set[str]] = {}
     for name, text in sources.items():
         graph[name] = set()
-        for _, target in imported(ast.parse(text)):
+        for _, target in imports_of(text):
             if target.split(".")[0] != "discreet":
                 continue
             whole = target.removeprefix("discreet").removeprefix(".")

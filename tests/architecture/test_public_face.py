@@ -156,6 +156,7 @@ def test_importing_discreet_loads_nothing_heavy() -> None:
     assert not (loaded - bare) & HEAVY
 
 
+@pytest.mark.slow
 def test_the_public_names_do_not_load_what_only_some_need() -> None:
     bare, loaded = (
         set(fresh(OUTSIDE).split()),

@@ -627,6 +627,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_new_place_would_be_noticed(mutant: str) -> None:
     text, operation = MUTANTS[mutant]

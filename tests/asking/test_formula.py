@@ -254,6 +254,7 @@ def test_huge_formulas_are_refused_at_once(name):
     assert len(str(caught.value)) < 1000 or name == "a long name"
 
 
+@pytest.mark.slow
 def test_deep_parentheses_and_many_signs_are_read():
     assert design_of("y ~ " + "(" * 2000 + "x" + ")" * 2000, SCHEMA).names == ("intercept", "x")
     assert design_of("y ~ " + "+" * 2000 + "x", SCHEMA).names == ("intercept", "x")
@@ -353,6 +354,7 @@ def test_fits_of_interactions_codings_and_transforms_predict_as_statsmodels_does
     assert fit.names == design_of(formula, SCHEMA).names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [None, "newton"], ids=str)
 @pytest.mark.parametrize(
     "formula", ["y ~ d - 1", "y ~ 0 + x", "y ~ x:d - 1", "y ~ bs(x, knots=(5,)) - 1"]

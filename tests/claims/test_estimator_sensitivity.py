@@ -181,6 +181,7 @@ other_ids = st.sampled_from(["u1", "u2", 1, "1", 1.5, 2**70, None, "é", "e\u030
 my_ids = st.sampled_from(["mine", "another", 2, -1.0, 10**30, "\U0001f600"])
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.data(), st.sampled_from(RELATIONS), st.randoms(use_true_random=False))
 def test_no_neighbour_moves_any_estimator_by_more_than_claimed(data, neighbors, shuffle):

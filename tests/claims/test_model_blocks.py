@@ -54,6 +54,7 @@ def setting(family, rows=ROWS, width=WIDTH):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("family", [Huber(1.345), Logistic(), Poisson(20.0)], ids=repr)
 @pytest.mark.parametrize("part", ["metric", "curvature", "scores", "gradient"])

@@ -368,6 +368,7 @@ def test_neighbouring_tables_move_the_number_of_right_predictions_by_at_most_one
         assert len(set(steps.tolist())) == 1  # every one of the equal rows is right, or none is
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["pandas", "nullable", "arrow", "polars", "pyarrow"])
 def test_one_text_that_is_not_utf8_is_one_missing_cell(backend, tmp_path):
     """Such a cell in a column of text made predict, score and the fit of labels raise,

@@ -234,6 +234,7 @@ def threshold_law(mechanism, scores, *, query_spread=None):
 # -- the theorems ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @SENSITIVITIES
 def test_exponential_choice_keeps_its_bounded_range(sensitivity):
     mechanism = ExponentialChoice(sensitivity, Fraction(3, 5))

@@ -327,6 +327,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "gap", "size", "steps", "multiplier"), SETTINGS)
 def test_the_price_is_never_below_the_loss_distribution(scheme, gap, size, steps, multiplier):
     one = (
@@ -375,6 +376,7 @@ def test_one_step_agrees_with_the_closed_form_of_the_sampled_gaussian():
         assert removed <= float(DELTA) + gdp_delta(mu, epsilon) + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["poisson", "fixed"])
 def test_calibrated_noise_costs_no_more_than_asked_and_nearly_that(scheme):
     rate, target = 0.05, Fraction(1, 2)
@@ -383,6 +385,7 @@ def test_calibrated_noise_costs_no_more_than_asked_and_nearly_that(scheme):
     assert 0.99 * math.sqrt(target) <= least_mu(pld, float(DELTA)) <= math.sqrt(target)
 
 
+@pytest.mark.slow
 def test_no_price_is_above_that_of_all_rows_in_every_batch():
     plain = math.sqrt(400) / 18
     for scheme in ("poisson", "fixed"):
@@ -413,6 +416,7 @@ def small_data(neighbors, n=300, seed=0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 def test_a_whole_descent_is_one_debit_at_its_price(neighbors):
     session = seeded_session(small_data(neighbors), dp.ApproxDP(6, 1e-5), 1)

@@ -100,6 +100,7 @@ def p_value(draws, spread):
     return float(stats.chisquare(counts, np.diff(below) * len(draws)).pvalue)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_two_laws():
     """Diagonal, off-diagonal and further numbers, each at its place;
     a spread that is 10 % off, and the other law, are rejected.

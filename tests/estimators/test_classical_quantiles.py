@@ -89,6 +89,7 @@ def test_every_method_fits_its_spend_and_answers() -> None:
                 assert point(release_from_json(release.to_json())) == value
 
 
+@pytest.mark.slow
 def test_more_spend_buys_more() -> None:
     """Half the spend left over would be half the noise too much:
     the constants use what they are given.
@@ -300,6 +301,7 @@ def test_a_stable_whole_number_is_released_without_noise() -> None:
     assert release.guarantee.epsilon <= 1
 
 
+@pytest.mark.slow
 def test_rank_errors_stay_within_their_bound() -> None:
     values = np.arange(100) % 90
     session = seeded_session(data(list(values)), dp.Ledger.open(dp.PureDP(1000)), "ranks")

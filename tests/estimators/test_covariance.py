@@ -191,6 +191,7 @@ def test_intervals_cover(neighbors: Any, size: int, rho: float, mu: float) -> No
         assert hits.mean() < 0.99
 
 
+@pytest.mark.slow
 def test_coverage_would_show_noise_taken_for_smaller() -> None:
     """Control: inference that believes half of the noise is caught by the same limit."""
     statistics, _ = simulated(dp.Replace(), dp.GDP(0.5), 500, 0.3, 1500)
@@ -332,6 +333,7 @@ def test_two_equal_columns_and_one_column_alone() -> None:
     assert alone.confidence_interval()[0, 0] < np.var(data["x"]) < alone.confidence_interval()[0, 1]
 
 
+@pytest.mark.slow
 def test_thirty_columns_in_one_release() -> None:
     rng = np.random.default_rng(3)
     names = [f"v{j}" for j in range(30)]
@@ -384,6 +386,7 @@ def test_a_hidden_sampling_variance_is_supported_and_a_visible_one_is_left_alone
 # ── the result as an object ───────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_results_round_trip_pickle_and_plot(tmp_path: Any) -> None:
     session = ask(table(200), dp.Replace())
     for fit in (

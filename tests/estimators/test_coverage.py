@@ -210,6 +210,7 @@ def test_means_and_variances_are_the_public_ones(
         assert_same(result.confidence_interval()[0], np.array(expected))
 
 
+@pytest.mark.slow
 @EVERY
 def test_shares_are_the_public_ones(
     bench: ModuleType, monkeypatch: pytest.MonkeyPatch, relation: Any, spend: Any

@@ -51,6 +51,7 @@ def small(values: list[Any], neighbors: Any = RELATIONS[0]) -> dp.Session:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_with_plenty_to_spend_it_is_the_empirical_distribution_function(neighbors: Any) -> None:
     session, data = open_session(neighbors), survey()

@@ -61,6 +61,7 @@ def normal() -> dp.Session:
     return session_of(np.random.default_rng(1).normal(40, 10, 2000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_every_relation_and_spend_gives_an_estimate_inside_its_interval(

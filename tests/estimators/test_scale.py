@@ -105,6 +105,7 @@ def counts(values: tuple[int, ...]) -> np.ndarray:
     return np.bincount(np.array(values, dtype=int), minlength=CELLS)
 
 
+@pytest.mark.slow
 def test_folding_keeps_the_way_in_which_neighbours_differ() -> None:
     """All data sets of up to three rows on five cells, all centres: the folded histogram is that of
     the distances, for every neighbour too.

@@ -35,6 +35,7 @@ def normal(rows: int = 1000, seed: int = 3) -> np.ndarray:
     return np.random.default_rng(seed).normal(50, 3, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "neighbors",
     [

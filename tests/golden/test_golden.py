@@ -16,7 +16,7 @@ from golden_data import Sources
 
 CASES = cases()
 SHOWN = 12
-QUICK = 8  # of so many cases one is among the quick ones
+QUICK = 16  # of so many cases one is among the quick ones
 MARKED = [
     name if number % QUICK == 0 else pytest.param(name, marks=pytest.mark.slow)
     for number, name in enumerate(CASES)

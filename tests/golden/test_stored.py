@@ -38,7 +38,12 @@ from discreet import client, local
 VERSIONS = versions()
 RESULTS = {version: kept(version, "results.json.gz") for version in VERSIONS}
 LEDGERS = [(version, name) for version in VERSIONS for name in kept(version, "ledgers.json")]
-KEYS = [(version, key) for version in VERSIONS for key in RESULTS[version]]
+QUICK = 16  # of so many results one is among the quick ones
+KEYS = [
+    pytest.param(version, key, marks=[pytest.mark.slow] if number % QUICK else [])
+    for version in VERSIONS
+    for number, key in enumerate(RESULTS[version])
+]
 LOCAL = [
     (version, name)
     for version in VERSIONS

@@ -265,6 +265,7 @@ OF_THE_LIBRARY = {
 }
 
 
+@pytest.mark.slow
 def test_the_client_loads_specs_and_draws_and_nothing_else() -> None:
     """After a report of every kind: these modules of the library, and numpy, cryptography, flint
     (with what they load) of all others.

@@ -111,6 +111,7 @@ def test_intervals_contain_half_a_step_of_the_grid() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_results_come_back_from_json_and_are_drawn(name: str, tmp_path: Path) -> None:
     fit = local.mean(SPECS[name], seeded_reports(SPECS[name], population(500, 2), 1))

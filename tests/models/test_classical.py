@@ -74,6 +74,7 @@ def fit(session, name, solver, **options):
 # ── what is spent ─────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 @pytest.mark.parametrize("solver", FAST)
 def test_every_release_is_in_the_ledger_and_all_compose_to_the_spend(solver, neighbors):
@@ -88,6 +89,7 @@ def test_every_release_is_in_the_ledger_and_all_compose_to_the_spend(solver, nei
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", FAST)
 def test_a_key_gives_the_same_answer_again_for_nothing(solver):
     session = session_on(columns(200))

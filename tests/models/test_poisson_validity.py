@@ -74,6 +74,7 @@ def test_residuals_are_standardised_and_clipped():
         assert 2.4 < max(ends) < 4.0
 
 
+@pytest.mark.slow
 def test_a_mean_function_of_ones_own_is_right_under_overdispersion():
     x, y = counts(3, 20_000, 7)
     session = seeded_session(

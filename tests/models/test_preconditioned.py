@@ -61,6 +61,7 @@ def test_shares_sum_to_one_exactly_at_every_noise_index():
     assert huber_second_moment(1.0) == pytest.approx(0.5160586, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_every_release_is_in_the_ledger_within_the_spend(family, neighbors):

@@ -89,6 +89,7 @@ def test_panels_hold_coefficients_of_one_size_in_order():
     assert panels(["a", "b"], np.array([0.0, 0.0])) == [[0, 1]]
 
 
+@pytest.mark.slow
 def test_a_reference_stands_beside(fit):
     triples = np.column_stack([fit.params, *fit.confidence_interval().T])
     whole, named = (
@@ -119,6 +120,7 @@ def test_trajectories_have_every_iterate(fit, session):
         assert len(axes.get_lines()) == len(shown.names)
 
 
+@pytest.mark.slow
 def test_titles_name_the_response_as_it_was_modelled(fit, session):
     assert str(fit.summary()).startswith("Private robust regression of log(pay)")
     assert "<caption>Private robust regression of log(pay)" in fit._repr_html_()

@@ -169,6 +169,7 @@ def test_no_data_is_read():
         dp.ols(session, "y ~ x", spend=dp.GDP(1))
 
 
+@pytest.mark.slow
 def test_assumptions_matter():
     session = seeded_session(dataset(100, dp.AddRemove()), dp.GDP(9), "assume")
     with pytest.raises(dp.InvalidParameter, match="number of rows is private"):

@@ -74,6 +74,7 @@ def pair(name):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["moments", "ols", "logistic"])
 def test_estimates_errors_and_intervals(name):
     fit, usual = pair(name)

@@ -112,6 +112,7 @@ def test_budgets_that_say_nothing_give_finite_answers_by_every_solver(family, te
                 assert str(fit.summary())
 
 
+@pytest.mark.slow
 def test_what_cannot_be_known_has_wide_intervals():
     """A column that never moves, two columns that are the same,
     and levels without rows are not pinned down.

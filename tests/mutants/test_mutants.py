@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -15,18 +16,19 @@ def named(mutant: Mutant) -> str:
     return f"{mutant.room}/{mutant.name}"
 
 
+@functools.cache
+def names_in(path: Path) -> set[str]:
+    return {getattr(node, "name", "") for node in ast.parse(path.read_text()).body}
+
+
+def is_there(test: str) -> bool:
+    path, _, function = test.partition("::")
+    return (ROOT / path).exists() and (not function or function in names_in(ROOT / path))
+
+
 def missing_tests(mutant: Mutant) -> list[str]:
     """The tests of a mutant that are not in the repository."""
-    missing = []
-    for test in mutant.tests:
-        path, _, function = test.partition("::")
-        if not (ROOT / path).exists():
-            missing.append(test)
-        elif function:
-            tree = ast.parse((ROOT / path).read_text())
-            if function not in {getattr(node, "name", "") for node in tree.body}:
-                missing.append(test)
-    return missing
+    return [test for test in mutant.tests if not is_there(test)]
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=named)

@@ -67,6 +67,7 @@ def test_trade_off_curves_are_the_certified_ones(tmp_path: Path) -> None:
         assert tuple(points[-1]) == (1, 0)
 
 
+@pytest.mark.slow
 def test_ten_fold_composition_against_the_gaussian(tmp_path: Path) -> None:
     """The lectures' picture: the exact ten-fold curve hugs G_1 (within 0.0123) and basic
     composition is far below.
@@ -103,6 +104,7 @@ def test_points_of_curves_without_corners() -> None:
     assert np.all(np.diff(betas) <= 0)
 
 
+@pytest.mark.slow
 def test_epsilon_delta_curves(tmp_path: Path) -> None:
     guarantees = [dp.GDP(1), dp.ApproxDP(1, 1e-5), dp.PureDP(2), ZCDP(0.5)]
     drawn = curves(plot_epsilon_delta(*guarantees, path=tmp_path / "a.png", points=12))
@@ -127,6 +129,7 @@ def spending() -> Ledger:
     return ledger
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", ["entries", "time"])
 def test_budget_ends_at_what_is_spent(tmp_path: Path, over: str) -> None:
     ledger = spending()

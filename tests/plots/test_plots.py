@@ -61,6 +61,7 @@ def test_negative_estimates_and_many_cells_are_drawn(tmp_path: Path) -> None:
     assert len(table.plot().axes[0].collections[0].get_segments()) == 80
 
 
+@pytest.mark.slow
 def test_titles_and_ticks_do_not_run_into_each_other() -> None:
     rng = np.random.default_rng(1)
     data = dp.from_arrays(

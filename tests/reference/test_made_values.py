@@ -26,6 +26,7 @@ def files_with_values() -> Iterator[Path]:
     yield TESTS / "claims" / "test_local_reports.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("one", VALUES, ids=[f"{k} {one.name}" for k, one in enumerate(VALUES)])
 def test_a_stored_value_is_what_its_definition_gives(one: Stored) -> None:
     assert differences(one, one.again()) == []

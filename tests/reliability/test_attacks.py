@@ -145,6 +145,7 @@ def test_case_36_the_attacked_releases_are_the_public_ones(name, spend):
         ).all()
 
 
+@pytest.mark.slow
 def test_case_36_the_same_attack_breaks_naive_estimates():
     def naive(value: float, count: int) -> np.ndarray:
         return (0.3 * (ROWS - 1) + value + np.random.default_rng().laplace(0.0, 4.0, count)) / ROWS

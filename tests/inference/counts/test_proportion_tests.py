@@ -225,6 +225,7 @@ def test_power_is_exact_and_stands_between_the_alternatives() -> None:
     assert gaussian.plan.privacy == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 @pytest.mark.parametrize("alternative", ["two-sided", "greater"])
 def test_sample_sizes_are_the_least(spend: dp.PureDP, alternative: str) -> None:
@@ -240,6 +241,7 @@ def test_sample_sizes_are_the_least(spend: dp.PureDP, alternative: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_power_comes_true() -> None:
     """The share of rejections in 150 seeded tests is the computed power, within a limit at 1e-9."""
     plan = dp.power(
@@ -305,6 +307,7 @@ def test_impossible_sample_sizes_are_refused() -> None:
         dp.power(dp.mean, rows=10, null=0.5, share=0.6, spend=dp.PureDP(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 @pytest.mark.parametrize("relation", [dp.Replace(), dp.AddRemove()], ids=str)
 def test_the_interval_holds_what_the_test_does_not_reject(

@@ -83,17 +83,21 @@ def test_many_groups_of_means_are_tested_as_one_by_one():
 @pytest.mark.parametrize(
     ("name", "rows", "spend", "repetitions"),
     [
-        ("two ½+", 50, ("epsilon", 0.1), 20_000),
-        ("two ½−", 200, ("epsilon", 0.1), 20_000),
-        ("two .05²+", 200, ("mu", 0.25), 20_000),
-        ("χ² 3×4+", 200, ("epsilon", 0.1), 10_000),
-        ("ranks 2×8−", 50, ("epsilon", 0.5), 8000),
+        ("two ½+", 50, ("epsilon", 0.1), 4000),
+        ("two ½−", 200, ("epsilon", 0.1), 3000),
+        ("two .05²+", 200, ("mu", 0.25), 2000),
+        ("χ² 3×4+", 200, ("epsilon", 0.1), 2000),
+        ("ranks 2×8−", 50, ("epsilon", 0.5), 3000),
         ("fit+", 200, ("epsilon", 2.0), 20_000),
         ("Welch", 200, ("epsilon", 2.0), 8000),
-        ("Welch .7", 50, ("mu", 1.0), 8000),
+        ("Welch .7", 50, ("mu", 1.0), 2500),
     ],
 )
 def test_size_is_nominal(name, rows, spend, repetitions):
+    """Noise taken for 30 % smaller would be rejected 0.11, 0.12, 0.16, 0.22, 0.12 and (Welch .7)
+    0.14 of the time: six standard errors beyond the limit with so many repetitions. In the other
+    two settings the rows' own chance rules (0.055, 0.079), so that they look at more.
+    """
     rejected = SIZE.null_tests(np.random.default_rng(9), rows, *spend, repetitions)[name]()
     assert abs(np.mean(rejected) - 0.05) < limit(repetitions)
 

@@ -78,6 +78,7 @@ def test_random_bytes_are_read_as_the_naive_rule_reads_them(tmp_path):
             assert read_table(path, block) == expected, (content, block)
 
 
+@pytest.mark.slow
 def test_what_the_csv_module_writes_and_reads_is_read_alike(tmp_path):
     choose = random.Random(8)
     path = tmp_path / "data.csv"

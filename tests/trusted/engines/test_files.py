@@ -79,6 +79,7 @@ def test_csv_is_read_by_a_total_rule(content, expected, tmp_path):
     assert engine.public_count() == expected[0]
 
 
+@pytest.mark.slow
 def test_an_unclosed_quote_in_a_large_file_does_not_raise(tmp_path):
     content = b"a,b\n1,x\n" + b'2,"y\n' + b"3,x\n" * 2_000_000
     assert values(csv_engine(tmp_path, content))[:2] == (2, 3)

@@ -75,6 +75,7 @@ def answers(engine):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", IDS)
 @pytest.mark.parametrize(
     "neighbors", [Replace(unit="id", max_rows=2), AddRemove(unit="id", max_rows=3)], ids=str

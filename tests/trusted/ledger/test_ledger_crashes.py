@@ -59,6 +59,7 @@ def test_a_killed_release_is_finished_by_a_retry_with_its_key(
     assert ledger.debit(key="asked", request={"query": "count"}, price=TENTH).answer == drawn
 
 
+@pytest.mark.slow
 def test_an_unkilled_release_prints_its_answer(ledger_file: Path, run_process: Run) -> None:
     assert run_process("killed_release", ledger_file, "never") == "first draw"
 
@@ -104,6 +105,7 @@ def test_what_was_acknowledged_before_a_kill_is_in_the_ledger(
     assert ledger.verify().ok
 
 
+@pytest.mark.slow
 def test_a_forked_memory_ledger_is_refused_and_its_owner_goes_on(run_process: Run) -> None:
     tried, spent, fresh = run_process("forked_memory")
     assert all(kind == "LedgerRefused" and "path" in remedy for kind, remedy in tried)

@@ -82,6 +82,7 @@ def test_choosing_the_next_gaussian_step_after_the_answer_gains_nothing(share: f
     assert true == pytest.approx(DELTA, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_pure_gaussian_and_failure_steps_in_any_order_stay_within_their_box(share: float) -> None:
     box = open_box(ApproxDP(EPSILON, DELTA), pure=0.4)

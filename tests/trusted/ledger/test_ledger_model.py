@@ -206,7 +206,7 @@ class ZCDPLedgerHistory(LedgerHistory):
         return Ledger.open(ZCDP(0.25), delta0=1e-7)
 
 
-TestZCDPLedger = ZCDPLedgerHistory.TestCase
+TestZCDPLedger = pytest.mark.slow(ZCDPLedgerHistory.TestCase)
 TestZCDPLedger.settings = settings(
     max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -16,6 +16,7 @@ from discreet.trusted.losses.pricing import Price
 Run = Callable[..., Any]
 
 
+@pytest.mark.slow
 def test_64_processes_race_for_the_last_unit_and_one_wins(
     ledger_file: Path, run_process: Run
 ) -> None:

@@ -57,6 +57,7 @@ def test_gaussian_history_is_the_same_by_exact_accountants(open_ledger: Open) ->
         assert ledger.replay(name, delta=1e-6).epsilon > exact
 
 
+@pytest.mark.slow
 def test_mixed_history_is_tightest_by_privacy_loss(open_ledger: Open) -> None:
     ledger = ask(open_ledger(ZCDP(0.5)), *[GAUSSIAN, LAPLACE, GEOMETRIC] * 5)
     by = {name: ledger.replay(name, delta=1e-5).epsilon for name in ACCOUNTANTS}

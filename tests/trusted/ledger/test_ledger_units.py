@@ -31,6 +31,7 @@ def test_a_price_is_rounded_up_by_less_than_one_unit(price: Price) -> None:
         assert 0 <= getattr(charged, name) - getattr(price, name) < Fraction(1, 10**unit)
 
 
+@pytest.mark.slow
 @given(prices)
 def test_a_box_is_rounded_down_by_less_than_one_unit(box: Price) -> None:
     try:

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.accounting.guarantees import PureDP
 from discreet.trusted.ledger.core import Ledger
-from discreet.trusted.ledger.entries import Entry, draft
+from discreet.trusted.ledger.entries import FIRST_PREVIOUS, Entry, draft
 from discreet.trusted.ledger.stores import Balance, Holding
 from discreet.trusted.ledger.units import COORDINATES, Amounts
 from discreet.trusted.ledger.verification import Verification, verify
@@ -117,3 +117,63 @@ def test_a_step_beyond_its_reservation_is_noticed_though_the_box_holds_it() -> N
 @pytest.mark.parametrize("drafts", [("debit", "a", 0), ("close", "nobody", 1)])
 def test_a_line_that_nothing_allowed_is_noticed(drafts: tuple[str, str, int]) -> None:
     assert not verified(line(*drafts)).ok
+
+
+@pytest.mark.parametrize(
+    ("drafts", "said"),
+    [
+        ([("debit", "a", 1), ("debit", "a", 1)], "entry 2: its key was debited before"),
+        ([("debit", "a", 1, "nobody")], "entry 1: its reservation does not exist"),
+        ([("answer", "a", 0)], "entry 1: no earlier debit paid for this answer"),
+        ([("debit", "a", 1), ("answer", "a", 1)], "entry 2: no earlier debit paid for this answer"),
+        (
+            [("debit", "a", 1), ("answer", "a", 0), ("answer", "a", 0)],
+            "entry 3: its key has an earlier answer",
+        ),
+        ([("reserve", "r", 1), ("reserve", "r", 1)], "entry 2: its key was reserved before"),
+        (
+            [("reserve", "r", 1), ("close", "r", 1), ("close", "r", 1)],
+            "entry 3: it returns what was not set aside",
+        ),
+        ([("open", "", 5)], "entry 1: a second 'open' entry"),
+    ],
+)
+def test_each_line_is_refused_for_its_own_reason(
+    drafts: list[tuple[str, str, int]], said: str
+) -> None:
+    assert verified(*(line(*one) for one in drafts)).problems[0] == said
+
+
+def opened(first: Entry) -> Verification:
+    """The outcome for a well sealed history of one line."""
+    sealed = first.after(0, FIRST_PREVIOUS)
+    return verify(Kept([sealed], Balance(box=sealed.amounts, entries=1, head=sealed.hash), []))
+
+
+def test_an_opening_promises_no_more_than_its_budget() -> None:
+    first = Ledger.open(PureDP(1)).entries()[0]
+    assert opened(first).ok
+    more = replace(first, amounts=Amounts(epsilon=WHOLE + 1))
+    (problem,) = opened(more).problems
+    assert "is larger than" in problem
+    assert "entry 0: it is not an opening" in opened(replace(first, kind="debit")).problems
+    for body in ("{}", "no json", '{"budget": {"kind": "unheard of"}}', '{"budget": 7}'):
+        assert opened(replace(first, body=body)).problems == ("entry 0: its budget cannot be read",)
+
+
+def test_without_a_first_line_or_in_a_broken_container_nothing_is_intact() -> None:
+    nothing = Balance(box=Amounts(), entries=0, head="")
+    assert verify(Kept([], nothing, [])).problems == ("there is no first entry",)
+
+    class Broken(Kept):
+        def damage(self) -> list[str]:
+            return ["a page is torn"]
+
+    outcome = verify(Broken([], nothing, []))
+    assert not outcome
+    assert str(outcome) == "0 entries, head : NOT intact:\n  a page is torn"
+
+
+def test_a_line_of_another_kind_or_type_does_not_match_its_hash() -> None:
+    for odd in (line("gift", "a", 1), line("debit", "a", -1)):
+        assert verified(odd).problems == ("entry 1: its content does not match its hash",)

@@ -234,6 +234,7 @@ def test_uniform_integers_reject_what_is_above_the_bound():
     assert 0 <= uniform_below(10**30, SeededSource(1)) < 10**30
 
 
+@pytest.mark.slow
 def test_draws_are_independent_of_each_other_in_law():
     """Chi-square of pairs against the product law, and it rejects a rate that is 30 % off."""
     gaps, sizes, rate, draws = integers(0, 1, 3), integers(1, 2, 4), Fraction(1, 2), 6000

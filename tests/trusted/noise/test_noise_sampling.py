@@ -100,6 +100,7 @@ def test_threads_do_not_disturb_the_exact_path():
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 def test_undecided_words_are_rare():
     """At most 2**-48·s of them: what the exact path costs."""
     law_words = SeededSource("rare").uint64(1 << 20)
