@@ -20,6 +20,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.inference.results.results import Quantity, checked_level
 from discreet.inference.results.summary import Summary, number_text
+from discreet.inference.results.told import Told
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session
@@ -78,8 +79,8 @@ def forecasts_of(quantities: Iterable[Quantity]) -> tuple[Forecast, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+@dataclass(frozen=True, slots=True, repr=False)
+class Preview(Told):
     """A forecast: free, and made without data."""
 
     question: Question
@@ -108,12 +109,6 @@ class Preview:
             f"Noise: {self.question.mechanism.kind}, {guarantee_of(self.question.mechanism)}. "
             f"Price: {self.price}. About {self.how_many} like this fit in what is left.",
         )
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def forecast_summary(title: str, first: str, shown: Any, spent: str) -> Summary:

@@ -76,7 +76,7 @@ def draw_density(axes: Any, result: DensityResult, level: float = 0.95) -> None:
     ):
         low, high = (np.append(side, side[-1]) for side in (bounds[:, 0], bounds[:, 1]))
         axes.fill_between(edges, low, high, step="post", color=color, linewidth=0, label=label)
-    axes.stairs(result.params, edges, color=ACCENT, linewidth=0.8, label="unbiased estimate")
+    axes.stairs(result.unprojected, edges, color=ACCENT, linewidth=0.8, label="unbiased estimate")
     axes.stairs(
         result.shares(consistent=True) / np.diff(edges),
         edges,

@@ -75,7 +75,7 @@ def mean_quantity(
 ) -> Quantity:
     """The mean of the clipped values with its interval, as `dp.mean` gives it."""
     grid = column_grid(result)
-    low, high = _within(grid, *mean_interval(statistics, level, target=target))
+    low, high = within(grid, *mean_interval(statistics, level, target=target))
     rows2 = statistics.rows**2
     sampling = statistics.sampling_variance() / rows2 if target == "population" else 0.0 * rows2
     privacy = statistics.noise().variance / rows2
@@ -89,7 +89,7 @@ def mean_quantity(
     )
 
 
-def _within(grid: ColumnGrid, low: Array, high: Array) -> tuple[Array, Array]:
+def within(grid: ColumnGrid, low: Array, high: Array) -> tuple[Array, Array]:
     """The ends of an interval for the mean of c in the column's units, within its range."""
     bottom, top = grid.center - grid.half_range, grid.center + grid.half_range
     return np.clip(grid.center + grid.half_range * low - grid.half_step, bottom, top), np.clip(
@@ -144,16 +144,26 @@ class SumResult(Result):
         )
         half = half * half_range + half_step * statistics.rows
         kept = sampling if target == "population" else 0.0 * sampling
+        ends = self._ends(center - half_range, center + half_range)
         return (
             Quantity(
                 "sum",
                 estimate * half_range,
-                estimate * half_range - half,
-                estimate * half_range + half,
+                np.clip(estimate * half_range - half, *ends),
+                np.clip(estimate * half_range + half, *ends),
                 kept * half_range**2,
                 privacy * half_range**2,
             ),
         )
+
+    def _ends(self, bottom: float, top: float) -> tuple[float, float]:
+        """Between which numbers a total of values from bottom to top lies: n times them where n is
+        public, else on their side of 0.
+        """
+        rows = counted_rows(self.release)
+        if rows is not None:
+            return rows * bottom, rows * top
+        return 0.0 if bottom >= 0 else -np.inf, 0.0 if top <= 0 else np.inf
 
 
 class VarianceResult(Result):

@@ -45,6 +45,12 @@ def grid_counts(release: Release) -> GridCounts:
     return as_kind(release.query, GridCounts)
 
 
+def grid_ends(release: Release) -> tuple[float, float]:
+    """The ends of the declared range, on the grid that a search counted on."""
+    grid = grid_counts(release)
+    return float(grid.value(0)), float(grid.value(grid.size - 1))
+
+
 def bulk_of(release: Release) -> Bulk:
     """Where the first search found the rows; anywhere on the grid if it came to nothing."""
     search = as_kind(release.mechanism, CountSearch)
@@ -81,7 +87,7 @@ def mean_of_clipped(release: Release) -> float:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Procedure(Result):
     """A result of several releases: `release` gives the estimate,
     `before` are those that led to it.
@@ -121,6 +127,9 @@ class Procedure(Result):
         return Summary(
             plain.title, plain.header, plain.rows, (first, *plain.notes[1:], *self._further())
         )
+
+    def _cost(self) -> str:
+        return f"{self.guarantee} ({len(self.releases)} releases)"
 
     def _further(self) -> tuple[str, ...]:
         return ()
@@ -188,9 +197,10 @@ class UnboundedMeanResult(Procedure):
         plain = mean_quantity(self, statistics, level, target)
         below, above = self.clipped(level)
         down, up = widened(below, above, level, target)
-        low, high = plain.low + down, plain.high + up
+        ends = grid_ends(self.before[0])
+        low, high = np.clip(plain.low + down, *ends), np.clip(plain.high + up, *ends)
         mean = Quantity(
-            "mean", plain.estimate, low, high, plain.sampling_variance, plain.privacy_variance
+            "mean", plain.unprojected, low, high, plain.sampling_variance, plain.privacy_variance
         )
         rows = float(np.max(statistics.rows))
         return (
@@ -253,11 +263,10 @@ class LocationResult(Procedure):
         center, half_range, _ = column_grid(self)
         plain = mean_quantity(self, mean_statistics(self), level, target)
         share, deviation = self.inside()
-        grid = grid_counts(self.before[0])
-        ends = grid.value(0), grid.value(grid.size - 1)
+        ends = grid_ends(self.before[0])
         # too few rows near the centre: it says nothing about the location
         if share - 2 * deviation < LEAST_INSIDE:
-            estimate = np.clip(plain.estimate, *ends)
+            estimate = plain.unprojected
             return (
                 Quantity(
                     "location",
@@ -269,7 +278,7 @@ class LocationResult(Procedure):
                 ),
             )
         p = min(share, 1.0)
-        move = (plain.estimate - center) / p
+        move = (plain.unprojected - center) / p
         slope = (np.abs(move) * deviation / p) ** 2
         low, high = (center + (end - center) / p for end in (plain.low, plain.high))
         extra = half_width(level, 0.0 * slope, Noise(slope))
@@ -277,8 +286,8 @@ class LocationResult(Procedure):
             plain.high >= center + half_range * (1 - 1e-9)
         )
         low, high = (
-            np.where(touching, ends[0], low - extra),
-            np.where(touching, ends[1], high + extra),
+            np.clip(np.where(touching, ends[0], low - extra), *ends),
+            np.clip(np.where(touching, ends[1], high + extra), *ends),
         )
         return (
             Quantity(
@@ -322,7 +331,7 @@ class TruncatedMeanResult(Result):
         return (
             Quantity(
                 "truncated mean",
-                plain.estimate,
+                plain.unprojected,
                 plain.low,
                 plain.high,
                 plain.sampling_variance,

@@ -1,28 +1,40 @@
-"""Tables for people: the same rows in the terminal (rich) and in a notebook (HTML)."""
+"""Tables for people: the same rows and notes in the terminal (rich), in a notebook (HTML), in
+Markdown and in LaTeX.
+"""
 
 from __future__ import annotations
 
-import html
 import io
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from discreet.accounting.statement import table_html
+from discreet.inference.results.rendering import latex_table, markdown_table
 from discreet.specs.queries.moments import Moments
 
 if TYPE_CHECKING:
     from discreet.inference.results.results import Quantity, Result
+    from discreet.trusted.release import Release
 
 SHOWN_CELLS = 60
+WIDTH, LEAST_LABEL = 100, 16  # columns of a printed table, and of a label in it
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A rendered result: `print(summary)` in a terminal, an HTML table in a notebook."""
+    """A rendered result: `print(summary)` in a terminal, a table in a notebook (HTML),
+    `to_markdown` and `to_latex` for a page or a paper. `notes` stand below the table in all.
+    """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def with_notes(self, *notes: str) -> Summary:
+        """The same table with further notes below it."""
+        return replace(self, notes=(*self.notes, *notes))
 
     def __str__(self) -> str:
         from rich import box
@@ -31,15 +43,15 @@ class Summary:
         from rich.text import Text
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for position, name in enumerate(self.header):
-            numeric = all(_is_number(row[position]) for row in self.rows)
-            table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
-        for row in self.rows:
+        numeric, rows = self._numeric(), self._wrapped()
+        for name, number in zip(self.header, numeric, strict=True):
+            table.add_column(Text(name), justify="right" if number else "left", no_wrap=True)
+        for row in rows:
             table.add_row(*map(Text, row))  # a label is no markup, nor is a title or a name
         buffer = io.StringIO()
         console = Console(
             file=buffer,
-            width=max(100, 12 * len(self.header) + 40),
+            width=max(WIDTH, 12 * len(self.header) + 40),
             color_system=None,
             legacy_windows=False,
         )
@@ -50,19 +62,84 @@ class Summary:
     def __repr__(self) -> str:
         return str(self)
 
+    def to_html(self) -> str:
+        """An HTML table that needs no style sheet."""
+        return table_html(self.title, self.header, self.rows, self.notes, self._numeric())
+
+    def to_markdown(self) -> str:
+        """A pipe table in Markdown."""
+        return markdown_table(self.title, self.header, self.rows, self.notes, self._numeric())
+
+    def to_latex(self, *, label: str | None = None) -> str:
+        """A LaTeX table; it needs the package booktabs."""
+        return latex_table(
+            self.title, self.header, self.rows, self.notes, self._numeric(), label=label
+        )
+
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
-        body = "".join(
-            "<tr>"
-            + "".join(f"<td style='text-align:right'>{html.escape(cell)}</td>" for cell in row)
-            + "</tr>"
+        return self.to_html()
+
+    def _numeric(self) -> tuple[bool, ...]:
+        return tuple(
+            all(_is_number(row[position]) for row in self.rows)
+            for position in range(len(self.header))
+        )
+
+    def _wrapped(self) -> list[tuple[str, ...]]:
+        """The rows, long labels in several lines where the table would pass `WIDTH` columns."""
+        numeric = self._numeric()
+        widths = [
+            max(len(name), *(len(row[place]) for row in self.rows), 0)
+            for place, name in enumerate(self.header)
+        ]
+        words = [place for place, number in enumerate(numeric) if not number]
+        spare = (
+            WIDTH
+            - 2 * len(widths)
+            - 2
+            - sum(width for place, width in enumerate(widths) if numeric[place])
+        )
+        least = max([LEAST_LABEL, *(len(self.header[place]) for place in words)])
+        if not words or sum(widths[place] for place in words) <= spare:
+            return list(self.rows)
+        longest = _fair_widths([widths[place] for place in words], spare, least)
+        limits = dict(zip(words, longest, strict=True))
+        return [
+            tuple(
+                wrapped_label(cell, limits[place]) if place in limits else cell
+                for place, cell in enumerate(row)
+            )
             for row in self.rows
-        )
-        notes = "<br>".join(html.escape(note) for note in self.notes)
-        return (
-            f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table><p><small>{notes}</small></p>"
-        )
+        ]
+
+
+def _fair_widths(wanted: list[int], spare: int, least: int) -> list[int]:
+    """Widths of label columns that fill what is spare: short ones as they are, the rest alike."""
+    given = dict.fromkeys(range(len(wanted)), 0)
+    left = list(given)
+    while left:
+        each = max(least, (spare - sum(given.values())) // len(left))
+        short = [place for place in left if wanted[place] <= each]
+        for place in short or left:
+            given[place] = min(wanted[place], each)
+        left = [place for place in left if place not in short] if short else []
+    return list(given.values())
+
+
+def wrapped_label(label: str, width: int) -> str:
+    """A label in lines of at most `width` columns, broken after a colon (between the factors of an
+    interaction), else at a space, else anywhere.
+    """
+    lines, line = [], ""
+    for part in re.findall(r"[^:\s]*(?::|\s+|$)", label):
+        if line and len(line) + len(part.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += part
+        while len(line.rstrip()) > width:
+            lines.append(line[:width])
+            line = line[width:]
+    return "\n".join([*lines, line.rstrip()] if line.strip() else lines)
 
 
 def summarise(result: Result, level: float, target: str) -> Summary:
@@ -96,9 +173,15 @@ def summarise(result: Result, level: float, target: str) -> Summary:
             if _mixed(quantity, single):
                 row.append(f"{100 * float(quantity.noise_share[cell]):.0f}")
         rows.append(tuple(row))
+    return Summary(title_of(result), tuple(header), tuple(rows), _notes(result, target))
+
+
+def title_of(result: Result) -> str:
+    """What a result is, of which column, by which keys."""
+    asked = result.release.description
     what = f" of {asked.column}" if asked.column else ""
     by = f" by {', '.join(asked.by)}" if asked.by and asked.by != (asked.column,) else ""
-    return Summary(f"{result.title}{what}{by}", tuple(header), tuple(rows), _notes(result, target))
+    return f"{result.title}{what}{by}"
 
 
 def _mixed(quantity: Quantity, single: bool) -> bool:
@@ -123,6 +206,7 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
             f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} "
             "(public)."
         )
+    notes += data_notes(release)
     if isinstance(release.query, Moments):
         grid = release.query.factor.encoding
         low, high = (
@@ -144,6 +228,18 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
     if not release.secure:
         notes.append("NOT PRIVATE: drawn with seeded test noise.")
     return tuple(notes)
+
+
+def data_notes(*releases: Release) -> list[str]:
+    """What was done to the cells before a statistic read them: left out, filled in. Every summary
+    of releases shows these lines below its table.
+    """
+    return list(dict.fromkeys(note for release in releases for note in facts_of(release)))
+
+
+def facts_of(release: Release) -> tuple[str, ...]:
+    """The lines of one release; none so far."""
+    return ()
 
 
 def _tidy(bound: float, half_range: float) -> str:
