@@ -57,7 +57,7 @@ class QuantilePreview(Told):
             (
                 f"{name}, whole spend",
                 number_text(error, error),
-                "declared range",
+                "–",
                 f"{self.bottom:.2g}" if name == "ptr" and self.bottom is not None else "–",
             )
             for name, error in self.errors.items()

@@ -194,7 +194,8 @@ class VarianceResult(Result):
             statistics.sampling_variance() if target == "population" else 0.0 * statistics.rows
         )
         scale = half_range**2
-        ends = (np.maximum(low * scale - rounding, 0.0), np.maximum(high * scale - rounding, 0.0))
+        # values at the ends of the range are not rounded: the upper end allows for that
+        ends = (np.maximum(low * scale - rounding, 0.0), high * scale)
         return (
             Quantity(
                 "variance",

@@ -142,7 +142,9 @@ class UnboundedMeanResult(Procedure):
     the last is judged by released counts and fitted tails, so values beyond all counted places that
     carry much of the mean (a few rows a thousand times further out) can be missed: `clipped` says
     how many rows may lie outside, and `worst_case` how far they could move the mean within the
-    declared range.
+    declared range. The population's interval is never narrower than the data set's own: of the
+    population mean the fitted tails say what is left out on average, of the data set's mean they do
+    not say which rows it drew, and with heavy tails that is the larger uncertainty.
     """
 
     __slots__ = ()
@@ -197,8 +199,15 @@ class UnboundedMeanResult(Procedure):
         plain = mean_quantity(self, statistics, level, target)
         below, above = self.clipped(level)
         down, up = widened(below, above, level, target)
+        low, high = plain.low + down, plain.high + up
+        if target == "population":
+            # what rows outside take from this sample scatters about what they take on average, and
+            # may do so by more than the clipped rows' own sampling error: the whole holds both
+            own = mean_quantity(self, statistics, level, "data")
+            down, up = widened(below, above, level, "data")
+            low, high = np.minimum(low, own.low + down), np.maximum(high, own.high + up)
         ends = grid_ends(self.before[0])
-        low, high = np.clip(plain.low + down, *ends), np.clip(plain.high + up, *ends)
+        low, high = np.clip(low, *ends), np.clip(high, *ends)
         mean = Quantity(
             "mean", plain.unprojected, low, high, plain.sampling_variance, plain.privacy_variance
         )

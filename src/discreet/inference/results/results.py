@@ -58,8 +58,9 @@ class Quantity:
     def noise_share(self) -> Array:
         """The share of the variance that privacy cost."""
         total = self.sampling_variance + self.privacy_variance
+        known = np.where(np.isnan(total), np.nan, 0.0)
         return np.asarray(
-            np.where(total > 0, self.privacy_variance / np.where(total > 0, total, 1.0), 0.0)
+            np.where(total > 0, self.privacy_variance / np.where(total > 0, total, 1.0), known)
         )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import dataclass, replace
+from math import floor, isfinite, isnan, log10
 from typing import TYPE_CHECKING
 
 from discreet.accounting.statement import table_html
@@ -171,7 +172,7 @@ def summarise(result: Result, level: float, target: str) -> Summary:
                 f"{number_text(float(quantity.high[cell]), error)}"
             )
             if _mixed(quantity, single):
-                row.append(f"{100 * float(quantity.noise_share[cell]):.0f}")
+                row.append(percent_text(float(quantity.noise_share[cell])))
         rows.append(tuple(row))
     return Summary(title_of(result), tuple(header), tuple(rows), _notes(result, target))
 
@@ -247,12 +248,15 @@ def _tidy(bound: float, half_range: float) -> str:
     return f"{round(bound / half_range, 12) * half_range + 0.0:.6g}"
 
 
-def number_text(value: float, error: float) -> str:
-    """A number with two digits of its standard error."""
-    from math import floor, isfinite, log10
+def percent_text(share: float) -> str:
+    """A share in percent; a dash where it is not known."""
+    return "–" if isnan(share) else f"{100 * share:.0f}"
 
+
+def number_text(value: float, error: float) -> str:
+    """A number with two digits of its standard error; a dash where it is not known."""
     if not isfinite(value):
-        return str(value)
+        return "–" if isnan(value) else str(value)
     if not isfinite(error) or error <= 0:
         return f"{value:.6g}"
     digits = max(0, 1 - floor(log10(error)))
@@ -262,7 +266,7 @@ def number_text(value: float, error: float) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return (
+    return text == "–" or (
         bool(text)
         and text.lstrip("<")
         .replace("…", "")
