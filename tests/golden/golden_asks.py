@@ -115,6 +115,15 @@ ASKS: dict[str, Ask] = {
     "quantile smooth": lambda s, spend, **o: dp.quantile(
         s, "income", 0.25, method="smooth", interval_share=0, spend=spend, **o
     ),
+    "quantile inverse searched": lambda s, spend, **o: dp.quantile(
+        s, "income", 0.25, method="inverse", spend=spend, **o
+    ),
+    "quantile smooth searched": lambda s, spend, **o: dp.quantile(
+        s, "income", 0.25, method="smooth", spend=spend, **o
+    ),
+    "median ptr searched": lambda s, spend, **o: dp.median(
+        s, "income", method="ptr", delta=1e-5, spend=spend, **o
+    ),
     "quantile smooth cauchy": lambda s, spend, **o: dp.quantile(
         s, "income", 0.5, method="smooth", law="cauchy", shape=4, interval_share=0, spend=spend, **o
     ),

@@ -30,7 +30,7 @@ from discreet.search.checked_ends import CheckedEnds
 from discreet.search.quantile_ends import QuantileEnds
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
-from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice
+from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.sums import number_factor
@@ -249,10 +249,10 @@ def _classical_question(
         **asked,
     ).mechanism
     search = _ends_search(public, query, *parts, part_of(spend, share, failure))
-    if not isinstance(first, QuantileChoice):
+    if isinstance(first, (SmoothNoise, ProposeTestRelease)):
         tested = isinstance(first, ProposeTestRelease)
-        policy = CheckedEnds(as_kind(search.policy, QuantileEnds), first.refinement, tested)  # type: ignore[attr-defined]
-        search = replace(search, policy=policy)
+        ends = as_kind(search.policy, QuantileEnds)
+        search = replace(search, policy=CheckedEnds(ends, first.refinement, tested))
     return Question(whole.description, query, InTurn((first, search)), spend, failure)
 
 

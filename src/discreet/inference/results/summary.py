@@ -96,7 +96,7 @@ class Summary:
         words = [place for place, number in enumerate(numeric) if not number]
         spare = (
             WIDTH
-            - 2 * len(widths)
+            - 3 * len(widths)
             - 2
             - sum(width for place, width in enumerate(widths) if numeric[place])
         )
@@ -272,6 +272,7 @@ def _is_number(text: str) -> bool:
         .replace("…", "")
         .replace(" ", "")
         .replace("-", "")
+        .replace("−", "")
         .replace(".", "")
         .replace("e", "")
         .isdigit()
