@@ -194,8 +194,9 @@ class VarianceResult(Result):
             statistics.sampling_variance() if target == "population" else 0.0 * statistics.rows
         )
         scale = half_range**2
-        # values at the ends of the range are not rounded: the upper end allows for that
-        ends = (np.maximum(low * scale - rounding, 0.0), high * scale)
+        # values at the ends of the range are not rounded: the largest variance stays as it is
+        top = np.where(high >= 1, high * scale, np.maximum(high * scale - rounding, 0.0))
+        ends = (np.maximum(low * scale - rounding, 0.0), top)
         return (
             Quantity(
                 "variance",
