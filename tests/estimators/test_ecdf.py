@@ -61,7 +61,7 @@ def test_with_plenty_to_spend_it_is_the_empirical_distribution_function(neighbor
         values = data[column][rows]
         truth = np.mean(values[:, None] <= result.points, axis=0)
         np.testing.assert_allclose(result.params, truth, atol=5e-3)
-        assert np.all(np.abs(result.cdf(result.points) - result.params) < 1e-12)
+        assert np.all(np.abs(result.cdf(result.points) - result.unprojected) < 1e-12)
         low, high = result.confidence_interval(1 - 1e-9, target="data").T
         assert np.all((low - 1e-3 <= truth) & (truth <= high + 1e-3))
 

@@ -110,28 +110,53 @@ ASKS: dict[str, Ask] = {
         s, "income", 0.75, method="exponential", spend=spend, **o
     ),
     "quantile inverse": lambda s, spend, **o: dp.quantile(
-        s, "income", 0.25, method="inverse", spend=spend, **o
+        s, "income", 0.25, method="inverse", interval_share=0, spend=spend, **o
     ),
     "quantile smooth": lambda s, spend, **o: dp.quantile(
+        s, "income", 0.25, method="smooth", interval_share=0, spend=spend, **o
+    ),
+    "quantile inverse searched": lambda s, spend, **o: dp.quantile(
+        s, "income", 0.25, method="inverse", spend=spend, **o
+    ),
+    "quantile smooth searched": lambda s, spend, **o: dp.quantile(
         s, "income", 0.25, method="smooth", spend=spend, **o
     ),
+    "median ptr searched": lambda s, spend, **o: dp.median(
+        s, "income", method="ptr", delta=1e-5, spend=spend, **o
+    ),
     "quantile smooth cauchy": lambda s, spend, **o: dp.quantile(
-        s, "income", 0.5, method="smooth", law="cauchy", shape=4, spend=spend, **o
+        s, "income", 0.5, method="smooth", law="cauchy", shape=4, interval_share=0, spend=spend, **o
     ),
     "quantile smooth lln": lambda s, spend, **o: dp.quantile(
-        s, "income", 0.5, method="smooth", law="lln", shape=0.5, spend=spend, **o
+        s, "income", 0.5, method="smooth", law="lln", shape=0.5, interval_share=0, spend=spend, **o
     ),
     "quantile smooth laplace": lambda s, spend, **o: dp.quantile(
-        s, "income", 0.5, method="smooth", law="laplace", delta=1e-5, spend=spend, **o
+        s,
+        "income",
+        0.5,
+        method="smooth",
+        law="laplace",
+        delta=1e-5,
+        interval_share=0,
+        spend=spend,
+        **o,
     ),
     "quantile smooth gaussian": lambda s, spend, **o: dp.quantile(
-        s, "income", 0.5, method="smooth", law="gaussian", delta=1e-5, spend=spend, **o
+        s,
+        "income",
+        0.5,
+        method="smooth",
+        law="gaussian",
+        delta=1e-5,
+        interval_share=0,
+        spend=spend,
+        **o,
     ),
     "quantile ptr": lambda s, spend, **o: dp.quantile(
-        s, "income", 0.5, method="ptr", delta=1e-5, spend=spend, **o
+        s, "income", 0.5, method="ptr", delta=1e-5, interval_share=0, spend=spend, **o
     ),
     "quantile ptr eta": lambda s, spend, **o: dp.median(
-        s, "age", method="ptr", eta=2, delta=1e-5, spend=spend, **o
+        s, "age", method="ptr", eta=2, delta=1e-5, interval_share=0, spend=spend, **o
     ),
     "quantiles": lambda s, spend, **o: dp.quantiles(s, "income", [0.1, 0.5, 0.9], spend=spend, **o),
     "iqr": lambda s, spend, **o: dp.iqr(s, "income", spend=spend, **o),

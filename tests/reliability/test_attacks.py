@@ -132,7 +132,7 @@ def test_case_36_the_attacked_releases_are_the_public_ones(name, spend):
         result = ASK[name](seeded_session(small_data(value, dp.Replace()), budget, value), spend)
         assert result.release.mechanism == release.question.mechanism
         assert release.decoded(np.array(result.release.integers)[:, None])[0] == pytest.approx(
-            result.estimate, rel=1e-15
+            result.unprojected[0], rel=1e-15
         )
         noise = np.array(result.release.integers) - np.array(release.statistic(value)) * (
             1 << result.release.mechanism.refinement

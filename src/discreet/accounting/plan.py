@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from discreet import plain
@@ -25,6 +25,7 @@ from discreet.accounting.loss_distributions.curve import PLD
 from discreet.accounting.parameters import positive
 from discreet.accounting.renyi.mechanisms import sampled_gaussian_rdp
 from discreet.accounting.sampling import PoissonSampling
+from discreet.accounting.statement import table_html
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, rational
 from discreet.neighbors import AddRemove
@@ -64,6 +65,12 @@ class Plan:
             f"the sensitivity{sample}: ε = {decimal_text(self.epsilon)}, "
             f"δ = {decimal_text(self.delta)}"
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (field.name.replace("_", " "), str(getattr(self, field.name))) for field in fields(self)
+        ]
+        return table_html("Plan", ("", ""), rows, (str(self),))
 
 
 def steps_pld(

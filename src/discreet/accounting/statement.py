@@ -5,6 +5,7 @@ It describes. What is charged and what is refused is decided in `trusted.ledger`
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,6 +62,24 @@ def state(name: str, budget: Guarantee, balance: Balance) -> str:
     return (
         f"{name}: budget ({budget}); spent {', '.join(used)}{aside}; "
         f"{balance.entries} entries, head {balance.head[:12]}"
+    )
+
+
+def state_html(name: str, budget: Guarantee, balance: Balance) -> str:
+    """The same as a table for a notebook: each coordinate of the box, and what is left of it."""
+    parts = (balance.box, balance.spent, balance.reserved, balance.free)
+    exact = [amounts.exact() for amounts in parts]
+    rows = [
+        (symbol, *(decimal_text(getattr(amounts, field)) for amounts in exact))
+        for symbol, field in _COORDINATES
+        if getattr(exact[0], field)
+    ]
+    return table_html(
+        f"Ledger {name}, budget ({budget})",
+        ("", "box", "spent", "set aside", "left"),
+        rows,
+        (f"{balance.entries} entries, head {balance.head[:12]}",),
+        (False, True, True, True, True),
     )
 
 
@@ -267,3 +286,37 @@ def _rounded_down(value: Fraction) -> str:
     power = math.floor(math.log10(value)) - 5
     step = Fraction(10) ** power
     return f"{float(math.floor(value / step) * step):.6g}"
+
+
+_CELL = "padding:.2em .8em;text-align:"
+
+
+def table_html(
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    notes: Sequence[str] = (),
+    numeric: Sequence[bool] = (),
+) -> str:
+    """A table in a notebook: all texts escaped, rules as in print, no style sheet."""
+    sides = ["right" if number else "left" for number in numeric] or ["left"] * len(header)
+    head = "".join(
+        f"<th style='{_CELL}{side};border-bottom:1px solid'>{html.escape(name)}</th>"
+        for name, side in zip(header, sides, strict=True)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f"<td style='{_CELL}{side};font-variant-numeric:tabular-nums'>{html.escape(cell)}</td>"
+            for cell, side in zip(row, sides, strict=True)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    told = "<br>".join(html.escape(note) for note in notes)
+    rules = "border-collapse:collapse;border-top:2px solid;border-bottom:2px solid"
+    return (
+        f"<table style='{rules}'><caption>{html.escape(title)}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        + (f"<p><small>{told}</small></p>" if told else "")
+    )

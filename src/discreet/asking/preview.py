@@ -21,6 +21,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.inference.results.results import Quantity, checked_level
 from discreet.inference.results.summary import Summary, number_text
+from discreet.inference.results.told import Told
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session
@@ -79,8 +80,8 @@ def forecasts_of(quantities: Iterable[Quantity]) -> tuple[Forecast, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+@dataclass(frozen=True, slots=True, repr=False)
+class Preview(Told):
     """A forecast: free, and made without data."""
 
     question: Question
@@ -118,12 +119,6 @@ class Preview:
 
         words, spend = self.summary().title, str(self.question.spend)
         return plot_forecasts(self, words, spend, ax=ax, title=title, path=path)
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def forecast_summary(title: str, first: str, shown: Any, spent: str) -> Summary:

@@ -3,13 +3,14 @@
 *Method*: the estimate is chosen by the exponential mechanism on the column's grid
 (reference.md B6). A search by noisy counts, which starts from it, then finds the ends of the
 interval; both are one release with one debit. Other methods (``method="inverse"``, ``"smooth"``,
-``"ptr"``) release one number without an interval. More than three quantiles at once come from one
-noisy tree of counts, at about logarithmic cost.
+``"ptr"``) estimate with their own noise instead, and have the same search. More than three
+quantiles at once come from one noisy tree of counts, at about logarithmic cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet import plain
@@ -24,10 +25,12 @@ from discreet.estimators.classical_quantiles import METHODS, quantile_parts
 from discreet.estimators.distributions import quantile_leaves, tree_question
 from discreet.exact import float_down, rational, sqrt_down
 from discreet.inference.quantiles.quantiles import MedianResult, QuantileResult, QuantilesResult
+from discreet.inference.results.decode import as_kind
+from discreet.search.checked_ends import CheckedEnds
 from discreet.search.quantile_ends import QuantileEnds
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
-from discreet.specs.mechanisms.quantiles import QuantileChoice
+from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.keys import filtered
@@ -62,10 +65,10 @@ def median(
 ) -> MedianResult:
     """The median of a number column, with an interval (reference.md B6–B9).
 
-    `method` is "exponential" (default, with an interval), "inverse", "smooth" (options `law`,
-    `shape`) or "ptr" (option `eta`; needs `delta`, and may answer ⊥: then `released` is False and
-    the estimate nan). With the default, `interval_share` is the part of the spend that the interval
-    gets.
+    `method` is "exponential" (default), "inverse", "smooth" (options `law`, `shape`) or "ptr"
+    (option `eta`; needs `delta`, and may answer ⊥: then `released` is False and the estimate is
+    read from the search). `interval_share` is the part of the spend that the interval gets; with
+    0 the last three release one number, and its interval is the declared range.
     """
     return MedianResult(
         _open(session).release(
@@ -179,14 +182,18 @@ def quantile_question(
             "method=",
             f"{shown(method)} is not known",
             "each method has its own proof",
-            f"pass one of {', '.join(METHODS)}, or leave it out for the exponential mechanism "
-            "with an interval",
+            f"pass one of {', '.join(METHODS)}, or leave it out for the exponential mechanism",
         )
     _known_options(method or "exponential", options)
-    if method not in (None, "exponential") or a in (0, b):
+    # no rows lie on one side of it, or no interval is wanted
+    if a in (0, b) or (method not in (None, "exponential") and options.get("interval_share") == 0):
         options.pop("interval_share", None)
         return METHODS[method or "exponential"](
             public, column, Fraction(a, b), spend=spend, delta=delta, where=where, **options
+        )
+    if method not in (None, "exponential"):
+        return _classical_question(
+            public, column, Fraction(a, b), method, spend=spend, delta=delta, where=where, **options
         )
     if delta is not None:
         raise InvalidParameter(
@@ -217,6 +224,42 @@ def quantile_question(
         InTurn(parts),
         spend,
     )
+
+
+def _classical_question(
+    public: PublicFacts,
+    column: str,
+    q: Fraction,
+    method: str,
+    *,
+    spend: Guarantee,
+    delta: float | None,
+    where: Where | None,
+    interval_share: object = None,
+    **options: object,
+) -> Question:
+    """A quantile by a classical mechanism with most of the spend, and a search for its interval
+    with the rest.
+    """
+    build, asked = METHODS[method], {"where": where, **options}
+    whole = build(public, column, q, spend=spend, delta=delta, **asked)
+    query = as_kind(whole.query, GridCounts)
+    failure, parts = whole.delta, (q.numerator, q.denominator)
+    share = _interval_share(public, query, parts, spend=spend, given=interval_share)
+    first = build(
+        public,
+        column,
+        q,
+        spend=part_of(spend, 1 - share, failure),
+        delta=failure or None,
+        **asked,
+    ).mechanism
+    search = _ends_search(public, query, *parts, part_of(spend, share, failure))
+    if isinstance(first, (SmoothNoise, ProposeTestRelease)):
+        tested = isinstance(first, ProposeTestRelease)
+        ends = as_kind(search.policy, QuantileEnds)
+        search = replace(search, policy=CheckedEnds(ends, first.refinement, tested))
+    return Question(whole.description, query, InTurn((first, search)), spend, failure)
 
 
 def quantiles_question(
@@ -286,21 +329,28 @@ def searched(
     choice = QuantileChoice(
         rows, a, b, bounded_range_within(part_of(spend, 1 - share)) / (2 * moved), "exponential"
     )
-    box = spend_box(part_of(spend, share))
+    return choice, _ends_search(public, query, a, b, part_of(spend, share))
+
+
+def _ends_search(
+    public: PublicFacts, query: GridCounts, a: int, b: int, spend: Guarantee
+) -> CountSearch:
+    """The search for the ends of the interval of a quantile a/b."""
+    rows, box = query.sensitivity(public.neighbors), spend_box(spend)
     law, budget = (
         ("laplace", box.epsilon) if box.epsilon else ("gaussian", box.mu_squared or 2 * box.rho)
     )
     policy = QuantileEnds(
         b - a, a, LEVEL, None if query.optional else public.rows, public.neighbors.rows, law
     )
-    return choice, CountSearch(rows, b - a, a, law, budget, UNITS, policy)
+    return CountSearch(rows, b - a, a, law, budget, UNITS, policy)
 
 
-def part_of(spend: Guarantee, share: Fraction) -> Guarantee:
+def part_of(spend: Guarantee, share: Fraction, delta: Fraction = Fraction(0)) -> Guarantee:
     """A share of a spend, rounded down: of ε, of ρ,
-    or of μ² (an (ε, δ) spend is worth the μ² that it buys).
+    or of μ² (an (ε, δ) spend is worth the μ² that it buys, with δ₀ = `delta` set aside).
     """
-    box = spend_box(spend)
+    box = spend_box(spend, delta)
     if box.epsilon:
         return PureDP(float_down(box.epsilon * share))
     return (
@@ -361,9 +411,9 @@ def _interval_share(
 
 _OPTIONS = {
     "exponential": ("interval_share",),
-    "inverse": (),
-    "smooth": ("law", "shape"),
-    "ptr": ("eta",),
+    "inverse": ("interval_share",),
+    "smooth": ("law", "shape", "interval_share"),
+    "ptr": ("eta", "interval_share"),
 }
 
 

@@ -16,6 +16,7 @@ from discreet.inference.results.hypothesis import HypothesisTest
 from discreet.inference.results.null_law import NullLaw, from_survival
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.summary import Summary, number_text
+from discreet.inference.results.told import Told
 from discreet.local.binomials import LinkedCounts
 from discreet.local.results import RESULT_FORMAT, checked_alternative
 from discreet.local.shares import LocalShares, normal_p_values, statistics_of
@@ -23,8 +24,8 @@ from discreet.local.shares import LocalShares, normal_p_values, statistics_of
 Array = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+@dataclass(frozen=True, slots=True, repr=False)
+class Difference(Told):
     """The share of `label` among the first group minus that among the second,
     from reports of different people.
 
@@ -174,12 +175,6 @@ class Difference:
                 "groups": [group.collected.to_dict() for group in (self.first, self.second)],
             }
         )
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
     def _counts(self) -> tuple[LinkedCounts, LinkedCounts]:
         return _of(self.first, self.label), _of(self.second, self.label)

@@ -29,7 +29,7 @@ Array = npt.NDArray[np.float64]
 _FEW = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LocalMean(LocalResult):
     """The mean of a number on its declared range.
 
@@ -134,7 +134,7 @@ class LocalMean(LocalResult):
             side,
             method,
             p,
-            float(self.params[0]),
+            float(self.quantity().unprojected[0]),
             f"{self.collected.reports} reports, {self.guarantee} each.",
             self,
             (("null", number), ("alternative", side)),

@@ -11,9 +11,17 @@ import numpy.typing as npt
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
+from discreet.inference.results.named import Entry, NamedVector
 from discreet.inference.results.null_law import chi_square_law
-from discreet.inference.results.results import Quantity, _frame, checked_level, checked_target
+from discreet.inference.results.results import (
+    Quantity,
+    _frame,
+    checked_level,
+    checked_target,
+    entry_of,
+)
 from discreet.inference.results.summary import SHOWN_CELLS, Summary, number_text
+from discreet.inference.results.told import Told, answers_line, share_text
 from discreet.local.collected import Collected
 from discreet.trusted.losses.pricing import guarantee_of
 
@@ -45,8 +53,8 @@ class FitTest:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class LocalResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class LocalResult(Told):
     """Estimates from randomised reports; see `params`, `std_errors`, `confidence_interval`,
     `summary`, `to_frame`, `plot`.
     """
@@ -78,19 +86,43 @@ class LocalResult:
         raise NotImplementedError
 
     @property
-    def params(self) -> Array:
-        """The estimates, each cut to its range."""
-        return self.quantity().estimate
+    def unprojected(self) -> NamedVector:
+        """The unbiased estimates, by name or position."""
+        return NamedVector(self.unbiased, self.labels)
 
     @property
-    def std_errors(self) -> Array:
+    def params(self) -> NamedVector:
+        """The estimates, by name or position, each within its range and its interval."""
+        return NamedVector(self.quantity().estimate, self.labels)
+
+    @property
+    def std_errors(self) -> NamedVector:
         """Standard errors, sampling and privacy together."""
-        return self.quantity().std_error
+        return NamedVector(self.quantity().std_error, self.labels)
 
     @property
-    def noise_share(self) -> Array:
+    def noise_share(self) -> NamedVector:
         """The share of each variance that privacy cost (1 without reports)."""
-        return _noise_share(self.quantity())
+        return NamedVector(_noise_share(self.quantity()), self.labels)
+
+    def entry(self, name: Any, level: float = 0.95, *, target: str = "population") -> Entry:
+        """One estimate with its interval, by name or position."""
+        found = self.quantity(checked_level(level), target=checked_target(target))
+        return entry_of(found, tuple(self.labels), name, level)
+
+    def __getitem__(self, name: Any) -> Entry:
+        return self.entry(name)
+
+    def lines(self) -> tuple[str, str, str]:
+        """What `repr` shows: estimates with their intervals, what they cost, what was asked."""
+        found, names = self.quantity(), tuple(self.labels)
+        entries = (entry_of(found, names, place, 0.95) for place in range(len(names)))
+        return (
+            answers_line(self.title, entries, many=len(names) != 1),
+            f"Privacy: {self.guarantee} for one report; {share_text(_noise_share(found))}.",
+            f"Asked: {self.what} by {self.collected.spec.kind}; {self.collected.reports} reports. "
+            "summary() says more.",
+        )
 
     @property
     def guarantee(self) -> Guarantee:
@@ -203,12 +235,6 @@ class LocalResult:
                 f"The first {SHOWN_CELLS} of {len(self.labels)} values; to_frame() has all."
             )
         return tuple(notes)
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
-
-    def __str__(self) -> str:
-        return str(self.summary())
 
 
 def _noise_share(found: Quantity) -> Array:

@@ -94,7 +94,7 @@ def normal_p_values(z: Array, alternative: str) -> Array:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LocalShares(LocalResult):
     """The share of every declared value among the people who reported,
     and in the population they were drawn from.
@@ -200,7 +200,7 @@ class LocalShares(LocalResult):
             alternative,
             method,
             p,
-            float(self.params[place]),
+            float(self.quantity().unprojected[place]),
             f"{self.collected.reports} reports, {self.guarantee} each.",
             self,
             (("null", number), ("label", chosen), ("alternative", alternative)),

@@ -93,7 +93,9 @@ def draw_density(
     ):
         low, high = (np.append(side, side[-1]) for side in (bounds[:, 0], bounds[:, 1]))
         axes.fill_between(edges, low, high, step="post", color=color, linewidth=0, label=label)
-    axes.stairs(result.params, edges, color=shades.accent, linewidth=0.8, label="unbiased estimate")
+    axes.stairs(
+        result.unprojected, edges, color=shades.accent, linewidth=0.8, label="unbiased estimate"
+    )
     axes.stairs(
         result.shares(consistent=True) / np.diff(edges),
         edges,

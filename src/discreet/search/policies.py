@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from discreet import plain
 from discreet.errors import InvalidParameter
+from discreet.search.checked_ends import CheckedEnds
 from discreet.search.policy import Count, History, Policy
 from discreet.search.quantile_ends import QuantileEnds
 from discreet.search.range_policy import BulkSearch, EndsSearch
@@ -60,7 +61,13 @@ class Bisection:
         return cls(record["steps"], record["growth"])
 
 
-POLICIES: tuple[type[Policy], ...] = (Bisection, QuantileEnds, BulkSearch, EndsSearch)
+POLICIES: tuple[type[Policy], ...] = (
+    Bisection,
+    QuantileEnds,
+    CheckedEnds,
+    BulkSearch,
+    EndsSearch,
+)
 
 
 def policy_from_dict(record: dict[str, Any]) -> Policy:

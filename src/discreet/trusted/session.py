@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, NoReturn
 from discreet import plain
 from discreet.accounting import statement
 from discreet.accounting.guarantees import Guarantee
+from discreet.accounting.statement import table_html
 from discreet.errors import ReleaseFailed, SourceChanged, questions
 from discreet.errors.questions import mismatched
 from discreet.exact import fraction_text, rational
@@ -280,6 +281,11 @@ class Session:
 
     def __reduce__(self) -> NoReturn:
         raise questions.not_copied("session")
+
+    def _repr_html_(self) -> str:
+        rows = [(name, str(column)) for name, column in self.public.schema.items()]
+        notes = (f"Neighbours {self.public.neighbors}. {self.ledger}",)
+        return table_html("Session", ("column", "declared"), rows, notes)
 
     def __repr__(self) -> str:
         return f"Session({', '.join(self.public.schema)}; {self.public.neighbors}; {self.ledger})"

@@ -20,14 +20,15 @@ from discreet.inference.quantiles.classical_quantiles import (
 )
 from discreet.inference.quantiles.quantiles import QuantilesResult
 from discreet.inference.results.summary import Summary, number_text
+from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.queries.keys import filtered
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class QuantilePreview:
+@dataclass(frozen=True, slots=True, repr=False)
+class QuantilePreview(Told):
     """A forecast: free, and made without data.
 
     `errors` are expected distances from the sample quantile, by method, in the units of the column.
@@ -57,7 +58,7 @@ class QuantilePreview:
             (
                 f"{name}, whole spend",
                 number_text(error, error),
-                "declared range",
+                "–",
                 f"{self.bottom:.2g}" if name == "ptr" and self.bottom is not None else "–",
             )
             for name, error in self.errors.items()
@@ -91,12 +92,6 @@ class QuantilePreview:
             ax=ax,
             path=path,
         )
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def quantile_preview(

@@ -13,6 +13,7 @@ from discreet.asking.preview import Assumptions, Preview
 from discreet.search.policies import Count, History
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.mechanisms.quantiles import ProposeTestRelease, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.keys import filtered
 from discreet.trusted.release import Question, Release
@@ -87,10 +88,18 @@ def _expected(mechanism: Mechanism, below: Below, rows: float, cells: int) -> tu
         given = (
             _transcript(part, below, rows, cells, tuple(integers))
             if isinstance(part, CountSearch)
-            else (_quantile(below, rows * part.a / part.b, cells),)  # type: ignore[attr-defined]
+            else _expected_answer(part, below, rows, cells)
         )
         integers += (len(given), *given)
     return tuple(integers)
+
+
+def _expected_answer(part: Any, below: Below, rows: float, cells: int) -> tuple[int, ...]:
+    """The integers of a quantile mechanism that answers without noise."""
+    cell = _quantile(below, rows * part.a / part.b, cells)
+    if isinstance(part, ProposeTestRelease):
+        return 1, cell << part.refinement
+    return (cell << part.refinement if isinstance(part, SmoothNoise) else cell,)
 
 
 def _quantile(below: Below, wanted: float, cells: int) -> int:

@@ -12,6 +12,7 @@ from discreet.asking.preview import Assumptions
 from discreet.asking.records import result_class
 from discreet.inference.counts.selection import ThresholdResult, watched_gap
 from discreet.inference.results.summary import Summary
+from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.selection import AboveThreshold
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question
@@ -20,8 +21,8 @@ from discreet.trusted.session import Session
 WATCHED = (1, 10, 100, 1000)  # questions to a watch
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionPreview:
+@dataclass(frozen=True, slots=True, repr=False)
+class SelectionPreview(Told):
     """A forecast of a selection: free, and made without data."""
 
     question: Question
@@ -73,12 +74,6 @@ class SelectionPreview:
             ax=ax,
             path=path,
         )
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def selection_preview(

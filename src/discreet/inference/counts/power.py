@@ -19,6 +19,7 @@ from discreet.inference.counts.most_powerful import NOISELESS, power_at, randomi
 from discreet.inference.counts.tulap import ReleasedNoise
 from discreet.inference.results.laws import Array
 from discreet.inference.results.summary import Summary
+from discreet.inference.results.told import Told
 
 MOST_ROWS = 10**9
 
@@ -105,8 +106,8 @@ class ProportionPlan:
         return 1 / self.noise.spread
 
 
-@dataclass(frozen=True, slots=True)
-class PowerResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class PowerResult(Told):
     """The power of a planned test at a number of rows: `power`, beside `nonprivate` and
     `randomised` (randomised response).
     """
@@ -199,12 +200,6 @@ class PowerResult:
         from discreet.plots.power import plot_power
 
         return plot_power(self, ax=ax, title=title, path=path)
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def checked_rows(rows: object) -> int:

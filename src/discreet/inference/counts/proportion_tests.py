@@ -169,8 +169,14 @@ class ProportionInference(Result):
     def _ends(self, level: float, target: str, method: str) -> tuple[float, float]:
         if method != "score":
             return _interval(self._noisy(method), level, method)
-        low, high = share_interval(self._statistics(), level, target=target)
-        return float(low[0]), float(high[0])
+        ends = share_interval(self._statistics(), level, target=target)
+        low, high = (float(end[0]) for end in ends)
+        if target == "data" and self._count_is_binomial:
+            # the exact interval holds, by Jensen's inequality, the one that the count with its
+            # public uniform gives for the data set: the two differ by less than half a row
+            whole = _interval(self._noisy("exact"), level, "exact")
+            low, high = (min(max(end, whole[0]), whole[1]) for end in (low, high))
+        return low, high
 
     @property
     def _count_is_binomial(self) -> bool:

@@ -32,11 +32,12 @@ def share_quantities(
     sampling = statistics.sampling_variance(p) / rows2 if target == "population" else 0.0 * p
     half = half_width(level, 0.0 * statistics.count, statistics.noise)
     flat = np.asarray(statistics.noise.variance + 0.0 * statistics.count)
+    most = statistics.total if statistics.public_total else np.inf
     count = Quantity(
         "count",
         statistics.count,
-        np.maximum(statistics.count - half, 0.0),
-        np.maximum(statistics.count + half, 0.0),
+        np.clip(statistics.count - half, 0.0, most),
+        np.clip(statistics.count + half, 0.0, most),
         0.0 * flat,
         flat,
     )
@@ -84,12 +85,13 @@ class CountResult(Result):
         privacy = np.asarray(noise.variance + 0.0 * count)
         if target == "data":
             half = half_width(level, 0.0 * count, noise)
+            most = np.inf if release.public_rows is None else release.public_rows
             return (
                 Quantity(
                     "count",
                     count,
-                    np.maximum(count - half, 0.0),
-                    np.maximum(count + half, 0.0),
+                    np.clip(count - half, 0.0, most),
+                    np.clip(count + half, 0.0, most),
                     0.0 * count,
                     privacy,
                 ),
@@ -146,7 +148,7 @@ class ProportionResult(ProportionInference):
         return (
             Quantity(
                 "proportion",
-                np.clip(share.estimate[:1], 0.0, 1.0),
+                share.unprojected[:1],
                 np.array([low]),
                 np.array([high]),
                 share.sampling_variance[:1],

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 from discreet.accounting import statement
 from discreet.inference.results.decode import as_kind, wrong_kind
 from discreet.inference.results.results import _frame, checked_level
-from discreet.inference.results.summary import SHOWN_CELLS, Summary
+from discreet.inference.results.summary import SHOWN_CELLS, Summary, data_notes
+from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.selection import (
     AboveThreshold,
     ExponentialChoice,
@@ -29,8 +30,8 @@ from discreet.trusted.release import Release
 _LARGEST_GAP = 2.0**80
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class SelectionResult(Told):
     """What was chosen, by which method, under which guarantee;
     see `score_gap`, `summary`, `to_frame`, `to_json`.
     """
@@ -106,12 +107,26 @@ class SelectionResult:
         ]
         if release.description.where:
             notes.append(f"Only rows where {release.description.where}.")
+        notes += data_notes(release)
         if len(records) > SHOWN_CELLS:
             notes.append(f"The first {SHOWN_CELLS} of {len(records)}; to_frame() has all.")
         if not release.secure:
             notes.append("NOT PRIVATE: drawn with seeded test noise.")
         of = f" of {release.description.column}" if release.description.column else ""
         return Summary(self.title + of, header, rows, tuple(notes))
+
+    def lines(self) -> tuple[str, str, str]:
+        """What `repr` shows: the answer and its theorem, what it cost, what was asked."""
+        release = self.release
+        asked = release.description
+        of = f" of {asked.column}" if asked.column else ""
+        where = f" where {asked.where}" if asked.where else ""
+        return (
+            f"{self.title}{of}: {self.statement(0.95)}",
+            f"Privacy: {release.guarantee}, neighbours {release.neighbors}.",
+            f"Asked: {asked.estimator}{of}{where}, {len(self.candidates)} candidates, by "
+            f"{self.method}.",
+        )
 
     def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
         """A tidy data frame (`backend` is pandas, polars or pyarrow)."""
@@ -139,14 +154,8 @@ class SelectionResult:
         gap = self.score_gap(level)
         return f"{gap:g} rows" if self.unit == "rows" else f"{gap:.4g} ({self.unit})"
 
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
-    def __str__(self) -> str:
-        return str(self.summary())
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ChoiceResult(SelectionResult):
     """One candidate.
 
@@ -176,7 +185,7 @@ class ChoiceResult(SelectionResult):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TopResult(SelectionResult):
     """Candidates in the order in which they were chosen.
 
@@ -209,7 +218,7 @@ class TopResult(SelectionResult):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ThresholdResult(SelectionResult):
     """Which counts are above a public threshold, in order, until it stopped.
 

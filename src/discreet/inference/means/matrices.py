@@ -62,7 +62,7 @@ class MatrixResult(Result):
     @property
     def matrix(self) -> Array:
         """The symmetric matrix of estimates as released: noise may have made it indefinite."""
-        return self._symmetric(self.params)
+        return self._symmetric(self.unprojected)
 
     def between(self, first: str, second: str, level: float = 0.95) -> tuple[float, float, float]:
         """(estimate, low, high) of one pair of columns."""
@@ -220,8 +220,9 @@ class CovarianceResult(MatrixResult):
 class CorrelationResult(MatrixResult):
     """Pearson correlations of columns clamped to their declared ranges.
 
-    *Validity*: independent rows with fourth moments, which are released jointly. Estimates are as
-    released and can pass ±1 where the noise is large; intervals stay in [−1, 1]. A constant column
+    *Validity*: independent rows with fourth moments, which are released jointly. Estimates and
+    intervals stay in [−1, 1]; `unprojected` and `matrix` are as released and can pass ±1 where the
+    noise is large. A constant column
     has no correlation: its variance is lost in noise, and the interval is then wide, [−1, 1] as a
     rule.
     """

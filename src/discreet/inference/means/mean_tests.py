@@ -21,6 +21,7 @@ from discreet.inference.means.results import (
     column_grid,
     mean_statistics,
     moments_of,
+    within,
 )
 from discreet.inference.results.evidence import (
     BaselineResult,
@@ -440,14 +441,9 @@ class MeansResult(BaselineResult):
 
     def _intervals(self, level: float, target: str) -> tuple[Array, Array, Array, MeanStatistics]:
         statistics = mean_statistics(self)
-        center, half_range, half_step = column_grid(self)
-        low, high = mean_interval(statistics, level, target=target)
-        return (
-            center + half_range * statistics.bounded_mean,
-            center + half_range * low - half_step,
-            center + half_range * high + half_step,
-            statistics,
-        )
+        grid = column_grid(self)
+        low, high = within(grid, *mean_interval(statistics, level, target=target))
+        return grid.center + grid.half_range * statistics.bounded_mean, low, high, statistics
 
     def quantities(
         self, level: float = 0.95, *, target: str = "population"

@@ -70,7 +70,7 @@ def mean_quantity(
 ) -> Quantity:
     """The mean of the clipped values with its interval, as `dp.mean` gives it."""
     grid = column_grid(result)
-    low, high = _within(grid, *mean_interval(statistics, level, target=target))
+    low, high = within(grid, *mean_interval(statistics, level, target=target))
     rows2 = statistics.rows**2
     sampling = statistics.sampling_variance() / rows2 if target == "population" else 0.0 * rows2
     privacy = statistics.noise().variance / rows2
@@ -84,7 +84,7 @@ def mean_quantity(
     )
 
 
-def _within(grid: ColumnGrid, low: Array, high: Array) -> tuple[Array, Array]:
+def within(grid: ColumnGrid, low: Array, high: Array) -> tuple[Array, Array]:
     """The ends of an interval for the mean of c in the column's units, within its range."""
     bottom, top = grid.center - grid.half_range, grid.center + grid.half_range
     return np.clip(grid.center + grid.half_range * low - grid.half_step, bottom, top), np.clip(
@@ -139,16 +139,28 @@ class SumResult(Result):
         )
         half = half * half_range + half_step * statistics.rows
         kept = sampling if target == "population" else 0.0 * sampling
+        ends = self._ends(center - half_range, center + half_range)
         return (
             Quantity(
                 "sum",
                 estimate * half_range,
-                estimate * half_range - half,
-                estimate * half_range + half,
+                np.clip(estimate * half_range - half, *ends),
+                np.clip(estimate * half_range + half, *ends),
                 kept * half_range**2,
                 privacy * half_range**2,
             ),
         )
+
+    def _ends(self, bottom: float, top: float) -> tuple[float, float]:
+        """Between which numbers a total of values from bottom to top lies: n times them where n is
+        public and all rows count, else on their side of 0, and no further than n times where n is
+        public.
+        """
+        public = self.release.public_rows
+        rows = np.inf if public is None else float(public)
+        if moments_of(self.release).design.count:
+            bottom, top = min(bottom, 0.0), max(top, 0.0)
+        return (rows * bottom if bottom else 0.0), (rows * top if top else 0.0)
 
 
 class VarianceResult(Result):
@@ -179,7 +191,9 @@ class VarianceResult(Result):
             statistics.sampling_variance() if target == "population" else 0.0 * statistics.rows
         )
         scale = half_range**2
-        ends = (np.maximum(low * scale - rounding, 0.0), np.maximum(high * scale - rounding, 0.0))
+        # values at the ends of the range are not rounded: the largest variance stays as it is
+        top = np.where(high >= 1, high * scale, np.maximum(high * scale - rounding, 0.0))
+        ends = (np.maximum(low * scale - rounding, 0.0), top)
         return (
             Quantity(
                 "variance",

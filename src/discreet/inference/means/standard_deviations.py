@@ -36,7 +36,7 @@ class StdResult(Result):
         return (
             Quantity(
                 "standard deviation",
-                np.sqrt(np.maximum(variance.estimate, 0.0)),
+                np.sqrt(np.maximum(variance.unprojected, 0.0)),
                 np.sqrt(np.maximum(variance.low, 0.0)),
                 np.sqrt(np.maximum(variance.high, 0.0)),
                 variance.sampling_variance * squared,
@@ -50,4 +50,4 @@ def slope(variance: Quantity) -> Array:
     estimate is lost in its error, and the slope says nothing.
     """
     least = np.maximum(variance.std_error, np.finfo(float).tiny)
-    return np.asarray(0.5 / np.sqrt(np.maximum(variance.estimate, least)))
+    return np.asarray(0.5 / np.sqrt(np.maximum(variance.unprojected, least)))

@@ -45,6 +45,12 @@ def grid_counts(release: Release) -> GridCounts:
     return as_kind(release.query, GridCounts)
 
 
+def grid_ends(release: Release) -> tuple[float, float]:
+    """The ends of the declared range, on the grid that a search counted on."""
+    grid = grid_counts(release)
+    return float(grid.value(0)), float(grid.value(grid.size - 1))
+
+
 def bulk_of(release: Release) -> Bulk:
     """Where the first search found the rows; anywhere on the grid if it came to nothing."""
     search = as_kind(release.mechanism, CountSearch)
@@ -81,7 +87,7 @@ def mean_of_clipped(release: Release) -> float:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Procedure(Result):
     """A result of several releases: `release` gives the estimate,
     `before` are those that led to it.
@@ -122,6 +128,9 @@ class Procedure(Result):
             plain.title, plain.header, plain.rows, (first, *plain.notes[1:], *self._further())
         )
 
+    def _cost(self) -> str:
+        return f"{self.guarantee} ({len(self.releases)} releases)"
+
     def _further(self) -> tuple[str, ...]:
         return ()
 
@@ -133,7 +142,9 @@ class UnboundedMeanResult(Procedure):
     the last is judged by released counts and fitted tails, so values beyond all counted places that
     carry much of the mean (a few rows a thousand times further out) can be missed: `clipped` says
     how many rows may lie outside, and `worst_case` how far they could move the mean within the
-    declared range.
+    declared range. The population's interval is never narrower than the data set's own: of the
+    population mean the fitted tails say what is left out on average, of the data set's mean they do
+    not say which rows it drew, and with heavy tails that is the larger uncertainty.
     """
 
     __slots__ = ()
@@ -189,8 +200,16 @@ class UnboundedMeanResult(Procedure):
         below, above = self.clipped(level)
         down, up = widened(below, above, level, target)
         low, high = plain.low + down, plain.high + up
+        if target == "population":
+            # what rows outside take from this sample scatters about what they take on average, and
+            # may do so by more than the clipped rows' own sampling error: the whole holds both
+            own = mean_quantity(self, statistics, level, "data")
+            down, up = widened(below, above, level, "data")
+            low, high = np.minimum(low, own.low + down), np.maximum(high, own.high + up)
+        ends = grid_ends(self.before[0])
+        low, high = np.clip(low, *ends), np.clip(high, *ends)
         mean = Quantity(
-            "mean", plain.estimate, low, high, plain.sampling_variance, plain.privacy_variance
+            "mean", plain.unprojected, low, high, plain.sampling_variance, plain.privacy_variance
         )
         rows = float(np.max(statistics.rows))
         return (
@@ -253,11 +272,10 @@ class LocationResult(Procedure):
         center, half_range, _ = column_grid(self)
         plain = mean_quantity(self, mean_statistics(self), level, target)
         share, deviation = self.inside()
-        grid = grid_counts(self.before[0])
-        ends = grid.value(0), grid.value(grid.size - 1)
+        ends = grid_ends(self.before[0])
         # too few rows near the centre: it says nothing about the location
         if share - 2 * deviation < LEAST_INSIDE:
-            estimate = np.clip(plain.estimate, *ends)
+            estimate = plain.unprojected
             return (
                 Quantity(
                     "location",
@@ -269,7 +287,7 @@ class LocationResult(Procedure):
                 ),
             )
         p = min(share, 1.0)
-        move = (plain.estimate - center) / p
+        move = (plain.unprojected - center) / p
         slope = (np.abs(move) * deviation / p) ** 2
         low, high = (center + (end - center) / p for end in (plain.low, plain.high))
         extra = half_width(level, 0.0 * slope, Noise(slope))
@@ -277,8 +295,8 @@ class LocationResult(Procedure):
             plain.high >= center + half_range * (1 - 1e-9)
         )
         low, high = (
-            np.where(touching, ends[0], low - extra),
-            np.where(touching, ends[1], high + extra),
+            np.clip(np.where(touching, ends[0], low - extra), *ends),
+            np.clip(np.where(touching, ends[1], high + extra), *ends),
         )
         return (
             Quantity(
@@ -322,7 +340,7 @@ class TruncatedMeanResult(Result):
         return (
             Quantity(
                 "truncated mean",
-                plain.estimate,
+                plain.unprojected,
                 plain.low,
                 plain.high,
                 plain.sampling_variance,

@@ -28,8 +28,9 @@ class EcdfResult(Result):
     """A distribution function F at the points that separate the leaves of a tree of counts.
 
     *Validity*: rows are independent draws; values outside the declared range count as the nearest
-    bound. `params` and `cdf` are unbiased where the number of rows is public and may leave [0, 1]
-    or fall; ``consistent=True`` repairs that, at the price of a bias.
+    bound. `unprojected` and `cdf` are unbiased where the number of rows is public and may leave
+    [0, 1] or fall; `params` stay inside their intervals, and ``consistent=True`` repairs both, at
+    the price of a bias.
     """
 
     __slots__ = ()

@@ -30,18 +30,25 @@ _LEVELS = (np.arange(4000) + 0.5) / 4000
 
 
 def point(release: Release) -> float | None:
-    """The quantile that was released, clamped to the declared range; None for ⊥.
+    """The quantile that a release of one mechanism gives, clamped to the declared range; None
+    for ⊥.
+    """
+    query = as_kind(release.query, GridCounts)
+    return point_of(release.mechanism, release.integers, query)
+
+
+def point_of(mechanism: Mechanism, integers: tuple[int, ...], query: GridCounts) -> float | None:
+    """The quantile that a mechanism's integers stand for.
 
     Method.   The cell chosen, or the noisy steps on the refined grid;
               clamping to public bounds is post-processing.
     """
-    mechanism, query = release.mechanism, as_kind(release.query, GridCounts)
     if isinstance(mechanism, QuantileChoice):
-        return float(query.value(release.integers[0]))
+        return float(query.value(integers[0]))
     if isinstance(mechanism, SmoothNoise):
-        steps = release.integers[0]
+        steps = integers[0]
     elif isinstance(mechanism, ProposeTestRelease):
-        passed, steps = release.integers
+        passed, steps = integers
         if not passed:
             return None
     else:

@@ -17,29 +17,29 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.inference.quantiles.classical_quantiles import point
+from discreet.inference.quantiles.classical_quantiles import point, point_of
 from discreet.inference.quantiles.tree_quantiles import quantiles_from_tree
 from discreet.inference.results.decode import as_kind, search_answers, wrong_kind
 from discreet.inference.results.results import Quantity, Result, checked_level, checked_target
 from discreet.inference.results.summary import Summary
+from discreet.search.checked_ends import CheckedEnds
 from discreet.search.policy import Count
-from discreet.search.quantile_ends import QuantileEnds
+from discreet.search.quantile_ends import Block, QuantileEnds, pooled
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
 
-NO_INTERVAL = (
-    'This method releases one number: the interval is the declared range. method="exponential" '
-    "gives one that can be narrower."
-)
+NO_INTERVAL = "This release holds one number and no search: the interval is the declared range."
+FROM_SEARCH = "The estimate is read from the counts of the search for the interval."
 NOT_RELEASED = "Nothing was released (⊥): the data could not be shown to be stable."
 
 
 def ends_policy(search: CountSearch) -> QuantileEnds:
     """The policy of a search for the ends of a quantile's interval."""
-    return as_kind(search.policy, QuantileEnds)
+    policy = search.policy
+    return policy.ends if isinstance(policy, CheckedEnds) else as_kind(policy, QuantileEnds)
 
 
 def rows_of(search: CountSearch, found: Sequence[Count]) -> float:
@@ -71,10 +71,17 @@ def interval_of(
     *,
     target: str = "population",
 ) -> tuple[int, int]:
-    """(first, last) cell that may hold the quantile."""
-    low, high = ends_policy(search).ends(
-        found, cells, rows_of(search, found) if target == "population" else 0.0, level
-    )
+    """(first, last) cell that may hold the quantile.
+
+    Method.   For the data set itself all of the noise counts, for the population its sampling error
+              and, where the two are alike, less of the noise: the population's interval is made to
+              hold the data set's.
+    """
+    policy = ends_policy(search)
+    low, high = policy.ends(found, cells, 0.0, level)
+    if target == "population":
+        ends = policy.ends(found, cells, rows_of(search, found), level)
+        low, high = min(low, ends[0]), max(high, ends[1])
     last = min(max(high - 1, 0), cells - 1)
     return min(low, last), last
 
@@ -91,10 +98,15 @@ class QuantileResult(Result):
 
     @property
     def released(self) -> bool:
-        """False where propose-test-release answered ⊥; the estimate is then nan."""
-        return not (
-            isinstance(self.release.mechanism, ProposeTestRelease) and self.release.integers[0] == 0
-        )
+        """False where propose-test-release answered ⊥; the estimate is then that of the search for
+        the interval, and nan where there was none.
+        """
+        whole, integers = self.release.mechanism, self.release.integers
+        if isinstance(whole, InTurn):
+            first, integers = whole.stages[0], whole.split(integers)[0]
+        else:
+            first = whole
+        return not (isinstance(first, ProposeTestRelease) and integers[0] == 0)
 
     @property
     def q(self) -> np.ndarray[Any, Any]:
@@ -113,8 +125,8 @@ class QuantileResult(Result):
         steps, answers = mechanism.stages, mechanism.split(self.release.integers)
         rows = [
             self._one(
-                as_kind(steps[place], QuantileChoice),
-                answers[place][0],
+                steps[place],
+                answers[place],
                 as_kind(steps[place + 1], CountSearch),
                 answers[place + 1],
                 (level, target),
@@ -125,29 +137,42 @@ class QuantileResult(Result):
 
     def _one(
         self,
-        choice: QuantileChoice,
-        chosen: int,
+        mechanism: Mechanism,
+        chosen: tuple[int, ...],
         search: CountSearch,
         transcript: tuple[int, ...],
         asked: tuple[float, str],
     ) -> tuple[float, ...]:
         """(estimate, low, high, sampling variance, privacy variance); standard errors are
         half-widths over the normal quantile.
+
+        A chosen estimate has light tails, and the interval is made to hold it. Noisy ones have
+        heavy tails or are missing: the interval is made to hold the place that the search started
+        from instead, and the estimate is projected.
         """
         query = as_kind(self.release.query, GridCounts)
         level, target = asked
-        found = search_answers(search, transcript)
+        answers = search_answers(search, transcript)
+        found: Sequence[Count] = answers
+        start = None
+        if isinstance(search.policy, CheckedEnds):
+            found, start = search.policy.found(answers, query.size, chosen)
         first, last = interval_of(search, found, query.size, level, target=target)
-        estimate = float(query.value(chosen))
+        answered = point_of(mechanism, chosen, query)
+        estimate = crossing(answers, query) if answered is None else answered
         low, high = (query.value(cell) for cell in (first, last))
         half_step = 0.0 if query.factor.encoding.is_exact else query.step / 2
         bottom, top = query.value(0), query.value(query.size - 1)
-        low, high = (
-            min(max(low - half_step, bottom), estimate),
-            max(min(high + half_step, top), estimate),
-        )
+        low, high = max(low - half_step, bottom), min(high + half_step, top)
         sampling = sampling_variance_of(search, found, target)
-        share = sampling / (sampling + 2 / float(choice.rate) ** 2)
+        if isinstance(mechanism, QuantileChoice):
+            low, high = min(low, estimate), max(high, estimate)
+            private = 2 / float(mechanism.rate) ** 2 * _row_size(mechanism)
+        else:
+            private = min((answer.deviation**2 for answer in answers), default=1.0)
+            if start is not None:
+                low, high = min(low, query.value(start)), max(high, query.value(start))
+        share = sampling / (sampling + private)
         variance = ((high - low) / (2 * float(ndtri(0.5 + level / 2)))) ** 2
         return estimate, low, high, variance * share, variance * (1 - share)
 
@@ -167,11 +192,28 @@ class QuantileResult(Result):
         """A table to print; renders in a notebook too."""
         whole = Result.summary(self, checked_level(level), target=checked_target(target))
         if isinstance(self.release.mechanism, InTurn):
-            return whole
+            return whole if self.released else whole.with_notes(NOT_RELEASED, FROM_SEARCH)
         notes = tuple(note for note in whole.notes if note != self.about) + (
             (NO_INTERVAL,) if self.released else (NOT_RELEASED, NO_INTERVAL)
         )
         return Summary(whole.title, whole.header, whole.rows, notes)
+
+
+def _row_size(choice: QuantileChoice) -> int:
+    """A row in the units of a search's counts over one in those of the choice's loss, squared."""
+    return choice.b**2 if choice.rule == "inverse" else 1
+
+
+def crossing(found: Sequence[Count], query: GridCounts) -> float:
+    """Where the noisy counts of a search pass from below the quantile to above it, between the two
+    nearest places that were asked; the middle of the range where none was.
+    """
+    blocks = [Block(0, -1.0, 1.0), *pooled(found), Block(query.size, 1.0, 1.0)]
+    place = max(at for at, block in enumerate(blocks[:-1]) if block.value <= 0 or at == 0)
+    low, high = blocks[place], blocks[place + 1]
+    part = low.value / (low.value - high.value) if high.value > low.value else 0.5
+    cell = low.place + part * (high.place - low.place)
+    return float(query.value(min(max(cell, 0.0), query.size - 1.0)))
 
 
 def _share(mechanism: Mechanism) -> float:

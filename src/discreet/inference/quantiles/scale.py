@@ -115,6 +115,17 @@ class IQRResult(ScaleResult):
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
+        found, step = self._cells(level, target), self._grid.step
+        low, high = found.low, found.high
+        if target == "population":
+            # sampling makes the quartiles alike, noise alone does not: the whole holds both
+            own = self._cells(level, "data")
+            low, high = min(low, own.low), max(high, own.high)
+        numbers = found.estimate * step, low * step, high * step
+        return (self._quantity("iqr", *numbers, level, found.sampling_share),)
+
+    def _cells(self, level: float, target: str) -> QuantileCells:
+        """The range between the quartiles, in cells."""
         query, mechanism = self._grid, as_kind(self.release.mechanism, InTurn)
         answers = mechanism.split(self.release.integers)
         lower, upper = (
@@ -139,8 +150,7 @@ class IQRResult(ScaleResult):
             low, high = low - 1.0, high + 1.0
         low, high = max(low, 0.0), min(high, query.size - 1.0)
         share = (lower.sampling_share + upper.sampling_share) / 2
-        step = query.step
-        return (self._quantity("iqr", estimate * step, low * step, high * step, level, share),)
+        return QuantileCells(estimate, low, high, share)
 
 
 def _joined(first: float, second: float, correlation: float) -> float:

@@ -73,7 +73,7 @@ class ClassicalFacts:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClassicalResult(RegressionResult):
     """A private regression by noisy gradient descent, noisy Newton or noisy SGD.
 

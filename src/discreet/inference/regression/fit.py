@@ -29,10 +29,12 @@ from discreet.inference.regression.metric import MetricState, after_round, first
 from discreet.inference.regression.scale import user_map
 from discreet.inference.results.evidence import freedom_text
 from discreet.inference.results.laws import Array
+from discreet.inference.results.named import Entry, NamedVector, is_name, place_of_name
 from discreet.inference.results.null_law import NullLaw, chi_square_law
 from discreet.inference.results.results import checked_level, checked_target
 from discreet.inference.results.stored import fit_from_json
 from discreet.inference.results.summary import Summary
+from discreet.inference.results.told import Told
 from discreet.specs.estimating.components import ModelColumn
 from discreet.specs.estimating.families import Family, Logistic, Poisson
 from discreet.specs.estimating.tabulated import TabulatedMean
@@ -43,8 +45,8 @@ LARGEST_MULTIPLIER = 50.0
 NORMAL_INDEX, HOPELESS_INDEX = 0.1, 0.5  # limits of the noise index ν (regression.md §7)
 
 
-@dataclass(frozen=True)
-class WaldTest:
+@dataclass(frozen=True, repr=False)
+class WaldTest(Told):
     """A joint test of linear hypotheses: the Wald statistic,
     its degrees of freedom and its p-value.
     """
@@ -65,6 +67,17 @@ class WaldTest:
         words = (self.p_value, "Wald test", freedom_text(self.degrees))
         return plot_null(self.null_law(), *words, ax=ax, title=title, path=path)
 
+    def summary(self) -> Summary:
+        """A table to print; renders in a notebook too."""
+        row = (f"{self.statistic:.4g}", str(self.degrees), f"{self.p_value:.3g}")
+        header = ("chi-square", "degrees of freedom", "p-value")
+        return Summary("Wald test", header, (row,))
+
+    def lines(self) -> tuple[str, str, str]:
+        """What `repr` shows."""
+        free = "Post-processing of the fit's releases: it costs nothing."
+        return str(self), free, "Asked: that linear combinations of the coefficients vanish."
+
     def __str__(self) -> str:
         return (
             f"Wald test: chi-square = {self.statistic:.4g} on {self.degrees} "
@@ -73,12 +86,12 @@ class WaldTest:
         )
 
 
-@dataclass(frozen=True)
-class RegressionResult:
+@dataclass(frozen=True, repr=False)
+class RegressionResult(Told):
     """A private regression.
 
     `params`, `std_errors`, `confidence_interval`, `p_values`, `summary`,
-    `test` are as in any regression package.
+    `test` are as in any regression package; ``fit["age"].interval`` is one coefficient's.
 
     Method.    Algorithm A (discreet.models.preconditioned); the covariance is
                `regression_covariance`; intervals are multiplied so that they cover on average over
@@ -99,9 +112,43 @@ class RegressionResult:
         return self._scale[0]
 
     @property
-    def params(self) -> Array:
+    def params(self) -> NamedVector:
         """Coefficients on the user's scale."""
-        return np.asarray(self._scale[1] @ self.fitted.beta + self._scale[2])
+        return self._named(self._scale[1] @ self.fitted.beta + self._scale[2])
+
+    @property
+    def unprojected(self) -> NamedVector:
+        """The coefficients: they have no range, so nothing is projected."""
+        return self.params
+
+    def _named(self, values: Array) -> NamedVector:
+        return NamedVector(values, self.names)
+
+    def entry(self, name: Any, level: float = 0.95, *, target: str = "population") -> Entry:
+        """One coefficient with its interval, by name or position."""
+        level, names = checked_level(level), self.names
+        place = place_of_name(name, names) if is_name(name) else range(len(names))[name]
+        low, high = self.confidence_interval(level, target=target)[place]
+        return Entry(
+            names[place],
+            "coefficient",
+            float(self.params[place]),
+            float(low),
+            float(high),
+            level,
+            float(self.std_errors[place]),
+            float(self.noise_share[place]),
+            float(self.params[place]),
+        )
+
+    def __getitem__(self, name: Any) -> Entry:
+        return self.entry(name)
+
+    def lines(self) -> tuple[str, str, str]:
+        """What `repr` shows: coefficients with their intervals, what they cost, what was asked."""
+        from discreet.inference.regression.summary import fit_lines
+
+        return fit_lines(self)
 
     @property
     def cov(self) -> Array:
@@ -109,44 +156,44 @@ class RegressionResult:
         return self.fitted.covariance(self._scale[1])
 
     @property
-    def std_errors(self) -> Array:
+    def std_errors(self) -> NamedVector:
         """Standard errors, sampling and privacy together."""
-        return np.asarray(np.sqrt(sum(self.fitted.variances(self._scale[1]))))
+        return self._named(np.sqrt(sum(self.fitted.variances(self._scale[1]))))
 
     @property
-    def sampling_errors(self) -> Array:
+    def sampling_errors(self) -> NamedVector:
         """The sampling part of the standard errors."""
-        return np.asarray(np.sqrt(self.fitted.variances(self._scale[1])[0]))
+        return self._named(np.sqrt(self.fitted.variances(self._scale[1])[0]))
 
     @property
-    def privacy_errors(self) -> Array:
+    def privacy_errors(self) -> NamedVector:
         """The privacy part of the standard errors."""
-        return np.asarray(np.sqrt(self.fitted.variances(self._scale[1])[1]))
+        return self._named(np.sqrt(self.fitted.variances(self._scale[1])[1]))
 
     @property
-    def noise_share(self) -> Array:
+    def noise_share(self) -> NamedVector:
         """The share of each variance that privacy cost."""
         sampling, privacy = self.fitted.variances(self._scale[1])
-        return np.asarray(privacy / np.maximum(sampling + privacy, 1e-300))
+        return self._named(privacy / np.maximum(sampling + privacy, 1e-300))
 
     @property
-    def noise_to_signal(self) -> Array:
+    def noise_to_signal(self) -> NamedVector:
         """The privacy part of each standard error over the size of its coefficient:
         where it passes 1, noise swamps the signal.
         """
-        return np.asarray(self.privacy_errors / np.maximum(np.abs(self.params), 1e-300))
+        return self._named(self.privacy_errors / np.maximum(np.abs(self.params), 1e-300))
 
     @property
-    def z_values(self) -> Array:
+    def z_values(self) -> NamedVector:
         """Coefficients over their standard errors."""
-        return np.asarray(self.params / self.std_errors)
+        return self._named(self.params / self.std_errors)
 
     @property
-    def p_values(self) -> Array:
+    def p_values(self) -> NamedVector:
         """Two-sided p-values of "this coefficient is 0", which agree with the intervals."""
         size = np.abs(self.z_values)
         simulated = 2 * ndtr(-size * self.fitted.ratios(self._scale[1])).mean(axis=0)
-        return np.asarray(np.maximum(simulated, 2 * ndtr(-size)))
+        return self._named(np.maximum(simulated, 2 * ndtr(-size)))
 
     def confidence_interval(
         self, level: float = 0.95, *, target: str = "population"
@@ -538,12 +585,6 @@ class RegressionResult:
                 "give one column for each coefficient",
             )
         return matrix
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
-
-    def __str__(self) -> str:
-        return str(self.summary())
 
 
 def _mean_response(family: Family | LeastSquares, predictor: Array) -> Array:

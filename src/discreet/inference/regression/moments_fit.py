@@ -40,7 +40,7 @@ LOST = 25.0
 LEAST_VARIANCE = 2.0**-32  # of residuals, in half-ranges of the response, squared
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MomentsResult(RegressionResult):
     """A least-squares fit from released second moments; the verbs are those of every regression.
 
@@ -145,7 +145,7 @@ class MomentsResult(RegressionResult):
     @property
     def trajectory(self) -> Array:
         """There are no iterates: the estimate alone."""
-        return self.params[None, :]
+        return np.asarray(self.params)[None, :]
 
     def summary(self, level: float = 0.95) -> Summary:
         """A table to print: coefficients, both parts of their errors, tests and intervals."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from discreet.accounting import statement
 from discreet.exact import decimal_text
 from discreet.inference.regression.decode import step_of
-from discreet.inference.results.held import held_notes
-from discreet.inference.results.summary import Summary, number_text
+from discreet.inference.results.summary import Summary, data_notes, number_text
+from discreet.inference.results.told import answers_line, share_text
 from discreet.specs.estimating.families import Logistic, Poisson
 from discreet.specs.estimating.tabulated import TabulatedMean
 
@@ -62,6 +62,23 @@ def fit_summary(result: RegressionResult, level: float) -> Summary:
     response = result.releases[-1].description.column
     title = f"{TITLES.get(result.facts.estimator, 'Private regression')} of {response}"
     return Summary(title, header, tuple(rows), tuple(_notes(result)))
+
+
+def fit_lines(result: RegressionResult) -> tuple[str, str, str]:
+    """A fit in three lines: coefficients with their intervals, what they cost, what was asked."""
+    first, facts = result.releases[0], result.facts
+    response = result.releases[-1].description.column
+    entries = (result.entry(place) for place in range(len(result.names)))
+    title = f"{TITLES.get(facts.estimator, 'Private regression')} of {response}"
+    where = f" where {first.description.where}" if first.description.where else ""
+    test = "".join(f" {note}" for note in closing_notes(result) if note.startswith("NOT PRIVATE"))
+    return (
+        answers_line(title, entries, many=True),
+        f"Privacy: {facts.spend}, {len(result.releases)} releases, neighbours {first.neighbors}; "
+        f"{share_text(result.noise_share)}.{test}",
+        f"Asked: {facts.estimator} of {response} on {len(result.names)} coefficients{where}; "
+        f"{result.rows:.0f} rows. summary() says more.",
+    )
 
 
 def overdispersed(result: RegressionResult) -> bool:
@@ -129,10 +146,12 @@ def _notes(result: RegressionResult) -> list[str]:
 
 
 def filter_notes(result: RegressionResult) -> list[str]:
-    """Which rows a fit of any solver is about: the filter, and complete cases alone."""
+    """Which rows a fit of any solver is about, where a filter was asked for, and what was done to
+    their cells.
+    """
     where = result.releases[0].description.where
     filtered = [f"Only rows where {where}."] if where else []
-    return [*filtered, *held_notes(result.releases[0], result.rows)]
+    return [*filtered, *data_notes(*result.releases, rows=result.rows)]
 
 
 def clip_notes(result: RegressionResult) -> list[str]:

@@ -11,6 +11,7 @@ from discreet.inference.counts.binomial import checked_alternative
 from discreet.inference.results.null_law import NullLaw
 from discreet.inference.results.results import Result, checked_level
 from discreet.inference.results.summary import Summary
+from discreet.inference.results.told import Told
 
 LOST = (
     "NOISE HIDES IT: the noise of this table exceeds all of its rows, so that next to nothing "
@@ -18,8 +19,8 @@ LOST = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+@dataclass(frozen=True, slots=True, repr=False)
+class Evidence(Told):
     """The outcome of a test: `p_value` against `hypothesis`, in the direction of `alternative`;
     `lost` where noise hides all that the test could find, as far as the release shows.
 
@@ -61,6 +62,26 @@ class Evidence:
             f"{self.statistic:.4g}; {self.method})"
         )
         return (said, LOST) if self.lost else (said,)
+
+    def summary(self) -> Summary:
+        """A table to print; renders in a notebook too."""
+        row = (
+            self.hypothesis,
+            self.alternative,
+            f"{self.statistic:.4g}",
+            p_text(self.p_value),
+            self.method,
+        )
+        header = ("null", "alternative", "statistic", "p-value", "method")
+        return Summary("Private test", header, (row,), (LOST,) if self.lost else ())
+
+    def lines(self) -> tuple[str, str, str]:
+        """What `repr` shows: the p-value, how it was found, what was asked."""
+        return (
+            f"Private test: p = {p_text(self.p_value)}, statistic {self.statistic:.4g}",
+            f"By {self.method}.{' ' + LOST if self.lost else ''}",
+            f"Asked: H0: {self.hypothesis}; {self.alternative}.",
+        )
 
     def __str__(self) -> str:
         return "\n".join(self.notes)

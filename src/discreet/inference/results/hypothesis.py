@@ -15,14 +15,15 @@ from discreet.accounting import statement
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.inference.results.null_law import NullLaw
-from discreet.inference.results.summary import Summary
+from discreet.inference.results.summary import Summary, data_notes
+from discreet.inference.results.told import Told
 
 TEST_FORMAT = "discreet-test"
 SIGNS = {"two-sided": "≠", "less": "<", "greater": ">"}
 
 
-@dataclass(frozen=True, slots=True)
-class HypothesisTest:
+@dataclass(frozen=True, slots=True, repr=False)
+class HypothesisTest(Told):
     """A test's answer: `p_value`, what was tested and how; `result` is the estimate that it was
     computed from, by ``result.test(**dict(asked))``.
     """
@@ -58,9 +59,25 @@ class HypothesisTest:
         if release is not None:
             told = statement.privacy(release.spend, release.guarantee)
             notes.insert(0, f"Privacy of this release: {told}, neighbours {release.neighbors}.")
+            notes += data_notes(release)
             if not release.secure:
                 notes.append("NOT PRIVATE: drawn with seeded test noise.")
         return Summary(self.title, header, (row,), tuple(notes))
+
+    def lines(self) -> tuple[str, str, str]:
+        """What `repr` shows: p-value and estimate, what they cost, what was asked."""
+        release = getattr(self.result, "release", None)
+        cost = (
+            self.about
+            if release is None
+            else f"Privacy: {release.guarantee}, neighbours {release.neighbors}."
+        )
+        null, side = f"{self.null:g}", SIGNS[self.alternative]
+        return (
+            f"{self.title}: p = {p_text(self.p_value)}, estimate {self.estimate:.4g}",
+            cost,
+            f"Asked: {self.parameter} = {null} against {side} {null}, {self.method}.",
+        )
 
     def to_json(self) -> str:
         """What was asked, the p-value, and the whole result it was asked of, as JSON text;
@@ -94,12 +111,6 @@ class HypothesisTest:
         words = f"H0: {self.parameter} = {self.null:g}"
         asked = f"{self.parameter} {SIGNS[self.alternative]} {self.null:g}"
         return plot_null(self.null_law(), self.p_value, words, asked, ax=ax, title=title, path=path)
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def test_again(record: dict[str, Any], read: Callable[[str], Any]) -> HypothesisTest:

@@ -8,17 +8,19 @@ much is privacy, and intervals at any level for the population (default) or for 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InvalidParameter, MissingExtra
+from discreet.errors import InvalidParameter, MissingExtra, shown
 from discreet.exact import rational
 from discreet.inference.results.laws import Array
-from discreet.inference.results.summary import Summary, summarise
+from discreet.inference.results.named import Entry, Name, NamedVector, is_name, place_of_name
+from discreet.inference.results.summary import Summary, summarise, title_of
+from discreet.inference.results.told import Told, answers_line, named, share_text
 from discreet.trusted.release import Release
 
 TARGETS = ("population", "data")
@@ -27,7 +29,12 @@ LOWEST_LEVEL, HIGHEST_LEVEL = Fraction(1, 10**4), 1 - Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class Quantity:
-    """One estimated quantity in every cell, in the units of the data."""
+    """One estimated quantity in every cell, in the units of the data.
+
+    Noise can carry an estimate out of the range of what it estimates (a share below 0, a mean above
+    its column's bound), where its interval does not go. `estimate` is the nearest number of the
+    interval, and `unprojected` what was given. Both follow from the release and public facts.
+    """
 
     name: str
     estimate: Array
@@ -35,6 +42,13 @@ class Quantity:
     high: Array
     sampling_variance: Array
     privacy_variance: Array
+    unprojected: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        raw = np.asarray(self.estimate, dtype=float)
+        inside = np.fmin(np.fmax(raw, self.low), self.high)
+        object.__setattr__(self, "unprojected", raw)
+        object.__setattr__(self, "estimate", np.where(np.isnan(raw), raw, inside))
 
     @property
     def std_error(self) -> Array:
@@ -44,15 +58,16 @@ class Quantity:
     def noise_share(self) -> Array:
         """The share of the variance that privacy cost."""
         total = self.sampling_variance + self.privacy_variance
+        known = np.where(np.isnan(total), np.nan, 0.0)
         return np.asarray(
-            np.where(total > 0, self.privacy_variance / np.where(total > 0, total, 1.0), 0.0)
+            np.where(total > 0, self.privacy_variance / np.where(total > 0, total, 1.0), known)
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Told):
     """An estimate with honest uncertainty; see `params`, `std_errors`, `confidence_interval`,
-    `summary`, `to_frame`, `plot`.
+    `summary`, `to_frame`, `plot`; ``result["north"].interval`` is one cell's.
     """
 
     release: Release
@@ -74,10 +89,69 @@ class Result:
             else [()]
         )
 
+    def _named(self, values: Array) -> NamedVector:
+        asked = self.release.description
+        return NamedVector(values, named(self.labels, asked.column or asked.estimator))
+
     @property
-    def params(self) -> Array:
-        """The estimates, one for each cell; never clamped."""
-        return self._main().estimate
+    def params(self) -> NamedVector:
+        """The estimates, one for each cell, by name or position; each within its interval at
+        0.95, and so within the range of what it estimates.
+        """
+        return self._named(self._main().estimate)
+
+    @property
+    def unprojected(self) -> NamedVector:
+        """The estimates before they were projected: noise may have carried them out of range.
+        Sums and means of several are unbiased, where those of `params` are not.
+        """
+        return self._named(self._main().unprojected)
+
+    def entry(
+        self,
+        name: Any,
+        level: float = 0.95,
+        *,
+        target: str = "population",
+        quantity: str | None = None,
+    ) -> Entry:
+        """One cell's estimate and interval, by name or position; of the main quantity, or of
+        another that the table shows.
+        """
+        found = self.quantities(checked_level(level), target=checked_target(target))
+        names = [one.name for one in found]
+        if quantity is not None and quantity not in names:
+            raise InvalidParameter(
+                "quantity=",
+                f"{shown(quantity)} is none of this result",
+                "a result has one estimate of each of its quantities in a cell",
+                f"pass one of {', '.join(names)}",
+            )
+        one = found[-1 if quantity is None else names.index(quantity)]
+        return entry_of(one, self.params.names, name, level)
+
+    def __getitem__(self, name: Any) -> Entry:
+        return self.entry(name)
+
+    def lines(self) -> tuple[str, str, str]:
+        """What `repr` shows: estimates with their intervals, what they cost, what was asked."""
+        release, main = self.release, self._main()
+        asked, names = release.description, self.params.names
+        entries = (entry_of(main, names, place, 0.95) for place in range(len(names)))
+        count = "" if release.public_count is None else f"; {release.public_count} (public)"
+        where = f" where {asked.where}" if asked.where else ""
+        of = title_of(self).removeprefix(self.title)
+        secure = "" if release.secure else " NOT PRIVATE: seeded test noise."
+        what = f"{title_of(self)}{f', {main.name}' if len(names) != 1 else ''}"
+        return (
+            answers_line(what, entries, many=len(names) != 1),
+            f"Privacy: {self._cost()}, neighbours {release.neighbors}; "
+            f"{share_text(main.noise_share)}.{secure}",
+            f"Asked: {asked.estimator}{of}{where}{count}. summary() says more.",
+        )
+
+    def _cost(self) -> str:
+        return str(self.release.guarantee)
 
     @property
     def estimate(self) -> float:
@@ -93,14 +167,14 @@ class Result:
         return float(values[0])
 
     @property
-    def std_errors(self) -> Array:
+    def std_errors(self) -> NamedVector:
         """Standard errors, sampling and privacy together."""
-        return self._main().std_error
+        return self._named(self._main().std_error)
 
     @property
-    def noise_share(self) -> Array:
+    def noise_share(self) -> NamedVector:
         """The share of each variance that privacy cost."""
-        return self._main().noise_share
+        return self._named(self._main().noise_share)
 
     def confidence_interval(
         self, level: float = 0.95, *, target: str = "population"
@@ -167,11 +241,20 @@ class Result:
     def _main(self, level: float = 0.95, target: str = "population") -> Quantity:
         return self.quantities(checked_level(level), target=checked_target(target))[-1]
 
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
-    def __str__(self) -> str:
-        return str(self.summary())
+def entry_of(quantity: Quantity, names: tuple[Name, ...], key: Any, level: float) -> Entry:
+    """One cell of a quantity, by name or position."""
+    place = place_of_name(key, names) if is_name(key) else range(len(names))[key]
+    numbers = (
+        quantity.estimate,
+        quantity.low,
+        quantity.high,
+        quantity.std_error,
+        quantity.noise_share,
+        quantity.unprojected,
+    )
+    estimate, low, high, error, share, raw = (float(one[place]) for one in numbers)
+    return Entry(names[place], quantity.name, estimate, low, high, level, error, share, raw)
 
 
 def checked_level(level: object) -> float:

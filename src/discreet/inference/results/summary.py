@@ -1,35 +1,46 @@
-"""Tables for people: the same rows in the terminal (rich) and in a notebook (HTML)."""
+"""Tables for people: the same rows and notes in the terminal (rich), in a notebook (HTML), in
+Markdown and in LaTeX.
+"""
 
 from __future__ import annotations
 
-import html
 import io
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import ceil, floor, isfinite, log10
+from dataclasses import dataclass, replace
+from math import ceil, floor, isfinite, isnan, log10
 from typing import TYPE_CHECKING
 
 from discreet.accounting import statement
+from discreet.accounting.statement import table_html
 from discreet.dates import text_at, units_of
 from discreet.inference.results.held import held_notes
+from discreet.inference.results.rendering import latex_table, markdown_table
 from discreet.specs.queries.moments import Moments
 
 if TYPE_CHECKING:
     from discreet.inference.results.results import Quantity, Result
-    from discreet.trusted.release import Description
+    from discreet.trusted.release import Description, Release
 
 SHOWN_CELLS = 60
 LOCATIONS = ("mean", "median", "quantile")  # quantities that are dates where the column is
+WIDTH, LEAST_LABEL = 100, 16  # columns of a printed table, and of a label in it
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A rendered result: `print(summary)` in a terminal, an HTML table in a notebook."""
+    """A rendered result: `print(summary)` in a terminal, a table in a notebook (HTML),
+    `to_markdown` and `to_latex` for a page or a paper. `notes` stand below the table in all.
+    """
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def with_notes(self, *notes: str) -> Summary:
+        """The same table with further notes below it."""
+        return replace(self, notes=(*self.notes, *notes))
 
     def __str__(self) -> str:
         from rich import box
@@ -38,15 +49,15 @@ class Summary:
         from rich.text import Text
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for position, name in enumerate(self.header):
-            numeric = all(_is_number(row[position]) for row in self.rows)
-            table.add_column(Text(name), justify="right" if numeric else "left", no_wrap=True)
-        for row in self.rows:
+        numeric, rows = self._numeric(), self._wrapped()
+        for name, number in zip(self.header, numeric, strict=True):
+            table.add_column(Text(name), justify="right" if number else "left", no_wrap=True)
+        for row in rows:
             table.add_row(*map(Text, row))  # a label is no markup, nor is a title or a name
         buffer = io.StringIO()
         console = Console(
             file=buffer,
-            width=max(100, 12 * len(self.header) + 40),
+            width=max(WIDTH, 12 * len(self.header) + 40),
             color_system=None,
             legacy_windows=False,
         )
@@ -57,19 +68,84 @@ class Summary:
     def __repr__(self) -> str:
         return str(self)
 
+    def to_html(self) -> str:
+        """An HTML table that needs no style sheet."""
+        return table_html(self.title, self.header, self.rows, self.notes, self._numeric())
+
+    def to_markdown(self) -> str:
+        """A pipe table in Markdown."""
+        return markdown_table(self.title, self.header, self.rows, self.notes, self._numeric())
+
+    def to_latex(self, *, label: str | None = None) -> str:
+        """A LaTeX table; it needs the package booktabs."""
+        return latex_table(
+            self.title, self.header, self.rows, self.notes, self._numeric(), label=label
+        )
+
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.header)
-        body = "".join(
-            "<tr>"
-            + "".join(f"<td style='text-align:right'>{html.escape(cell)}</td>" for cell in row)
-            + "</tr>"
+        return self.to_html()
+
+    def _numeric(self) -> tuple[bool, ...]:
+        return tuple(
+            all(_is_number(row[position]) for row in self.rows)
+            for position in range(len(self.header))
+        )
+
+    def _wrapped(self) -> list[tuple[str, ...]]:
+        """The rows, long labels in several lines where the table would pass `WIDTH` columns."""
+        numeric = self._numeric()
+        widths = [
+            max(len(name), *(len(row[place]) for row in self.rows), 0)
+            for place, name in enumerate(self.header)
+        ]
+        words = [place for place, number in enumerate(numeric) if not number]
+        spare = (
+            WIDTH
+            - 3 * len(widths)
+            - 2
+            - sum(width for place, width in enumerate(widths) if numeric[place])
+        )
+        least = max([LEAST_LABEL, *(len(self.header[place]) for place in words)])
+        if not words or sum(widths[place] for place in words) <= spare:
+            return list(self.rows)
+        longest = _fair_widths([widths[place] for place in words], spare, least)
+        limits = dict(zip(words, longest, strict=True))
+        return [
+            tuple(
+                wrapped_label(cell, limits[place]) if place in limits else cell
+                for place, cell in enumerate(row)
+            )
             for row in self.rows
-        )
-        notes = "<br>".join(html.escape(note) for note in self.notes)
-        return (
-            f"<table><caption>{html.escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table><p><small>{notes}</small></p>"
-        )
+        ]
+
+
+def _fair_widths(wanted: list[int], spare: int, least: int) -> list[int]:
+    """Widths of label columns that fill what is spare: short ones as they are, the rest alike."""
+    given = dict.fromkeys(range(len(wanted)), 0)
+    left = list(given)
+    while left:
+        each = max(least, (spare - sum(given.values())) // len(left))
+        short = [place for place in left if wanted[place] <= each]
+        for place in short or left:
+            given[place] = min(wanted[place], each)
+        left = [place for place in left if place not in short] if short else []
+    return list(given.values())
+
+
+def wrapped_label(label: str, width: int) -> str:
+    """A label in lines of at most `width` columns, broken after a colon (between the factors of an
+    interaction), else at a space, else anywhere.
+    """
+    lines, line = [], ""
+    for part in re.findall(r"[^:\s]*(?::|\s+|$)", label):
+        if line and len(line) + len(part.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += part
+        while len(line.rstrip()) > width:
+            lines.append(line[:width])
+            line = line[width:]
+    return "\n".join([*lines, line.rstrip()] if line.strip() else lines)
 
 
 def summarise(result: Result, level: float, target: str) -> Summary:
@@ -102,11 +178,17 @@ def summarise(result: Result, level: float, target: str) -> Summary:
                 f"{value_text(float(quantity.high[cell]), error, dated, ceil)}"
             )
             if _mixed(quantity, single):
-                row.append(f"{100 * float(quantity.noise_share[cell]):.0f}")
+                row.append(percent_text(float(quantity.noise_share[cell])))
         rows.append(tuple(row))
+    return Summary(title_of(result), tuple(header), tuple(rows), _notes(result, target))
+
+
+def title_of(result: Result) -> str:
+    """What a result is, of which column, by which keys."""
+    asked = result.release.description
     what = f" of {asked.column}" if asked.column else ""
     by = f" by {', '.join(asked.by)}" if asked.by and asked.by != (asked.column,) else ""
-    return Summary(f"{result.title}{what}{by}", tuple(header), tuple(rows), _notes(result, target))
+    return f"{result.title}{what}{by}"
 
 
 def _mixed(quantity: Quantity, single: bool) -> bool:
@@ -132,7 +214,7 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
             f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} "
             "(public)."
         )
-    notes += held_notes(release)
+    notes += data_notes(release)
     if isinstance(release.query, Moments):
         grid = release.query.factor.encoding
         low, high = (
@@ -165,6 +247,18 @@ def _dated(asked: Description) -> str:
     return f"{units_of(asked.origin)} (params, std. error, to_frame)"
 
 
+def data_notes(*releases: Release, rows: float | None = None) -> list[str]:
+    """What was done to the cells before a statistic read them: left out, filled in. Every summary
+    of releases shows these lines below its table; `rows` are those that a fit of them is about.
+    """
+    return list(dict.fromkeys(note for release in releases for note in facts_of(release, rows)))
+
+
+def facts_of(release: Release, rows: float | None = None) -> tuple[str, ...]:
+    """The lines of one release."""
+    return tuple(held_notes(release, rows))
+
+
 def _tidy(bound: float, half_range: float) -> str:
     """A declared bound as it was written: rounding of the last digits of the range is left out."""
     return f"{round(bound / half_range, 12) * half_range + 0.0:.6g}"
@@ -181,10 +275,15 @@ def value_text(
     return text_at(origin, side(value))
 
 
+def percent_text(share: float) -> str:
+    """A share in percent; a dash where it is not known."""
+    return "–" if isnan(share) else f"{100 * share:.0f}"
+
+
 def number_text(value: float, error: float) -> str:
-    """A number with two digits of its standard error."""
+    """A number with two digits of its standard error; a dash where it is not known."""
     if not isfinite(value):
-        return str(value)
+        return "–" if isnan(value) else str(value)
     if not isfinite(error) or error <= 0:
         return f"{value:.6g}"
     digits = max(0, 1 - floor(log10(error)))
@@ -194,12 +293,13 @@ def number_text(value: float, error: float) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return (
+    return text == "–" or (
         bool(text)
         and text.lstrip("<")
         .replace("…", "")
         .replace(" ", "")
         .replace("-", "")
+        .replace("−", "")
         .replace(".", "")
         .replace("e", "")
         .isdigit()

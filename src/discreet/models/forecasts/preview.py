@@ -26,6 +26,7 @@ from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.moments_fit import MomentsResult
 from discreet.inference.results.laws import Array
 from discreet.inference.results.summary import Summary
+from discreet.inference.results.told import Told
 from discreet.models.classical import ask_classical, classical_budget
 from discreet.models.fit import ask_fit
 from discreet.models.forecasts.expected import ExpectedReleases
@@ -48,8 +49,8 @@ from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.session import PublicFacts, Session
 
 
-@dataclass(frozen=True, slots=True)
-class FitPreview:
+@dataclass(frozen=True, slots=True, repr=False)
+class FitPreview(Told):
     """The forecast of a regression: free, and made without data.
 
     `expected` is the fit that imagined rows would give without noise.
@@ -97,12 +98,6 @@ class FitPreview:
 
         words, spend = self.summary().title, str(self.expected.facts.spend)
         return plot_forecasts(self, words, spend, ax=ax, title=title, path=path)
-
-    def __str__(self) -> str:
-        return str(self.summary())
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def _preview(

@@ -205,6 +205,9 @@ class Ledger:
     def __str__(self) -> str:
         return statement.state(self._store.name, self._budget, self._balance())
 
+    def _repr_html_(self) -> str:
+        return statement.state_html(self._store.name, self._budget, self._balance())
+
     def __repr__(self) -> str:
         return f"<Ledger: {self._store.name}, budget ({self._budget})>"
 
