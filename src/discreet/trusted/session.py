@@ -33,8 +33,10 @@ from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
 from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.specs.queries.keys import may_leave_out
+from discreet.specs.queries.query import Query
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.execution import execute
+from discreet.trusted.engines.rehearsal import Rehearsal
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.ledger.requests import Debit, Reservation
 from discreet.trusted.losses.pricing import (
@@ -83,6 +85,7 @@ class Session:
         "_ledger",
         "_neighbors",
         "_public",
+        "_rehearsal",
         "_schema",
         "_secure",
         "_source",
@@ -101,6 +104,7 @@ class Session:
         self._secure = type(source) is SecureSource  # whatever another source says of itself
         # the engine's own, which nobody else holds
         self._schema, self._neighbors = engine.schema, neighbors
+        self._rehearsal = Rehearsal(engine.schema, neighbors)
         self._count = _public_count(engine)
         self._public = PublicFacts(schema, require_neighbors(neighbors), self._count)
 
@@ -169,6 +173,7 @@ class Session:
             self._neighbors,
             self._source,
             lambda query: self._aggregate(replace(question, query=query), name),
+            self._readable,
         )
 
     def price(self, question: Question) -> Price:
@@ -208,6 +213,7 @@ class Session:
             )
         if not fits_in_size(mechanism, query.size):
             raise mismatched("its mechanism reads a statistic of another size than its query gives")
+        self._readable(query)
         if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
             raise mismatched(
                 "its query says that every row counts, and its keys can leave rows out"
@@ -221,6 +227,14 @@ class Session:
         if not within_spend(mechanism, question.spend, question.delta):
             raise mismatched("its mechanism costs more than its spend")
         return question
+
+    def _readable(self, query: Query) -> None:
+        """Refuses a query that misreads a column, or fails on made-up rows: its failure on real
+        ones would tell of them.
+        """
+        found = self._rehearsal.refusal(query)
+        if found is not None:
+            raise mismatched(found)
 
     def _debit(self, question: Question, name: str, reservation: str | None = None) -> Debit:
         """The price of a checked question, debited under a name."""

@@ -112,6 +112,15 @@ class Model:
                 "its second moments are released as one matrix",
                 "use fewer terms",
             )
+        if not all(type(column) is ModelColumn for column in self.columns) or (
+            type(self.response) not in (Response, type(None))
+        ):
+            raise InvalidParameter(
+                "a model",
+                "a column of it or its response is none",
+                "rows are read by them",
+                "build it from a formula",
+            )
 
     @property
     def constant(self) -> tuple[int, ...]:
