@@ -48,7 +48,14 @@ from discreet.trusted.losses.pricing import (
 )
 from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import SecureSource, Source
-from discreet.trusted.release import Question, Release, plain_question, plain_spend, stored_answer
+from discreet.trusted.release import (
+    WATCH,
+    Question,
+    Release,
+    plain_question,
+    plain_spend,
+    stored_answer,
+)
 
 if TYPE_CHECKING:
     from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
@@ -125,9 +132,11 @@ class Session:
 
         With a `key`, asking the same question again returns the stored answer; a question that was
         debited but not answered (a crash) is finished without a second debit; another question
-        under the same key is refused.
+        under the same key is refused, and so is one that `open_threshold` debits for.
         """
         question = self._checked(question)
+        if question.description.estimator == WATCH:
+            raise questions.watch_released()
         guarantee = guarantee_of(question.mechanism)
         name = fresh_key() if key is None else _checked_key(key)
         # what was paid for can still be read, or finished
@@ -162,7 +171,8 @@ class Session:
     def open_threshold(self, question: Question) -> NoisyThreshold:
         """A noisy threshold that stays open: debit → run, and no data is read before it is asked.
 
-        Its key is never a caller's: a second run under one key would have the price of one.
+        Its key is never a caller's, and its request says what it is, which `release` refuses: a
+        second run under one key would have the price of one.
         """
         from discreet.trusted.extensions import noisy_threshold as extension
 

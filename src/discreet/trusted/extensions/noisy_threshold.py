@@ -33,12 +33,12 @@ from discreet.specs.queries.query import Query
 from discreet.specs.queries.scores import CandidateScores
 from discreet.trusted.noise.selection import ThresholdRun
 from discreet.trusted.noise.source import Source
-from discreet.trusted.release import Question
+from discreet.trusted.release import WATCH, Question
 
 
 def require_threshold(question: Question) -> Question:
-    """The question, refused before its debit where its mechanism is another one."""
-    if type(question.mechanism) is not AboveThreshold:
+    """The question, refused before its debit where its mechanism or its name is another one."""
+    if type(question.mechanism) is not AboveThreshold or question.description.estimator != WATCH:
         raise questions.not_a_threshold()
     return question
 
