@@ -151,10 +151,11 @@ class Session:
         record = stored_answer(answer)
         if record is None:
             raise ReleaseFailed(name)
+        query, mechanism = plain.twin((question.query, question.mechanism))  # what ran is not shown
         return Release(
             description=question.description,
-            query=question.query,
-            mechanism=question.mechanism,
+            query=query,
+            mechanism=mechanism,
             integers=tuple(record["integers"]),
             neighbors=require_neighbors(self._neighbors),
             spend=question.spend,

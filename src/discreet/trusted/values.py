@@ -134,11 +134,19 @@ class Levels:
         ).astype(np.int64)
 
 
-@lru_cache(maxsize=16)
 def levels_of(column: Category) -> Levels:
     """The levels of a column; of two that read as the same number the first counts."""
+    levels = tuple(column.levels)
+    return _levels_of(levels, tuple(map(type, levels)), column.missing_code)
+
+
+@lru_cache(maxsize=16)
+def _levels_of(
+    levels: tuple[str | int | bool, ...], kinds: tuple[type, ...], missing: int
+) -> Levels:
+    """`kinds` tells levels that are equal numbers of other types apart."""
     numbers: dict[float, int] = {}
-    for code, level in enumerate(column.levels):
+    for code, level in enumerate(levels):
         number = level_number(level)
         if number is not None:
             numbers.setdefault(number + 0.0, code)
@@ -146,7 +154,5 @@ def levels_of(column: Category) -> Levels:
     in_a_row = first == math.floor(first) and all(
         value == first + code for value, code in numbers.items()
     )
-    texts = {level_text(level): code for code, level in enumerate(column.levels)}
-    return Levels(
-        texts, numbers, column.missing_code, (first, first + len(numbers) - 1) if in_a_row else None
-    )
+    texts = {level_text(level): code for code, level in enumerate(levels)}
+    return Levels(texts, numbers, missing, (first, first + len(numbers) - 1) if in_a_row else None)

@@ -8,7 +8,6 @@ data column's code to such a number by a public table; a product of components i
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ import numpy.typing as npt
 from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.schema import Encoding
+from discreet.specs.estimating.tables import fixed
 from discreet.specs.queries.plans import Factor, factor_from_dict
 
 UNIT_BITS = 14
@@ -355,24 +355,24 @@ def number_table(component: NumberComponent) -> npt.NDArray[np.int16]:
     return _number_table(replace(component, factor=Factor("", component.factor.encoding)))
 
 
-@functools.lru_cache(maxsize=64)
+@plain.remembered(64)
 def _number_table(component: NumberComponent) -> npt.NDArray[np.int16]:
     grid = component.factor.encoding
     codes = np.arange(grid.low, grid.high + 1, dtype=np.float64)
     x = grid.center + codes / grid.per_unit
     moved = transformed(component, x)
     scaled = np.floor((moved - component.middle) / component.half * UNIT + 0.5)
-    return np.clip(scaled, -UNIT, UNIT).astype(np.int16)
+    return fixed(np.clip(scaled, -UNIT, UNIT).astype(np.int16))
 
 
-@functools.lru_cache(maxsize=4)
+@plain.remembered(4)
 def log_table(response: Response) -> npt.NDArray[np.int32]:
     """round(2**RESPONSE_BITS·(log y − middle)/half) for every grid value y."""
     assert response.factor is not None
     grid = response.factor.encoding
     y = grid.center + np.arange(grid.low, grid.high + 1, dtype=np.float64) / grid.per_unit
     scaled = np.floor((np.log(y) - response.middle) / response.half * (1 << RESPONSE_BITS) + 0.5)
-    return np.clip(scaled, -(1 << RESPONSE_BITS), 1 << RESPONSE_BITS).astype(np.int32)
+    return fixed(np.clip(scaled, -(1 << RESPONSE_BITS), 1 << RESPONSE_BITS).astype(np.int32))
 
 
 def transformed(component: NumberComponent, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -11,7 +11,6 @@ docs/theory/regression.md has the algorithm.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -310,7 +309,7 @@ class WeightedGram:
         )
 
 
-@functools.cache
+@plain.remembered(1024)
 def curvature_factor(family: Family) -> float:
     """2**LEAN_BITS/s: ψ′ in units of its largest value."""
     return (1 << LEAN_BITS) / slope_bound(family)

@@ -150,10 +150,10 @@ class Model:
 
 
 def model_from_dict(record: dict[str, Any]) -> Model:
-    """The model of a record; one that was read before is the same object,
+    """The model of a record; one that was read before is copied,
     as a fit asks about one model many times.
     """
-    return _read_model(json.dumps(record))
+    return plain.twin(_read_model(json.dumps(record)))
 
 
 @functools.lru_cache(maxsize=8)

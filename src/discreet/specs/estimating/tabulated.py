@@ -157,7 +157,7 @@ def _fine(values: tuple[int, ...]) -> tuple[int, npt.NDArray[np.int32], npt.NDAr
     return (len(table) - 1) // 2, table.astype(np.int32), slope.astype(np.int32)
 
 
-@functools.lru_cache(maxsize=32)
+@plain.remembered(32)
 def _residual_tables(values: tuple[int, ...]) -> Tables:
     reach, table, slope = _fine(values)
     return Tables(
@@ -165,7 +165,7 @@ def _residual_tables(values: tuple[int, ...]) -> Tables:
     )
 
 
-@functools.lru_cache(maxsize=32)
+@plain.remembered(32)
 def _mean_tables(values: tuple[int, ...], most: float) -> Tables:
     reach, table, slope = _fine(values)
     none = np.zeros(0, dtype=np.int32)

@@ -54,7 +54,6 @@ Listed = Category | Boolean | Integer  # columns whose values can be listed
 Measured = Real | Integer | Boolean
 EPSILON_RANGE = (Fraction(1, 10**9), Fraction(10**6))
 MU_RANGE = (Fraction(1, 10**6), Fraction(10**3))
-ONE_RECORD = Rows(1, "replaced")  # what local privacy protects: the record may have been any other
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +90,8 @@ class LocalSpec:
 
     @property
     def sensitivity(self) -> Rows:
-        """One record, which may be replaced by any other."""
-        return ONE_RECORD
+        """One record, which may be replaced by any other: what local privacy protects."""
+        return Rows(1, "replaced")
 
     @property
     def id(self) -> str:

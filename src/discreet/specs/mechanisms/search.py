@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from discreet import plain
@@ -149,7 +148,7 @@ class CountSearch:
         )
 
 
-@lru_cache(maxsize=4096)
+@plain.remembered(4096)
 def _noise(
     law: str, moved: int, numerator: int, denominator: int, units: int, share: int
 ) -> AdditiveNoise:
@@ -161,7 +160,7 @@ def _noise(
     return LaplaceNoise(L1(Fraction(moved)), scale, _refinement(scale))
 
 
-@lru_cache(maxsize=4096)
+@plain.remembered(4096)
 def _deviation(
     law: str, moved: int, numerator: int, denominator: int, units: int, share: int
 ) -> float:

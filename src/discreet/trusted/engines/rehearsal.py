@@ -87,7 +87,6 @@ class _AllCount(MemoryEngine):
         return super().cell_index(keys) * 0
 
 
-@functools.lru_cache(maxsize=256)
 def _cells(column: Column, rows: int) -> Cells:
     return cells_of(_column(column)[:rows])
 

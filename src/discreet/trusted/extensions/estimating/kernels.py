@@ -22,7 +22,7 @@ from discreet.specs.estimating.equations import LEAN_BITS
 from discreet.specs.estimating.families import Family, psi_bound, slope_bound
 from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
 from discreet.specs.estimating.model import EstimatingPlan, Point
-from discreet.specs.estimating.tables import PSI_BITS, clipped_rest
+from discreet.specs.estimating.tables import NO_GAIN, PSI_BITS, clipped_rest
 from discreet.trusted.engines.kernels import Totals, in_threads
 from discreet.trusted.extensions.estimating.loops import (
     Loop,
@@ -322,7 +322,7 @@ def compiled_gradient(
         tables.top,
     )
     arrays = (
-        (tables.psi, tables.slope, tables.slope, np.zeros(1, dtype=np.int64))
+        (tables.psi, tables.slope, tables.slope, NO_GAIN)
         if family.residual
         else (tables.slope, tables.mean, tables.shift, tables.gain)
     )
