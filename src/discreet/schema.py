@@ -78,6 +78,9 @@ class Encoding:
             and 0 < self.per_unit < math.inf
             and self.low < self.high
             and max(-self.low, self.high) <= _codes(32)
+            # of every declared value: no step of encoding it overflows, in whichever pass
+            and math.isfinite((LARGEST_BOUND + abs(self.center)) * self.per_unit)
+            and math.isfinite(abs(self.center) + _codes(32) / self.per_unit)
         ):
             raise InvalidParameter(
                 "an encoding",

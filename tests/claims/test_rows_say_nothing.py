@@ -18,13 +18,19 @@ from discreet.schema import Encoding, Schema
 from discreet.sensitivity import LInf
 from discreet.specs import reads
 from discreet.specs.estimating import components
-from discreet.specs.estimating.components import LevelComponent, ModelColumn, NumberComponent
+from discreet.specs.estimating.components import (
+    LevelComponent,
+    ModelColumn,
+    NumberComponent,
+    number_table,
+)
 from discreet.specs.estimating.components import Response as ModelResponse
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
-from discreet.specs.estimating.families import Huber
+from discreet.specs.estimating.families import Huber, psi_bound
 from discreet.specs.estimating.metric import Metric
-from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.model import EstimatingPlan, Model, Point
 from discreet.specs.estimating.residuals import ResidualCounts
+from discreet.specs.estimating.tabulated import TabulatedResidual
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise
 from discreet.specs.mechanisms.selection import ExponentialChoice
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
@@ -35,7 +41,10 @@ from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.specs.queries.sums import Sum
 from discreet.specs.queries.trees import TreeCounts
 from discreet.trusted.engines import rehearsal
+from discreet.trusted.engines.kernels import encoding_limits
 from discreet.trusted.engines.memory import memory_engine_from_arrays
+from discreet.trusted.extensions.estimating import kernels as model_kernels
+from discreet.trusted.extensions.estimating import loops
 from discreet.trusted.release import Description, Question
 
 X = Factor("x", dp.Real(0, 1).encoding())
@@ -264,3 +273,55 @@ def test_a_part_without_a_rule_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(reads, "_RULES", {})
     assert reads.misread(counts(Levels("c", 2)), Schema(SCHEMA)) is not None
     assert reads.misread(counts(), Schema(SCHEMA)) is None
+
+
+# -- numbers that overflow or vanish ----------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("center", "per_unit"), [(1e300, 1e300), (0.0, 1e300), (1e308, 2.0), (0.0, 5e-324)]
+)
+def test_a_grid_that_only_some_passes_can_read_is_refused(center: float, per_unit: float) -> None:
+    # numpy reads it, the compiled pass for many rows does not
+    with pytest.raises(InvalidParameter, match="finite grid"):
+        Encoding(center, per_unit, -3, 3)
+
+
+def test_the_grids_of_declared_columns_are_read_by_every_pass() -> None:
+    for low, high in ((-1e60, 1e60), (0, 1e-60), (1e59, 1e60), (0, 1)):
+        column = dp.Real(low, high)
+        limits = encoding_limits(column, column.encoding(16))
+        table = number_table(NumberComponent(Factor("x", column.encoding(16)), "linear", 0.0, 1.0))
+        matrix = np.zeros((1, 1), dtype=np.int16)
+        assert loops._encoding_fits(np.zeros(1), limits, table, matrix, 0, 0)
+
+
+def test_an_estimating_function_that_rounds_to_nothing_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="rounds to 0"):
+        TabulatedResidual((0,) * 64 + (1,) * 65)
+    assert psi_bound(TabulatedResidual((0,) * 64 + (32,) * 65)) == 1
+    data = {"x": np.linspace(0, 1, 50), "y": np.linspace(0, 1, 50)}
+    schema = {"x": dp.Real(0, 1), "y": dp.Real(0, 1)}
+    session = dp.from_arrays(data, schema=schema, neighbors=dp.AddRemove()).open(budget=dp.GDP(1))
+    for size in (1e-6, 2e-5):
+        with pytest.raises(InvalidParameter):
+            dp.m_estimate(
+                session,
+                "y ~ x",
+                psi=lambda r, size=size: size * np.clip(r, -1, 1),
+                spend=dp.GDP(0.5),
+            )
+    assert entries(session) == 0
+
+
+@pytest.mark.parametrize("part", ["curvature", "scores"])
+def test_multipliers_are_finite_whatever_the_bounds_are(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_kernels, "psi_bound", lambda family: 0)
+    monkeypatch.setattr(model_kernels, "slope_bound", lambda family: 0)
+    model = Model((ModelColumn("one", ()),), ModelResponse(X))
+    plan = EstimatingPlan(model, METRIC, part, Huber(1.0), Point((0,), 0, 1.0))
+    weights, zeros = np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.int32)
+    found = model_kernels._multiplier(plan, weights, np.zeros((3, 1)), zeros, None)
+    assert np.isfinite(found).all()

@@ -45,6 +45,12 @@ class TabulatedResidual:
 
     def __post_init__(self) -> None:
         _checked(self.values, LARGEST_PSI)
+        if not _fine(self.values)[1].any():
+            raise _bad(
+                f"it is below {2.0 ** -(PSI_BITS + 1):g} in size everywhere, and rounds to 0",
+                "noise is set by its largest value",
+                "multiply it: the coefficients stay the same",
+            )
 
     @property
     def c(self) -> float:

@@ -414,7 +414,7 @@ def _multiplier(
     loop: Loop | None,
 ) -> Floats:
     """The multipliers m of a block's rows: w, wψ′/s or (wψ/b)², in units of 2**-LEAN_BITS,
-    cut to whole numbers.
+    cut to whole numbers; finite whatever the family is, for no bound is taken to be below 1.
 
     The float quotient's floor is that of the exact one: of a whole number below 2**45 over one
     below 2**33 it is at most 2**12, and either a whole number or at least 2**-33 away from one, and
@@ -429,13 +429,13 @@ def _multiplier(
             np.floor(
                 plan.family.tables().slope[place]
                 * lean
-                / float(slope_bound(plan.family) << WEIGHT_BITS)
+                / float(max(1, slope_bound(plan.family)) << WEIGHT_BITS)
             )
         )
     share = np.floor(
         np.abs(_psi(plan.family, place, response))
         * lean
-        / float(psi_bound(plan.family) << WEIGHT_BITS)
+        / float(max(1, psi_bound(plan.family)) << WEIGHT_BITS)
     )
     return np.asarray(np.floor(share * share * 2.0**-LEAN_BITS))
 
