@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import sqrt_up
+from discreet.exact import sqrt_up, stored_fraction
 from discreet.neighbors import Neighbors, Replace
 from discreet.sensitivity import L2, Frobenius
 from discreet.specs.estimating.components import UNIT_BITS
@@ -175,7 +175,7 @@ class WeightedGradient:
             family_from_dict(record["family"]),
             point,
             record["optional"],
-            Fraction(record["ride"]),
+            stored_fraction(record["ride"]),
         )
 
 

@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import float_up, fraction_text, rational
+from discreet.exact import float_up, fraction_text, rational, stored_fraction
 from discreet.schema import (
     LARGEST_LEVELS,
     Boolean,
@@ -108,7 +108,7 @@ class LocalSpec:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Any:
-        return cls(column_from_dict(record["column"]), Fraction(record["epsilon"]))
+        return cls(column_from_dict(record["column"]), stored_fraction(record["epsilon"]))
 
 
 @plain.kept()
@@ -354,7 +354,7 @@ class HadamardResponse(_Choice):
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> HadamardResponse:
         return cls(
-            column_from_dict(record["column"]), Fraction(record["epsilon"]), record["blocks"]
+            column_from_dict(record["column"]), stored_fraction(record["epsilon"]), record["blocks"]
         )
 
 
@@ -459,7 +459,7 @@ class GaussianResponse(LocalSpec):
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> GaussianResponse:
-        return cls(column_from_dict(record["column"]), mu=Fraction(record["mu"]))
+        return cls(column_from_dict(record["column"]), mu=stored_fraction(record["mu"]))
 
 
 # each has a sampler and a theorem

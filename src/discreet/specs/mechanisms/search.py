@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import float_up, fraction_text, sqrt_up
+from discreet.exact import float_up, fraction_text, sqrt_up, stored_fraction
 from discreet.search.policies import POLICIES, Policy, policy_from_dict
 from discreet.sensitivity import L1, L2, Rows, sensitivity_from_dict
 from discreet.specs.mechanisms.additive import (
@@ -142,7 +142,7 @@ class CountSearch:
             record["below"],
             record["above"],
             record["law"],
-            Fraction(record["budget"]),
+            stored_fraction(record["budget"]),
             record["units"],
             policy_from_dict(record["policy"]),
         )
