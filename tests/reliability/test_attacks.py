@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import json
 import logging
 import math
@@ -29,12 +30,14 @@ from discreet.estimators import questions
 from discreet.exact import fraction_text, stored_fraction
 from discreet.inference.means.means import decode_means
 from discreet.inference.results.decode import to_float
+from discreet.inference.results.stored import release_from_json
 from discreet.schema import Schema
 from discreet.sensitivity import L1
 from discreet.testing import epsilon_seen_in_low_bits, seeded_session
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import secure_source
+from discreet.trusted.release import Description
 from discreet.trusted.session import PublicFacts
 
 DRAWS = 1_000_000
@@ -701,3 +704,11 @@ def test_a_stored_fraction_is_what_was_written_and_nothing_else() -> None:
     for text in ("1e9", "0.5", "1_0", " 1", "1/0", "1/-2", "+1", "", "٣", "1" * 5000, 0.5, None):
         with pytest.raises(ValueError, match="stored fraction"):
             stored_fraction(text)
+
+
+def test_a_release_of_a_procedure_without_a_step_is_read_again() -> None:
+    session = small_data(0.5, dp.AddRemove()).open(budget=dp.GDP(3))
+    question = questions.count_question(session.public, spend=dp.GDP(1), where={"b": True})
+    described = dataclasses.replace(question, description=Description("ols"))
+    release = session.release(described)
+    assert release_from_json(release.to_json()) == release

@@ -83,7 +83,8 @@ def _release_from_dict(record: dict[str, Any]) -> Release:
 
 def _description_from_dict(record: dict[str, Any]) -> Description:
     labels = tuple(tuple(labels) for labels in record["labels"])
-    in_steps = record["estimator"] in IN_STEPS
+    # one that was asked by hand may have no step
+    in_steps = record["estimator"] in IN_STEPS and bool(record["by"])
     return Description(
         record["estimator"],
         record["column"],
