@@ -33,12 +33,11 @@ from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
 from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.specs.queries.keys import may_leave_out
-from discreet.specs.queries.query import Query
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.rehearsal import Rehearsal
 from discreet.trusted.ledger.core import Ledger
-from discreet.trusted.ledger.requests import Debit, Reservation
+from discreet.trusted.ledger.requests import Debit, Reservation, asked_key, reservation_id
 from discreet.trusted.losses.pricing import (
     Price,
     guarantee_of,
@@ -138,11 +137,11 @@ class Session:
         if question.description.estimator == WATCH:
             raise questions.watch_released()
         guarantee = guarantee_of(question.mechanism)
-        name = fresh_key() if key is None else _checked_key(key)
+        name = fresh_key() if key is None else asked_key(key)
         # what was paid for can still be read, or finished
         if not self._engine.unchanged() and not self.ledger.holds(name):
             raise SourceChanged()
-        held = None if reservation is None else _reservation_id(reservation)
+        held = None if reservation is None else reservation_id(reservation)
         debit = self._debit(question, name, held)
         answer = debit.answer
         if answer is None:
@@ -184,7 +183,7 @@ class Session:
             self._neighbors,
             self._source,
             lambda query: self._aggregate(replace(question, query=query), name),
-            self._readable,
+            self._rehearsal.require,
         )
 
     def price(self, question: Question) -> Price:
@@ -224,7 +223,7 @@ class Session:
             )
         if not fits_in_size(mechanism, query.size):
             raise mismatched("its mechanism reads a statistic of another size than its query gives")
-        self._readable(query)
+        self._rehearsal.require(query)
         if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
             raise mismatched(
                 "its query says that every row counts, and its keys can leave rows out"
@@ -238,14 +237,6 @@ class Session:
         if not within_spend(mechanism, question.spend, question.delta):
             raise mismatched("its mechanism costs more than its spend")
         return question
-
-    def _readable(self, query: Query) -> None:
-        """Refuses a query that misreads a column, or fails on made-up rows: its failure on real
-        ones would tell of them.
-        """
-        found = self._rehearsal.refusal(query)
-        if found is not None:
-            raise mismatched(found)
 
     def _debit(self, question: Question, name: str, reservation: str | None = None) -> Debit:
         """The price of a checked question, debited under a name."""
@@ -309,17 +300,3 @@ def _public_count(engine: Engine) -> int | None:
 def fresh_key() -> str:
     """A name that no question has had."""
     return uuid.uuid4().hex
-
-
-def _checked_key(key: object) -> str:
-    name = str.__str__(key) if plain.derives(type(key), str) else ""
-    if not 1 <= len(name) <= 200:
-        raise questions.bad_key()
-    return name
-
-
-def _reservation_id(reservation: object) -> str:
-    """The name of a reservation, read once."""
-    if type(reservation) is not Reservation:
-        raise questions.not_a_reservation(plain.kind_name(reservation))
-    return plain.text(object.__getattribute__(reservation, "id"), "reservation=")

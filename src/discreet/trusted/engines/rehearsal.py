@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.errors.questions import mismatched
 from discreet.neighbors import Neighbors
 from discreet.schema import Boolean, Category, Column, Open, Schema
 from discreet.seclusion import Failed, aside
@@ -48,7 +49,15 @@ class Rehearsal:
         declared = json.dumps([schema.to_dict(), neighbors.to_dict()])
         self._declared = hashlib.sha256(declared.encode()).hexdigest()
 
-    def refusal(self, query: Query) -> str | None:
+    def require(self, query: Query) -> None:
+        """Refuses a query that misreads a column, or fails on made-up rows: its failure on real
+        ones would tell of them.
+        """
+        found = self._refusal(query)
+        if found is not None:
+            raise mismatched(found)
+
+    def _refusal(self, query: Query) -> str | None:
         """Why a query is not run on rows so declared; None where it is."""
         text = self._declared + json.dumps({**query.to_dict(), "point": None, "metric": None})
         if text in _TRIED:
