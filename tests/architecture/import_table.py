@@ -86,7 +86,8 @@ TABLE = (
     ),
     _row(
         "trusted.noise",
-        f"{VOCABULARY} specs search trusted.compiled trusted.extensions",
+        f"{VOCABULARY} specs search trusted.compiled trusted.extensions.data_dependent"
+        " trusted.extensions.open_keys trusted.extensions.sgd",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
@@ -94,7 +95,10 @@ TABLE = (
     _row("trusted.values", "schema", "numpy", "one value, read by the total rules"),
     _row(
         "trusted.engines",
-        f"{VOCABULARY} seclusion trusted.compiled specs trusted.values trusted.extensions",
+        f"{VOCABULARY} seclusion trusted.compiled specs trusted.values"
+        " trusted.extensions.csv_files trusted.extensions.estimating"
+        " trusted.extensions.open_keys trusted.extensions.part_tests"
+        " trusted.extensions.unit_buckets",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
@@ -215,7 +219,7 @@ TABLE = (
     ),
     _row(
         "estimators",
-        f"{READERS} asking trusted.session trusted.losses trusted.extensions.data_dependent",
+        f"{READERS} asking trusted.session trusted.losses trusted.extensions.data_dependent.loss",
         "numpy",
         "public questions; no engine, noise, ledger",
     ),

@@ -30,7 +30,7 @@ from discreet.specs.registry import (
 FORMAT = "discreet-release"
 VERSION = 1
 
-
+WATCH = "watch"  # the estimator of questions that open a threshold, and of no release
 # estimators whose releases are steps; JSON keeps a step where others keep their cells
 IN_STEPS = ("robust", "ols", "logistic", "poisson", "m_estimate")
 
