@@ -94,7 +94,7 @@ def remembered(
 
         @functools.wraps(function)
         def asked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-            key = tuple(map(exact_key, args)), tuple(sorted(kwargs.items()))
+            key = tuple(map(exact_key, args)), tuple(sorted(kwargs.items())) if kwargs else ()
             if key not in held:
                 found = function(*args, **kwargs)
                 if len(held) >= most:

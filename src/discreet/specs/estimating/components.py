@@ -8,6 +8,7 @@ data column's code to such a number by a public table; a product of components i
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -246,13 +247,23 @@ class Response:
 
 def _require_grid(grid: Encoding, transform: str, longest: int | None) -> None:
     """Refuses a grid on which a transform has a value that is no number, or too many of them."""
-    ends = [grid.center + code / grid.per_unit for code in (grid.low, grid.high)]
+    found = _grid_fault(grid.center, grid.per_unit, grid.low, grid.high, transform, longest)
+    if found:
+        raise _no_table(found)
+
+
+@functools.lru_cache(maxsize=256)
+def _grid_fault(
+    center: float, per_unit: float, low: int, high: int, transform: str, longest: int | None
+) -> str:
+    ends = [center + code / per_unit for code in (low, high)]
     if not all(math.isfinite(end * end) for end in ends):
-        raise _no_table("its grid leaves the range of float64")
+        return "its grid leaves the range of float64"
     if transform == "log" and ends[0] <= 0:
-        raise _no_table("a log is taken of a grid that is not above 0")
-    if longest is not None and grid.high - grid.low > longest:
-        raise _no_table(f"its grid has more than {longest} steps")
+        return "a log is taken of a grid that is not above 0"
+    if longest is not None and high - low > longest:
+        return f"its grid has more than {longest} steps"
+    return ""
 
 
 def _has_function(knots: tuple[float, ...], index: int, *, spline: bool) -> bool:

@@ -69,7 +69,7 @@ class Law:
         return steps * (2 / (1 + (-1 / steps).exp())).log()
 
 
-@plain.remembered(256)
+@plain.remembered(256, copied=False)
 def law_of(mechanism: AdditiveNoise) -> Law:
     """The law of a mechanism's noise; refuses what does not fit 64-bit integers."""
     steps = float(mechanism.steps)
