@@ -15,7 +15,8 @@ from typing import Any, get_args
 from discreet import plain
 from discreet.schema import Boolean, Category, Column, Integer, Open, Real, Schema
 from discreet.specs.estimating.components import LevelComponent, NumberComponent, Response
-from discreet.specs.queries.keys import Between, Bins, Key, Levels, Split, Subset
+from discreet.specs.queries.cell_states import CellStates
+from discreet.specs.queries.keys import Between, Bins, Cycle, Held, Key, Levels, Split, Subset
 from discreet.specs.queries.open_keys import OpenCounts
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.plans import Factor
@@ -68,6 +69,8 @@ _RULES: dict[type[Any], Callable[[Any, Schema], bool]] = {
     Split: lambda key, schema: _has_codes(key.codes, schema[key.column]),
     Bins: lambda key, schema: _is_number(schema[key.column]),
     Between: lambda key, schema: _is_number(schema[key.column]),
+    Cycle: lambda key, schema: isinstance(schema[key.column], Integer),
+    Held: lambda key, schema: not isinstance(schema[key.column], Open),
     Factor: lambda factor, schema: _is_number(schema[factor.column]),
     NumberComponent: lambda component, schema: _is_number(schema[component.column]),
     LevelComponent: lambda component, schema: _levels(schema[component.column]) > 0,
@@ -75,6 +78,7 @@ _RULES: dict[type[Any], Callable[[Any, Schema], bool]] = {
         response.level is None or _has_codes(response.level[1:], schema[response.column])
     ),
     OpenCounts: lambda query, schema: all(isinstance(schema[name], Open) for name in query.open),
+    CellStates: lambda query, schema: all(name in schema for name in query.names),
     PartRejections: lambda query, schema: (
         not any(isinstance(schema[name], Open) for name in query.columns)
     ),

@@ -178,7 +178,9 @@ class MemoryEngine:
 
     def _key(self, key: Key) -> npt.NDArray[Any]:
         if isinstance(key, Held):
-            return self._cached(key, lambda: self._held(key, self._read(key.column)))
+            return self._cached(
+                ("held", key.column), lambda: self._held(key, self._read(key.column))
+            )
         if isinstance(key, Bins):
             return kernels.bin_index(self.values(key.column), key.edges)
         if isinstance(key, Cycle):
@@ -224,7 +226,7 @@ class MemoryEngine:
         )
         held = Held(factor.column)
         if may_leave_out(held, self.schema):  # text is parsed once, for both
-            self._cached(held, lambda: self._held(held, read))
+            self._cached(("held", factor.column), lambda: self._held(held, read))
         if isinstance(column, Boolean):
             filled = np.where(read < 0, np.float64(column.fill), read)
             return kernels.encode(filled, factor.encoding)
