@@ -87,7 +87,7 @@ TABLE = (
     _row(
         "trusted.noise",
         f"{VOCABULARY} specs search trusted.compiled trusted.extensions.data_dependent"
-        " trusted.extensions.open_keys trusted.extensions.sgd",
+        " trusted.extensions.open_keys trusted.extensions.selection trusted.extensions.sgd",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
@@ -96,7 +96,8 @@ TABLE = (
     _row(
         "trusted.engines",
         f"{VOCABULARY} seclusion trusted.compiled specs trusted.values"
-        " trusted.extensions.csv_files trusted.extensions.estimating"
+        " trusted.extensions.cell_states trusted.extensions.csv_files trusted.extensions.date_cells"
+        " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"
         " trusted.extensions.unit_buckets",
         "numpy numba narwhals pyarrow",
@@ -134,8 +135,20 @@ TABLE = (
         "undeclared keys: price",
     ),
     _row(
+        "trusted.extensions.choices",
+        f"{VOCABULARY} trusted.noise",
+        "numpy flint",
+        "exact choices among groups",
+    ),
+    _row(
+        "trusted.extensions.selection",
+        f"{VOCABULARY} specs.mechanisms trusted.noise trusted.extensions.choices",
+        "numpy",
+        "chosen candidates, thresholds: draw",
+    ),
+    _row(
         "trusted.extensions.data_dependent",
-        f"{VOCABULARY} specs trusted.noise",
+        f"{VOCABULARY} specs trusted.noise trusted.extensions.choices",
         "numpy flint",
         "noise by the data: draw",
     ),
@@ -190,7 +203,7 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.noisy_threshold",
-        f"{VOCABULARY} seclusion specs trusted.noise trusted.release",
+        f"{VOCABULARY} seclusion specs trusted.noise trusted.release trusted.extensions.selection",
         "",
         "a threshold that stays open",
     ),

@@ -37,8 +37,7 @@ from discreet.testing import epsilon_seen_in_low_bits, seeded_session
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import secure_source
-from discreet.trusted.release import Description
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import Description, PublicFacts
 
 DRAWS = 1_000_000
 ROWS = 7

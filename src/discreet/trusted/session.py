@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
@@ -52,6 +52,7 @@ from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import SecureSource, Source
 from discreet.trusted.release import (
     WATCH,
+    PublicFacts,
     Question,
     Release,
     plain_question,
@@ -61,22 +62,6 @@ from discreet.trusted.release import (
 
 if TYPE_CHECKING:
     from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
-
-
-@dataclass(frozen=True, slots=True)
-class PublicFacts:
-    """All that may be known about a data set without spending:
-    schema, relation, and the public count if there is one.
-    """
-
-    schema: Schema
-    neighbors: Neighbors
-    count: int | None
-
-    @property
-    def rows(self) -> int | None:
-        """The number of rows where it is public (row-level Replace)."""
-        return self.count if self.neighbors.row_count_is_public else None
 
 
 class Session:

@@ -203,7 +203,7 @@ class Moments:
     @property
     def height(self) -> int:
         """h, the largest code."""
-        return self.factor.largest
+        return max(-self.factor.encoding.low, self.factor.encoding.high)
 
     @property
     def size(self) -> int:

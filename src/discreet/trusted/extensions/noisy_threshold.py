@@ -31,7 +31,7 @@ from discreet.seclusion import Failed, Sealed, aside
 from discreet.specs.mechanisms.selection import AboveThreshold
 from discreet.specs.queries.query import Query
 from discreet.specs.queries.scores import CandidateScores
-from discreet.trusted.noise.selection import ThresholdRun
+from discreet.trusted.extensions.selection import ThresholdRun
 from discreet.trusted.noise.source import Source
 from discreet.trusted.release import WATCH, Question
 
