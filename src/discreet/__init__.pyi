@@ -10,6 +10,7 @@ from discreet.asking.preview import Assumptions, preview
 from discreet.asking.reading import from_json
 from discreet.asking.release_plans import ReleasePlan, read_plan
 from discreet.bundled.tables import BundledTable, load_census, load_visits
+from discreet.declarations import declare, write_declaration
 from discreet.errors import (
     BudgetExceeded,
     DataShapeRefused,
@@ -110,6 +111,7 @@ __all__ = [
     "correlation",
     "count",
     "covariance",
+    "declare",
     "density",
     "ecdf",
     "explain",
@@ -160,4 +162,5 @@ __all__ = [
     "unbounded_mean",
     "variance",
     "watch",
+    "write_declaration",
 ]
