@@ -6,11 +6,11 @@ from discreet.accounting.loss_distributions.curve import PLD
 from discreet.accounting.plan import plan, rows_needed
 from discreet.accounting.renyi.rdp import RDP, ZCDP
 from discreet.accounting.tradeoff.curve import TradeOff
+from discreet.asking.declarations import declare, write_declaration
 from discreet.asking.preview import Assumptions, preview
 from discreet.asking.reading import from_json
 from discreet.asking.release_plans import ReleasePlan, read_plan
 from discreet.bundled.tables import BundledTable, load_census, load_visits
-from discreet.declarations import declare, write_declaration
 from discreet.errors import (
     BudgetExceeded,
     DataShapeRefused,

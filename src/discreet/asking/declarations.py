@@ -262,10 +262,10 @@ def _neighbors(told: object) -> Neighbors:
 def _paths_of(source: object) -> list[str]:
     if source is None:
         return []
-    listed = source if type(source) in (list, tuple) else [source]
-    if not listed or not all(isinstance(one, (str, os.PathLike)) for one in listed):  # type: ignore[attr-defined]
+    listed: Any = source if type(source) in (list, tuple) else [source]
+    if not listed or not all(isinstance(one, (str, os.PathLike)) for one in listed):
         raise _FILE.refused(f"source = {shown(source)}", "write the path of a file, or a list")
-    return [plain.path(one, "source") for one in listed]  # type: ignore[attr-defined]
+    return [plain.path(one, "source") for one in listed]
 
 
 def _name(told: object) -> str | None:

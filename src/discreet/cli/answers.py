@@ -169,9 +169,9 @@ def note_cost(session: Any, what: str, known: bool) -> None:
 
 def _question(command: Command, given: Mapping[str, Any]) -> tuple[Any, Any]:
     """The question in the library's words, and the data set that it is about."""
+    from discreet.asking.declarations import read_declaration
     from discreet.asking.release_plans import PlannedQuestion
     from discreet.cli.words import spend_of
-    from discreet.asking.declarations import read_declaration
 
     letters = {letter: given[letter] for letter in ("epsilon", "delta", "mu", "rho")}
     spend = spend_of(letters, given["spend"])
