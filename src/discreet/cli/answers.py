@@ -48,27 +48,23 @@ def answer(command: Command, given: Mapping[str, Any]) -> None:
 def forecast(command: Command, given: Mapping[str, Any]) -> None:
     """Previews the same question: no data is read, nothing is spent, no ledger is made."""
     import discreet as dp
+    from discreet.asking.preview import forecast_of
 
     question, data = _question(command, given)
-    function = getattr(dp, question.estimator)
-    assumed = {name: given[f"assume_{name}"] for name in _ASSUMED}
+    assume = dp.Assumptions(**{name: given[f"assume_{name}"] for name in _ASSUMED})
 
-    def previewed(session: Any, *places: Any, **options: Any) -> Any:
-        return dp.preview(session, function, *places, **options)
+    def forecast_at(session: Any, *places: Any, **options: Any) -> Any:
+        at = given["confidence"]
+        return forecast_of(question.record, session, *places, assume=assume, at=at, **options)
 
-    shown = question.call(
-        previewed,
-        open_to_look(data, given["ledger"]),
-        assume=dp.Assumptions(**assumed),
-        level=given["confidence"],
-    )
-    show(shown, given)
+    show(question.call(forecast_at, open_to_look(data, given["ledger"])), given)
 
 
 def run_plan(path: Path, given: Mapping[str, Any]) -> None:
     """Runs a plan: its names are the keys."""
     import discreet as dp
 
+    _output(given)
     plan, data = dp.read_plan(path), dp.declare(given["declare"], given["source"])
     session = data.open(ledger=given["ledger"])
     names = [question.name for question in plan.questions]
@@ -89,6 +85,7 @@ def check_plan(path: Path, given: Mapping[str, Any]) -> None:
     """Checks a plan whole and forecasts it."""
     import discreet as dp
 
+    _output(given)
     plan, data = dp.read_plan(path), dp.declare(given["declare"], given["source"])
     session = open_to_look(data, given["ledger"])
     show(plan.preview(session, level=given["confidence"]), given)
@@ -175,10 +172,7 @@ def _question(command: Command, given: Mapping[str, Any]) -> tuple[Any, Any]:
 
     letters = {letter: given[letter] for letter in ("epsilon", "delta", "mu", "rho")}
     spend = spend_of(letters, given["spend"])
-    if given["as_json"] and given["as_markdown"]:
-        raise InvalidParameter(
-            "the output", "--json and --markdown", "it is one of them", "leave one of them out"
-        )
+    _output(given)
     declared = read_declaration(given["declare"])
     source, asked = command.read(declared.schema, given)
     _accepted(command.estimator(given), asked)
@@ -186,6 +180,21 @@ def _question(command: Command, given: Mapping[str, Any]) -> tuple[Any, Any]:
         "", command.estimator(given), MappingProxyType(asked), spend, MappingProxyType({})
     )
     return question, declared.dataset(source)
+
+
+def _output(given: Mapping[str, Any]) -> None:
+    """Refuses an output that cannot be written, before anything is paid for."""
+    if given["as_json"] and given["as_markdown"]:
+        raise InvalidParameter(
+            "the output", "--json and --markdown", "it is one of them", "leave one of them out"
+        )
+    if not 0 < given["confidence"] < 1:
+        raise InvalidParameter(
+            f"--confidence {given['confidence']:g}",
+            "not between 0 and 1",
+            "an interval is read at this level",
+            "write for example --confidence 0.95",
+        )
 
 
 def _accepted(estimator: str, asked: Mapping[str, Any]) -> None:
