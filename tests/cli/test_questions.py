@@ -113,7 +113,16 @@ ASKED: list[tuple[list[str], str, Ask]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "key", "ask"), ASKED, ids=[one[1] for one in ASKED])
+LONG = ("median", "quantile", "quantiles", "test", "regression")
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "ask"),
+    [
+        pytest.param(*one, id=one[1], marks=[pytest.mark.slow] if one[0][0] in LONG else [])
+        for one in ASKED
+    ],
+)
 def test_a_command_is_its_function(folder: Path, words: list[str], key: str, ask: Ask) -> None:
     """Python is answered from the ledger under the command's key, so the question is the same; a
     question that differs in anything is refused there.
