@@ -125,6 +125,7 @@ class ReleasePlan:
         )
 
 
+@plain.called
 def read_plan(path: str | Path) -> ReleasePlan:
     """The plan that a TOML file writes down (this module's first lines show one)."""
     place = plain.path(path, "path")

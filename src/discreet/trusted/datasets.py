@@ -49,6 +49,7 @@ class Dataset:
         """What is protected."""
         return self._neighbors
 
+    @plain.called
     def open(
         self,
         *,
@@ -100,6 +101,7 @@ class Dataset:
         return f"Dataset({', '.join(self.schema)}; {self.neighbors})"
 
 
+@plain.called
 def read_parquet(
     path: Paths, *, schema: Mapping[str, Column], neighbors: Neighbors | None = None
 ) -> Dataset:
@@ -107,6 +109,7 @@ def read_parquet(
     return _read(path, "parquet", schema, neighbors)
 
 
+@plain.called
 def read_csv(
     path: Paths,
     *,
@@ -132,6 +135,7 @@ def read_csv(
     return _read(path, "csv", schema, neighbors, dialect)
 
 
+@plain.called
 def from_frame(
     frame: Any,
     *,
@@ -151,6 +155,7 @@ def from_frame(
     return _in_memory(made(frame, declared, relation), name)
 
 
+@plain.called
 def from_arrays(
     arrays: Mapping[str, Any],
     *,
@@ -175,13 +180,8 @@ def _paths(path: Paths) -> str | list[str]:
     """One path or several as plain text, each asked for once."""
     if plain.derives(type(path), str) or not hasattr(type(path), "__iter__"):
         return plain.path(path, "path")
-    return [
-        plain.path(one, "path")
-        for one in plain.members(
-            path,  # type: ignore[arg-type]
-            "path",
-        )
-    ]
+    paths = plain.members(path, "path")  # type: ignore[arg-type]
+    return [plain.path(one, "path") for one in paths]
 
 
 def _read(
