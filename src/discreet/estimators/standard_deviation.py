@@ -16,8 +16,8 @@ from discreet.estimators.basic import _open
 from discreet.estimators.questions import VARIANCE_BITS, _moments
 from discreet.inference.means.standard_deviations import StdResult
 from discreet.specs.queries.moments import variance_design
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 
 @plain.door

@@ -31,6 +31,7 @@ by the total rules of `discreet.schema`.
 from __future__ import annotations
 
 from discreet.plain.calls import called
+from discreet.plain.copies import exact_key, remembered, twin
 from discreet.plain.kinds import (
     among,
     copied,
@@ -66,6 +67,7 @@ __all__ = [
     "copied",
     "derives",
     "door",
+    "exact_key",
     "exactly",
     "fraction",
     "is_kept",
@@ -78,8 +80,10 @@ __all__ = [
     "number",
     "path",
     "rebuilt",
+    "remembered",
     "text",
     "truth",
+    "twin",
     "value",
     "whole",
 ]
