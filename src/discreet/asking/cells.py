@@ -269,7 +269,7 @@ def cells_where(schema: Schema, where: Where | None) -> Cells:
         else:
             low, high = _range(name, column, condition)
             keys.append(Between(name, low, high))
-            first, last = condition  # type: ignore[misc]
+            first, last = list(condition)  # type: ignore[call-overload]
             ends = _end_text(column, first, low), _end_text(column, last, high)
             texts.append(f"{ends[0]} ≤ {name} ≤ {ends[1]}")
     return Cells(tuple(keys), (), (), True, " and ".join(texts))

@@ -83,7 +83,7 @@ def not_a_table(found: str) -> DataShapeRefused:
 def not_a_frame(frame: object) -> DataShapeRefused:
     """A table that cannot be read as one: a name may stand in it twice."""
     try:
-        listed = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
+        listed: Iterable[object] = getattr(frame, "column_names", getattr(frame, "columns", ()))
         names = [name for name in listed if type(name) is str]
     except Exception:
         names = []
