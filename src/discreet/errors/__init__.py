@@ -157,14 +157,16 @@ class ReleaseFailed(DiscreetError):
 
 
 class MissingExtra(DiscreetError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed; `extra` is the one that brings it, "" where none
+    does.
+    """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             purpose,
             f"the package {package!r} is not installed",
             "it is not part of the lean core",
-            f"pip install 'discreet[{extra}]'",
+            f"pip install 'discreet[{extra}]'" if extra else f"pip install {package}",
         )
 
 

@@ -299,7 +299,7 @@ def _frame(columns: dict[str, list[Any]], backend: str) -> Any:
 
             return pyarrow.table(columns)
     except ImportError:
-        raise MissingExtra(backend, "all", "to_frame") from None
+        raise MissingExtra(backend, "files" if backend == "pyarrow" else "", "to_frame") from None
     raise InvalidParameter(
         "backend=",
         f"{backend!r} is not known",
