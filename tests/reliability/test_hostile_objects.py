@@ -20,6 +20,7 @@ from hostile import Counts, Trial
 
 STRIDE = 9
 DATA_FUNCTIONS = {
+    "declare",
     "from_arrays",
     "from_frame",
     "load_census",
@@ -28,6 +29,7 @@ DATA_FUNCTIONS = {
     "read_parquet",
     "read_plan",
     "from_json",
+    "write_declaration",
 }  # data and texts are read by rules of their own
 NOT_KEPT = {"NoisySGD"}  # rebuilt from its JSON by the session
 

@@ -153,15 +153,16 @@ class Levels:
 
 def levels_of(column: Category) -> Levels:
     """The levels of a column; of several with one value, or one truth, the plainest counts."""
-    levels = tuple(column.levels)
-    return _levels_of(levels, tuple(map(type, levels)), column.missing_code)
+    levels = (*column.levels, column.missing)
+    return _levels_of(levels, tuple(map(type, levels)))
 
 
 @lru_cache(maxsize=16)
-def _levels_of(
-    levels: tuple[str | int | bool, ...], kinds: tuple[type, ...], missing: int
-) -> Levels:
-    """`kinds` tells levels that are equal numbers of other types apart."""
+def _levels_of(declared: tuple[Any, ...], kinds: tuple[type, ...]) -> Levels:
+    """`declared` ends with the level of missing cells, or None; `kinds` tells levels that are equal
+    numbers of other types apart.
+    """
+    levels, missing = declared[:-1], declared[-1]
     numbers: dict[float, int] = {}
     truths: dict[str, int] = {}
     for code, level in sorted(enumerate(levels), key=_plainest):
@@ -179,7 +180,7 @@ def _levels_of(
         texts,
         numbers,
         truths,
-        missing,
+        -1 if missing is None else texts[level_text(missing)],
         (first, first + len(numbers) - 1) if in_a_row else None,
     )
 
