@@ -27,6 +27,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.records import RECORDS, Record, resolve
 from discreet.asking.written import Written, near_or
