@@ -89,6 +89,8 @@ SPENDS = [
         "left",
         dp.BudgetExceeded,
     ),
+    WrongCall("an explanation of a number", lambda d: dp.explain(1), "dp.GDP"),
+    WrongCall("a group of everybody", lambda d: dp.ApproxDP(1, 1e-6).group(10**12), "epsilon"),
     WrongCall("a split into nothing", lambda d: dp.GDP(1).split(0), "whole number"),
     WrongCall("a split in text", lambda d: dp.GDP(1).split("twelve"), "split"),
     WrongCall("a budget over zero", lambda d: dp.GDP(1) / 0, "whole number"),
