@@ -9,17 +9,24 @@ import numpy as np
 import pandas
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import discreet as dp
 from discreet.sklearn import (
+    PrivacyWarning,
     PrivateHuberRegressor,
     PrivateLinearRegression,
     PrivateLogisticRegression,
+    PrivateStandardScaler,
+    check_pipeline,
+    make_private_pipeline,
+    private_cross_validate,
 )
 from discreet.testing import SeededSource
 from discreet.trusted import datasets
@@ -34,6 +41,7 @@ COMMON = {
 ESTIMATORS = [
     PrivateLinearRegression(target_bounds=(-50, 50), **COMMON),
     PrivateLogisticRegression(**COMMON),
+    PrivateStandardScaler(dp.GDP(20), neighbors=dp.Replace(), bounds=(-10, 10)),
 ]
 
 SECRET_NOISE = "two fits of the same data differ by their noise, which has no seed"
@@ -48,6 +56,8 @@ LEFT_OUT = {
     "check_classifier_data_not_an_array": SECRET_NOISE,
     "check_supervised_y_2d": SECRET_NOISE,
     "check_pipeline_consistency": SECRET_NOISE,
+    "check_transformer_data_not_an_array": SECRET_NOISE,
+    "check_transformer_general": SECRET_NOISE,
     "check_dtype_object": TOTAL,
     "check_supervised_y_no_nan": TOTAL,
     "check_classifiers_classes": DECLARED,
@@ -66,7 +76,7 @@ def test_the_estimator_checks_that_make_sense_pass(estimator):
         found = check_estimator(estimator, on_fail=None, on_skip=None)
     failed = {one["check_name"] for one in found if one["status"] != "passed"}
     assert failed <= set(LEFT_OUT), failed - set(LEFT_OUT)
-    assert sum(one["status"] == "passed" for one in found) >= 40
+    assert sum(one["status"] == "passed" for one in found) >= 35
 
 
 @pytest.mark.slow
@@ -259,3 +269,132 @@ def test_what_is_not_declared_is_refused():
         PrivateLinearRegression(**full, score_spend=dp.GDP(1)).fit(X, y).score(
             X, y, sample_weight=np.ones(50)
         )
+
+
+# ── pipelines, scaling, cross-validation ──────────────────────────────────────────────────────────
+
+
+def line(**changes):
+    """A regression of two columns within −3 … 3."""
+    full = {"neighbors": dp.Replace(), "bounds": (-3, 3), "target_bounds": (-8, 10)}
+    return PrivateLinearRegression(**({"spend": dp.GDP(5)} | full | changes))
+
+
+def test_a_step_that_learns_without_privacy_is_warned_of():
+    with pytest.warns(PrivacyWarning, match=r"standardscaler \(StandardScaler\)") as caught:
+        pipeline = make_private_pipeline(StandardScaler(), line())
+    assert "PrivateStandardScaler" in str(caught[0].message)
+    X, y, _ = draws(200)
+    with pytest.warns(PrivacyWarning) as again:
+        pipeline.fit(X, y)
+    with pytest.warns(PrivacyWarning) as other:
+        pipeline.fit(np.zeros((200, 2)), np.full(200, None, dtype=object))
+    assert str(again[0].message) == str(other[0].message) == str(caught[0].message)
+    nested = make_pipeline(
+        ColumnTransformer([("first", make_pipeline(PCA(1)), [0]), ("rest", "passthrough", [1])]),
+        line(),
+    )
+    with pytest.warns(PrivacyWarning, match="PCA"):
+        assert check_pipeline(nested) == ("columntransformer.first.pca",)
+
+
+def test_a_pipeline_that_learns_privately_is_silent():
+    X, y, _ = draws(4000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pipeline = make_private_pipeline(
+            FunctionTransformer(),
+            PrivateStandardScaler(dp.GDP(5), neighbors=dp.Replace(), bounds=(-3, 3)),
+            PolynomialFeatures(1, include_bias=False),
+            line(bounds=(-4, 4)),
+        )
+        assert check_pipeline(pipeline) == ()
+        predicted = pipeline.fit(X, y).predict(X)
+    # the rows' own error has standard deviation 1, that of the response is 2.4
+    assert np.std(y - predicted) < 1.1
+    assert clone(pipeline).get_params().keys() == pipeline.get_params().keys()
+
+
+@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
+@pytest.mark.parametrize("spend", [dp.GDP(5), dp.PureDP(20), dp.ApproxDP(20, 1e-6)], ids=str)
+def test_the_scaler_learns_from_one_release_a_column(tmp_path, neighbors, spend):
+    X, _, _ = draws(4000)
+    X = X * [1, 5] + [0, 20]
+    frame = pandas.DataFrame(X, columns=["a", "odd name"])
+    scaler = PrivateStandardScaler(
+        spend,
+        neighbors=neighbors,
+        bounds={"a": (-3, 3), "odd name": (0, 40)},
+        ledger=tmp_path / "account.ledger",
+        budget=spend,
+    ).set_output(transform="pandas")
+    scaled = scaler.fit_transform(frame)
+    assert list(scaled.columns) == list(scaler.get_feature_names_out()) == ["a", "odd name"]
+    assert list(scaler.feature_names_in_) == ["a", "odd name"]
+    # noise adds about 0.02 at these spends
+    np.testing.assert_allclose(scaled.mean(), 0, atol=0.1)
+    np.testing.assert_allclose(scaled.std(), 1, atol=0.1)
+    np.testing.assert_allclose(scaler.inverse_transform(scaled), X, atol=1e-9)
+    np.testing.assert_allclose(scaler.scaled_bounds_[0], ([-3, 0] - scaler.mean_) / scaler.scale_)
+    account = dp.Ledger.open(None, path=tmp_path / "account.ledger")
+    assert sum(entry.kind == "debit" for entry in account.entries()) == 2
+    with pytest.raises(dp.BudgetExceeded):
+        scaler.fit(frame)
+
+
+def test_the_scaler_has_an_answer_for_every_table():
+    for cells in ([[None, "text"]], [[1, float("nan")], [float("inf"), {}]], [[1, 1]] * 30):
+        for spend in (dp.GDP(0.01), dp.GDP(50)):
+            scaler = PrivateStandardScaler(spend, neighbors=dp.AddRemove(), bounds=(-3, 3))
+            scaled = scaler.fit(cells).transform(cells)
+            assert scaled.shape == (len(cells), 2)
+            assert ((scaler.scale_ >= 6e-3) & (scaler.scale_ <= 3)).all()
+            assert (np.abs(scaler.mean_) <= 3).all()
+
+
+@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
+def test_cross_validation_costs_its_spend_and_no_more(neighbors):
+    X, y, _ = draws(1500)
+    found = private_cross_validate(line(neighbors=neighbors), X, y, spend=dp.GDP(30), cv=3)
+    assert found.test_score.shape == (3,)
+    # 1 − 1/Var y is 0.83
+    assert found.mean == pytest.approx(0.83, abs=0.15)
+    account = found.ledger
+    assert account.budget == dp.GDP(30)
+    assert account.verify().ok
+    # three fits and three scores, of two releases each, and nothing left that buys another fold
+    assert account.how_many(dp.GDP(30 / 6**0.5)) == 0
+    assert [type(model).__name__ for model in found.estimators] == ["PrivateLinearRegression"] * 3
+    assert clone(found.estimators[0]).spend == found.estimators[0].spend
+
+
+def test_cross_validation_puts_each_row_in_one_test_part(monkeypatch):
+    """The parts are those of the assignment: all rows, each once."""
+    X, _, b = draws(60)
+    X[:, 0] = np.arange(60) / 20 - 1.5
+    seen = []
+    model = PrivateLogisticRegression(neighbors=dp.Replace(), bounds=(-3, 3))
+    monkeypatch.setattr(PrivateLogisticRegression, "fit", lambda self, X, y: self)
+    monkeypatch.setattr(
+        PrivateLogisticRegression, "score", lambda self, X, y: seen.append(X[:, 0]) or 0.5
+    )
+    private_cross_validate(model, X, b, spend=dp.ApproxDP(1, 1e-6), cv=4)
+    assert [len(part) for part in seen] == [15] * 4
+    assert sorted(np.concatenate(seen)) == sorted(X[:, 0])
+    assert any((np.diff(part) < 0).any() or len(set(np.diff(part))) > 1 for part in seen)
+
+
+def test_wrong_cross_validations_are_refused():
+    X, y, _ = draws(50)
+    for options, error in (
+        ({"spend": 1}, dp.InvalidParameter),
+        ({"spend": dp.GDP(1), "cv": 1}, dp.InvalidParameter),
+        ({"spend": dp.GDP(1), "cv": True}, dp.InvalidParameter),
+        ({"spend": dp.GDP(1), "score_share": 1.0}, dp.InvalidParameter),
+    ):
+        with pytest.raises(error):
+            private_cross_validate(line(), X, y, **options)
+    with pytest.raises(dp.InvalidParameter, match="StandardScaler"):
+        private_cross_validate(StandardScaler(), X, y, spend=dp.GDP(1))
+    with pytest.raises(dp.NeighborsMissing):
+        private_cross_validate(line(neighbors="replace"), X, y, spend=dp.GDP(1))

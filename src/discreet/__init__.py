@@ -49,6 +49,7 @@ _HOMES = {
         "ReleaseFailed",
         "SourceChanged",
         "UndeclaredColumn",
+        "UnknownName",
         "WrongColumnKind",
     ),
     "estimators.hypotheses.power": ("power", "sample_size"),
@@ -69,8 +70,12 @@ __all__ = [*sorted(_PLACES)]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name.startswith("_"):
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    if name not in _PLACES:
+        from discreet.errors.calls import unknown_name
+
+        raise unknown_name(name, __all__)
     value = resolve(_PLACES[name])
     globals()[name] = value
     return value

@@ -24,6 +24,7 @@ from discreet.errors import (
     ReleaseFailed,
     SourceChanged,
     UndeclaredColumn,
+    UnknownName,
     WrongColumnKind,
 )
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
@@ -101,6 +102,7 @@ __all__ = [
     "SourceChanged",
     "TradeOff",
     "UndeclaredColumn",
+    "UnknownName",
     "Watch",
     "WrongColumnKind",
     "ZCDP",

@@ -117,7 +117,23 @@ def require_neighbors(value: object) -> Neighbors:
     # a subclass could change what the proofs read
     if type(value) is Replace or type(value) is AddRemove:
         return plain.rebuilt(value)
-    raise NeighborsMissing()
+    raise _no_relation(value)
+
+
+def _no_relation(value: object) -> NeighborsMissing:
+    """The refusal of what is no relation; a text or a class may name one."""
+    if value is None:
+        return NeighborsMissing()
+    if plain.derives(type(value), str):
+        word = "".join(filter(str.isalpha, str.__str__(value))).casefold()
+        meant = next(
+            (one.__name__ for one in (Replace, AddRemove) if word == one.__name__.casefold()), ""
+        )
+        return NeighborsMissing("it is text, and not a relation", meant)
+    if value is Replace or value is AddRemove:
+        meant = "Replace" if value is Replace else "AddRemove"
+        return NeighborsMissing(f"it is the class {meant} itself, which has to be called", meant)
+    return NeighborsMissing(f"a {plain.kind_name(value)} is not a neighbour relation")
 
 
 def neighbors_from_dict(record: dict[str, Any]) -> Neighbors:

@@ -49,7 +49,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
@@ -57,7 +57,7 @@ from typing import Any, ClassVar, NoReturn
 from discreet import dates, plain
 from discreet.encoding import LARGEST_BOUND, Encoding, largest_code
 from discreet.errors import InvalidParameter, UndeclaredColumn, shown
-from discreet.errors.data import no_range_of_dates
+from discreet.errors.data import near_names, no_range_of_dates
 from discreet.exact import fraction_text, rational
 
 LARGEST_EXACT_FLOAT = 2**53
@@ -302,6 +302,8 @@ class Category:
     def __post_init__(self) -> None:
         if isinstance(self.levels, str) or not hasattr(self.levels, "__iter__"):
             raise _bad_levels("they are not a list")
+        if isinstance(self.levels, Set):
+            raise _bad_levels("they are a set, which has no order, and the first level is the base")
         levels = tuple(plain.members(self.levels, "Category levels"))
         if not 1 <= len(levels) <= LARGEST_LEVELS:
             raise _bad_levels(f"there must be 1 to {LARGEST_LEVELS} of them")
@@ -338,11 +340,13 @@ class Category:
         for code, known in enumerate(self.levels if self._has(level) else ()):
             if level_text(known) == level_text(level):  # type: ignore[arg-type]
                 return code
+        words = [level_text(known) for known in self.levels[:1000]]
+        near = near_names(level[:LONGEST_KEY], words) if isinstance(level, str) else []
         raise InvalidParameter(
             f"level {shown(level)}",
             f"not declared ({len(self.levels)} levels are)",
             "only declared levels have cells",
-            "add it to the column's levels",
+            f"did you mean {near[0]!r}?" if near else "add it to the column's levels",
         )
 
     def _has(self, level: object) -> bool:
@@ -404,6 +408,7 @@ class Schema(Mapping[str, Column]):
     __slots__ = ("_columns",)
     _columns: Mapping[str, Column]
 
+    @plain.called
     def __init__(self, columns: Mapping[str, Column]) -> None:
         columns = columns._columns if type(columns) is Schema else columns
         columns = plain.value(columns, "schema=")
@@ -516,6 +521,13 @@ def _bits(bits: object) -> None:
 
 def _bounds(what: str, low: object, high: object) -> tuple[float, float]:
     asked = f"{what} bounds"
+    if high is None and isinstance(low, tuple) and len(low) == 2:
+        raise InvalidParameter(
+            asked,
+            "they are one pair",
+            _BOUNDS_WHY,
+            f"write them one by one: dp.{what}({shown(low[0])}, {shown(low[1])})",
+        )
     if low is None or high is None:
         raise InvalidParameter(
             asked,

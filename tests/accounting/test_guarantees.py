@@ -44,8 +44,8 @@ def test_bad_deltas_are_refused(bad):
         dp.ApproxDP(1, bad)
 
 
-def test_wrong_number_of_parameters_is_a_type_error():
-    with pytest.raises(TypeError):
+def test_a_wrong_number_of_parameters_is_refused():
+    with pytest.raises(dp.InvalidParameter, match="delta was not given"):
         dp.ApproxDP(1)
 
 

@@ -264,7 +264,8 @@ TABLE = (
     _row("client", "trusted.extensions.local", "", "the door of what ships in an app"),
     _row(
         "sklearn",
-        " errors seclusion trusted.engines.cells trusted.engines.columns public",
+        " errors seclusion trusted.engines.cells trusted.engines.columns trusted.noise.assignment"
+        " trusted.noise.source inference.means public",
         "numpy narwhals sklearn",
         "an edge",
     ),

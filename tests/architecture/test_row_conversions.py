@@ -525,6 +525,18 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("sklearn/regression.py", "PrivateRegression._fitted"): {
         "array": RESULT,
     },
+    ("sklearn/scaling.py", "PrivateStandardScaler.fit"): {
+        "array": RESULT,
+    },
+    ("sklearn/scaling.py", "PrivateStandardScaler.inverse_transform"): {
+        "asarray": "rows that were scaled, handed back by the caller; nothing is released of them",
+    },
+    ("sklearn/scaling.py", "PrivateStandardScaler.transform"): {
+        "stack": "float columns beside each other",
+    },
+    ("sklearn/validation.py", "private_cross_validate"): {
+        "array": RESULT,
+    },
     ("sklearn/tables.py", "_array"): {
         "asarray": TYPED,
     },

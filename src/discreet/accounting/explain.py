@@ -44,6 +44,13 @@ def explain(
     Theorem.  `power_bound`, `guess_bound` and `odds_bound`.
     Checked.  tests/accounting/test_explain.py::test_every_sentence_holds_for_randomised_response
     """
+    if isinstance(guarantee, type) or not hasattr(guarantee, "tradeoff"):
+        raise InvalidParameter(
+            "explain",
+            f"a {plain.kind_name(guarantee)} is not a guarantee",
+            "every sentence is a theorem about one",
+            "pass for example dp.GDP(0.5), dp.ApproxDP(1, 1e-6) or result.release.guarantee",
+        )
     rate = probability(false_alarm, "false_alarm")
     sentences = [
         f"Guarantee: {guarantee}.",

@@ -208,7 +208,7 @@ class ApproxDP(PrivacyProfile):
         return _tradeoff_approx(self.epsilon, self.delta, float(probability(alpha, "alpha")))
 
     def covers(self, other: PrivacyProfile) -> bool:
-        return other.delta_at(self.epsilon) <= self.delta
+        return isinstance(other, PrivacyProfile) and other.delta_at(self.epsilon) <= self.delta
 
     def group(self, size: int) -> ApproxDP:
         """(kε, δ(e^{kε}−1)/(e^ε−1)) (reference.md A3)."""
@@ -217,12 +217,14 @@ class ApproxDP(PrivacyProfile):
             rational(self.epsilon, "epsilon"),
             rational(self.delta, "delta"),
         )
+        # refused beyond what an ε may be, before e^{kε} is written out
+        reached = PureDP(float_up(k * epsilon)).epsilon
         grown = upper_float(
             enclose(
                 lambda ball: ball(delta) * (ball(k * epsilon).exp() - 1) / (ball(epsilon).exp() - 1)
             )
         )
-        return ApproxDP(float_up(k * epsilon), grown)
+        return ApproxDP(reached, grown)
 
     def split(
         self,

@@ -5,6 +5,7 @@ labels and whether a row may fall in no cell.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -244,7 +245,7 @@ def rows_asked(schema: Schema, where: Where | None, *reads: str) -> Cells:
 
 def cells_where(schema: Schema, where: Where | None) -> Cells:
     """The single cell of a filter: levels for a Category or Boolean column,
-    (low, high) for a number column.
+    (low, high) for a number column; an end that is None or infinite is the declared one.
     """
     if where is None:
         return Cells()
@@ -268,11 +269,8 @@ def cells_where(schema: Schema, where: Where | None) -> Cells:
         else:
             low, high = _range(name, column, condition)
             keys.append(Between(name, low, high))
-            ends = (
-                (str(condition[0]), str(condition[1]))  # type: ignore[index]
-                if isinstance(column, Date)
-                else (f"{low:g}", f"{high:g}")
-            )
+            first, last = list(condition)  # type: ignore[call-overload]
+            ends = _end_text(column, first, low), _end_text(column, last, high)
             texts.append(f"{ends[0]} ≤ {name} ≤ {ends[1]}")
     return Cells(tuple(keys), (), (), True, " and ".join(texts))
 
@@ -309,12 +307,37 @@ def _range(name: str, column: object, condition: object) -> tuple[float, float]:
             "the filter keeps rows between the two, both included",
             f"pass where={{{name!r}: (low, high)}}",
         )
-    low, high = (_number(column, end, "where") for end in condition)
-    if low > high:
+    low, high = (_end(column, end) for end in condition)
+    if low is None and high is None:
         raise InvalidParameter(
             f"where={{{name!r}: …}}",
-            "low is above high",
+            "both ends are open",
+            "every row that holds a value would be kept",
+            f"name one end, or leave {name!r} out",
+        )
+    first, last = float(column.low), float(column.high)  # type: ignore[attr-defined]
+    low, high = first if low is None else low, last if high is None else high
+    if low > high:
+        is_open = any(_end(column, end) is None for end in condition)
+        raise InvalidParameter(
+            f"where={{{name!r}: …}}",
+            f"low is above high, the declared range being {first:g} … {last:g}"
+            if is_open
+            else "low is above high",
             "no row could be kept",
-            "give the smaller end first",
+            "name an end inside the declared range" if is_open else "give the smaller end first",
         )
     return low, high
+
+
+def _end_text(column: object, given: object, number: float) -> str:
+    if not isinstance(column, Date):
+        return f"{number:g}"
+    return column.text(number) if _end(column, given) is None else str(given)
+
+
+def _end(column: object, given: object) -> float | None:
+    """An end of a range; None where it is open: None, or an infinity."""
+    if given is None or (isinstance(given, float) and math.isinf(given)):
+        return None
+    return _number(column, given, "where")

@@ -134,6 +134,7 @@ class Declaration:
         return "\n".join(lines) + "\n"
 
 
+@plain.called
 def declare(path: str | Path, source: Any = None) -> Dataset:
     """The data set that a TOML file declares: ``dp.declare("survey.toml")``.
 
@@ -143,6 +144,7 @@ def declare(path: str | Path, source: Any = None) -> Dataset:
     return read_declaration(path).dataset(source)
 
 
+@plain.called
 def write_declaration(
     path: str | Path,
     *,

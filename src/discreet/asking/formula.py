@@ -117,6 +117,13 @@ def design_of(formula: str, schema: Schema, *, counts: bool = False) -> Design:
         raise _refused(formula, "it has no terms")
     if len({column.name for column in columns}) != len(columns):
         raise _refused(formula, "two of its columns are the same")
+    if left.column in {factor.column for term in terms for factor in term}:
+        raise InvalidParameter(
+            f"formula {shown(formula)}",
+            f"{left.column!r} stands on both sides",
+            "a column explains itself without error, so that nothing would be learnt for the spend",
+            f"take {left.column!r} out of the right side",
+        )
     response, name = _response(left, schema, counts, centred=any(constant(columns)))
     return Design(formula, tuple(columns), response, name)
 
@@ -127,7 +134,7 @@ def _parsed(formula: object) -> tuple[Term, list[tuple[Term, ...]]]:
     try:
         parser = importlib.import_module("formulaic.parser")
     except ImportError:
-        raise MissingExtra("formulas", "formulaic", "formulas") from None
+        raise MissingExtra("formulaic", "formulas", "a formula") from None
     if len(formula) > LONGEST_FORMULA:
         raise _too_large(formula, f"it is longer than {LONGEST_FORMULA} characters")
     if not formula.split("~")[1].strip():
@@ -182,6 +189,14 @@ def _require_small(tree: Any, formula: object) -> None:
             exponent = str(list(node.args)[-1]) if operator.symbol in ("**", "^") else ""
             power = min(int(exponent), 64) if exponent.isdigit() and len(exponent) < 6 else 64
             first, last = parts[0], parts[-1]
+            base = next(iter(node.args))
+            if exponent and getattr(base, "operator", None) is None:
+                raise _refused(
+                    formula,
+                    f"{base}{operator.symbol}{exponent} is a power of one column, and powers are "
+                    "of sums: (a + b)**2 is a + b + a:b",
+                    _power_hint(str(base), exponent),
+                )
             size = {
                 "*": first + last + first * last,
                 ":": first * last,
@@ -219,12 +234,13 @@ def _call_of(text: str, formula: object) -> Term:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _refused(formula, f"{shown(text)} is not in the grammar") from None
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-        raise _refused(formula, f"{shown(text)} is not in the grammar")
+        raise _refused(formula, f"{shown(text)} is not in the grammar", _call_hint(tree))
     if tree.func.id not in FUNCTIONS:
         raise _refused(
             formula,
             f"{shown(tree.func.id)} is none of the functions that formulas know "
             f"({', '.join(FUNCTIONS)})",
+            _call_hint(tree),
         )
     first = tree.args[0] if tree.args else None
     if isinstance(first, ast.Constant) and isinstance(first.value, str):
@@ -519,5 +535,33 @@ def _too_large(formula: object, found: str) -> InvalidParameter:
     )
 
 
-def _refused(formula: object, found: str) -> InvalidParameter:
-    return InvalidParameter(f"formula {shown(formula)}", found, _WHY, _GRAMMAR)
+def _refused(formula: object, found: str, remedy: str = _GRAMMAR) -> InvalidParameter:
+    return InvalidParameter(f"formula {shown(formula)}", found, _WHY, remedy)
+
+
+def _power_hint(name: str, exponent: str) -> str:
+    """How a power of a column is written."""
+    if exponent == "2":
+        return f"write square({name}) for the square, beside {name} itself"
+    return f"write bs({name}, knots=(…)) for a curve, or square({name}) for the square"
+
+
+def _call_hint(tree: ast.expr) -> str:
+    """What a function of R, patsy or numpy is called here."""
+    if not isinstance(tree, ast.Call) or not tree.args:
+        return _GRAMMAR
+    function, first = tree.func, tree.args[0]
+    if isinstance(first, ast.BinOp) and isinstance(first.op, ast.Pow):
+        return _power_hint(ast.unparse(first.left), ast.unparse(first.right))
+    if not isinstance(first, ast.Name):
+        return _GRAMMAR
+    called = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
+    meant = {
+        "log": "log({})",
+        "square": "square({})",
+        "poly": "bs({}, knots=(…))",
+        "ns": "bs({}, knots=(…))",
+        "cr": "bs({}, knots=(…))",
+        "factor": "C({})",
+    }.get(called)
+    return _GRAMMAR if meant is None else f"write {meant.format(first.id)}"

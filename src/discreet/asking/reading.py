@@ -20,6 +20,7 @@ from discreet.inference.results.stored import UNREADABLE, release_from_json
 from discreet.trusted.release import Release
 
 
+@plain.called
 def from_json(text: str) -> Any:
     """The result that `to_json` of a result wrote; a text that no result wrote is refused.
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.records import RECORDS, Record, resolve
 from discreet.asking.written import Written, near_or
@@ -124,6 +125,7 @@ class ReleasePlan:
         )
 
 
+@plain.called
 def read_plan(path: str | Path) -> ReleasePlan:
     """The plan that a TOML file writes down (this module's first lines show one)."""
     return plan_of(_PLAN.read(path))

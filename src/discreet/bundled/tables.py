@@ -16,6 +16,7 @@ from datetime import date
 from importlib import resources
 from typing import Any
 
+from discreet import plain
 from discreet.neighbors import AddRemove, Neighbors, Replace
 from discreet.schema import Boolean, Category, Integer, Real, Schema
 
@@ -53,6 +54,7 @@ class BundledTable:
         return f"{self.name}: {self.description}"
 
 
+@plain.called
 def load_census() -> BundledTable:
     """8000 made-up people: yearly income, age, sex, education, region, weekly hours; some incomes
     and hours are missing.
@@ -84,6 +86,7 @@ _VISITS: dict[str, Callable[[str], Any]] = {
 }
 
 
+@plain.called
 def load_visits() -> BundledTable:
     """Visits of 2600 made-up patients to a hospital in 2024: person, date, ward, whether it was
     urgent, hours of stay; several rows a person.

@@ -60,11 +60,16 @@ class UndeclaredColumn(DiscreetError, LookupError):
     def __init__(self, name: object, declared: Iterable[str]) -> None:
         names = sorted(declared)
         near = difflib.get_close_matches(shown(name).strip("'"), names, n=1)
+        near = near if isinstance(name, str) else []
         super().__init__(
             f"column {shown(name)}",
             f"not in the schema (declared: {', '.join(names) or 'nothing'})",
             "bounds and levels must be declared because they set the noise",
-            f"did you mean {near[0]!r}?" if near else f"add {shown(name)} to the schema",
+            f"did you mean {near[0]!r}?"
+            if near
+            else f"add {shown(name)} to the schema"
+            if isinstance(name, str)
+            else "name one declared column, as text",
         )
 
 
@@ -80,15 +85,21 @@ class WrongColumnKind(DiscreetError, TypeError):
         )
 
 
-class NeighborsMissing(DiscreetError, TypeError):
-    """No neighbour relation was given."""
+class UnknownName(DiscreetError, AttributeError):
+    """A name that the library does not have."""
 
-    def __init__(self) -> None:
+
+class NeighborsMissing(DiscreetError, TypeError):
+    """No neighbour relation was given; `meant` is the one that a text or a class names."""
+
+    def __init__(self, found: str = "no neighbour relation was given", meant: str = "") -> None:
         super().__init__(
             "neighbors=",
-            "no neighbour relation was given",
+            found,
             "a privacy guarantee means nothing until it says what is protected",
-            "pass neighbors=dp.Replace() (the number of rows is public) or "
+            f"pass neighbors=dp.{meant}()"
+            if meant
+            else "pass neighbors=dp.Replace() (the number of rows is public) or "
             "neighbors=dp.AddRemove() (it is not), with unit= and max_rows= if one person has "
             "several rows",
         )
@@ -146,14 +157,16 @@ class ReleaseFailed(DiscreetError):
 
 
 class MissingExtra(DiscreetError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed; `extra` is the one that brings it, "" where none
+    does.
+    """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             purpose,
             f"the package {package!r} is not installed",
             "it is not part of the lean core",
-            f"pip install 'discreet[{extra}]'",
+            f"pip install 'discreet[{extra}]'" if extra else f"pip install {package}",
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from discreet.errors import DataShapeRefused, InvalidParameter
 
+_CORRECT_NAME = "correct the name in the schema or in unit=, or rename the column of the data"
 LONGEST_HEADER = 1 << 16  # characters of a first line that are looked through for separators
 
 
@@ -32,7 +33,7 @@ def column_not_found(
         + (f" (columns: {name_list(available)})" if is_header else ""),
         "every declared column, and the unit's, must be found by its name",
         (f"did you mean {' or '.join(map(repr, near))}? If not, " if near and is_header else "")
-        + "correct the name in the schema or in unit=, or rename the column of the data"
+        + ("rename one of them" if times else _CORRECT_NAME)
         + ("; the first line must be the header" if header_line else "")
         + (f"; with separator={separator!r} the first line has that name" if separator else ""),
     )
@@ -77,6 +78,19 @@ def unit_without_ids(name: str, found: str) -> DataShapeRefused:
 def not_a_table(found: str) -> DataShapeRefused:
     """Data that are no table."""
     return _not_columns("the data", f"a {found} is not a table with named columns")
+
+
+def not_a_frame(frame: object) -> DataShapeRefused:
+    """A table that cannot be read as one: a name may stand in it twice."""
+    try:
+        listed: Iterable[object] = getattr(frame, "column_names", getattr(frame, "columns", ()))
+        names = [name for name in listed if type(name) is str]
+    except Exception:
+        names = []
+    again = [name for name in names if names.count(name) > 1]
+    if again:
+        return column_not_found(again[0], 2, names)
+    return not_a_table(type(frame).__name__)
 
 
 def not_a_column(name: str, found: str) -> DataShapeRefused:

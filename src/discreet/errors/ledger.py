@@ -287,6 +287,17 @@ def rule_broken(name: str, error: Exception) -> LedgerRefused:
     )
 
 
+def not_created(name: str, folder: str, error: OSError) -> LedgerRefused:
+    if not isinstance(error, FileNotFoundError):
+        return failed(f"creating {name}", f"the file system said: {error.strerror}")
+    return LedgerRefused(
+        f"creating {name}",
+        f"there is no folder {folder!r} to put it in",
+        "an account is kept where it was asked for, and nowhere else",
+        "make the folder first, or correct the path; nothing was debited",
+    )
+
+
 def failed(asked: str, found: str) -> LedgerRefused:
     return LedgerRefused(
         asked,

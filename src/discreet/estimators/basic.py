@@ -41,7 +41,9 @@ def _open(session: object) -> Session:
 def count(
     session: Session, *, spend: Guarantee, where: Where | None = None, key: str | None = None
 ) -> CountResult:
-    """The number of rows, or of rows in a subset (``where={"region": "N", "age": (18, 30)}``)."""
+    """The number of rows, or of rows in a subset (``where={"region": "N", "age": (18, 30)}``; an
+    end that is None is the declared one).
+    """
     return CountResult(
         _open(session).release(
             questions.count_question(_open(session).public, spend=spend, where=where), key=key

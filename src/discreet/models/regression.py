@@ -43,12 +43,13 @@ def ols(
     ``method="moments"`` is exact least squares from one release of second moments, for errors of
     equal variance: it needs many more rows (`discreet.models.moments`).
     """
+    method = plain.text(method, "method=")
     if method == "clipped":
         return _fitted(session, formula, "ols", spend, where, solver, key)
     if method != "moments" or solver is not None:
         raise InvalidParameter(
             "method=",
-            f"{method!r} with solver={solver!r} is not known",
+            f"{shown(method)} with solver={shown(solver)} is not known",
             "each is another estimator",
             "use 'clipped' (any solver) or 'moments' (no solver)",
         )
@@ -171,7 +172,7 @@ def huber_of(c: object) -> Huber:
             "residuals are clipped at c times their scale",
             "use c=1.345, or 4 for nearly least squares",
         )
-    return Huber(float(c))
+    return Huber(plain.number(c, "c="))
 
 
 def _opened(session: Session) -> Session:

@@ -8,6 +8,7 @@ the rebuilt value is used.
     value      anything: text, numbers, lists, mappings, arrays, specifications, all the way down
     text …     one value of one kind, or a refusal
     door       a public function whose arguments pass through `value`
+    called     a public function that says what was wrong with a call
     kept       a specification (a frozen dataclass) that holds nothing but plain values
     rebuilt    a specification made anew, with all its checks; subclasses are refused
 
@@ -29,6 +30,7 @@ by the total rules of `discreet.schema`.
 
 from __future__ import annotations
 
+from discreet.plain.calls import called
 from discreet.plain.copies import exact_key, remembered, twin
 from discreet.plain.kinds import (
     among,
@@ -61,6 +63,7 @@ __all__ = [
     "DEEPEST",
     "MOST_MEMBERS",
     "among",
+    "called",
     "copied",
     "derives",
     "door",

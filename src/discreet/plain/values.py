@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from discreet.errors import InvalidParameter
+from discreet.plain.calls import wrong_call
 from discreet.plain.kinds import (
     ATOM_IDS,
     DENOMINATOR,
@@ -398,7 +399,13 @@ def door(function: Callable[Parameters, Returned]) -> Callable[Parameters, Retur
     def asked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         positional = [value(given) for given in args]
         named = {text(name, "a name"): value(given, f"{name}=") for name, given in kwargs.items()}
-        return function(*positional, **named)
+        try:
+            return function(*positional, **named)
+        except TypeError:
+            refusal = wrong_call(function, positional, named)
+            if refusal is None:
+                raise
+        raise refusal
 
     return asked
 
@@ -425,7 +432,15 @@ def kept(*, functions: tuple[str, ...] = ()) -> Callable[[type[Kind]], type[Kind
             named = {
                 text(name, asked): _for_field(held, place, seen) for name, held in kwargs.items()
             }
-            initialise(self, *positional, **named)
+            refusal = None
+            try:
+                initialise(self, *positional, **named)
+            except TypeError:
+                refusal = wrong_call(initialise, [self, *positional], named)
+                if refusal is None:
+                    raise
+            if refusal is not None:
+                raise refusal
             require_fields(self, fields, seen, asked)
 
         kind.__init__ = with_plain_values  # type: ignore[method-assign]

@@ -23,6 +23,11 @@ every cell is read by its own type, rows that are shorter than the table have mi
 cells beyond it are ignored. How many columns a list has is what `bounds` declares; where one pair
 is given for all of them, it is the length that most rows have (of two such lengths the smaller),
 so no single row decides it.
+
+A step of a pipeline that learns from the data without privacy (StandardScaler, PCA, …) is not
+covered by the guarantee of the fit after it: `make_private_pipeline` and `check_pipeline` warn of
+it, and `PrivateStandardScaler` learns from one release of moments a column.
+`private_cross_validate` pays all fits and scores from one spend.
 """
 
 from __future__ import annotations
@@ -39,5 +44,24 @@ from discreet.sklearn.estimators import (
     PrivateLinearRegression,
     PrivateLogisticRegression,
 )
+from discreet.sklearn.pipelines import (
+    PrivacyWarning,
+    PrivatePipeline,
+    check_pipeline,
+    make_private_pipeline,
+)
+from discreet.sklearn.scaling import PrivateStandardScaler
+from discreet.sklearn.validation import PrivateScores, private_cross_validate
 
-__all__ = ["PrivateHuberRegressor", "PrivateLinearRegression", "PrivateLogisticRegression"]
+__all__ = [
+    "PrivacyWarning",
+    "PrivateHuberRegressor",
+    "PrivateLinearRegression",
+    "PrivateLogisticRegression",
+    "PrivatePipeline",
+    "PrivateScores",
+    "PrivateStandardScaler",
+    "check_pipeline",
+    "make_private_pipeline",
+    "private_cross_validate",
+]

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.seclusion import Secluded
+from discreet.sklearn.base import filled
 from discreet.sklearn.cells import bounded, clamped, equal_to
 from discreet.sklearn.declared import ends_of, half_of
 from discreet.sklearn.regression import TARGET, PrivateRegression
@@ -24,7 +25,7 @@ class _PrivateRegressor(RegressorMixin, PrivateRegression):  # type: ignore[misc
     target_bounds: Any
 
     def _target(self, target: Any) -> tuple[Any, Any]:
-        return target, dp.Real(*ends_of(self.target_bounds, "target_bounds=", 1, None)[0])
+        return target, filled(*ends_of(self.target_bounds, "target_bounds=", 1, None)[0])
 
     def predict(self, X: Any) -> np.ndarray[Any, Any]:  # noqa: N803
         """The mean response for the rows of X."""

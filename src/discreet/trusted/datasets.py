@@ -56,6 +56,7 @@ class Dataset:
         data._budget = budget
         return data
 
+    @plain.called
     def open(
         self,
         *,
@@ -108,6 +109,7 @@ class Dataset:
         return f"Dataset({', '.join(self.schema)}; {self.neighbors})"
 
 
+@plain.called
 def read_parquet(
     path: Paths, *, schema: Mapping[str, Column], neighbors: Neighbors | None = None
 ) -> Dataset:
@@ -115,6 +117,7 @@ def read_parquet(
     return _read(path, "parquet", schema, neighbors)
 
 
+@plain.called
 def read_csv(
     path: Paths,
     *,
@@ -140,6 +143,7 @@ def read_csv(
     return _read(path, "csv", schema, neighbors, dialect)
 
 
+@plain.called
 def from_frame(
     frame: Any,
     *,
@@ -159,6 +163,7 @@ def from_frame(
     return _in_memory(made(frame, declared, relation), name)
 
 
+@plain.called
 def from_arrays(
     arrays: Mapping[str, Any],
     *,
@@ -183,13 +188,8 @@ def _paths(path: Paths) -> str | list[str]:
     """One path or several as plain text, each asked for once."""
     if plain.derives(type(path), str) or not hasattr(type(path), "__iter__"):
         return plain.path(path, "path")
-    return [
-        plain.path(one, "path")
-        for one in plain.members(
-            path,  # type: ignore[arg-type]
-            "path",
-        )
-    ]
+    paths = plain.members(path, "path")  # type: ignore[arg-type]
+    return [plain.path(one, "path") for one in paths]
 
 
 def _read(

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc, chdtri, expit, ndtr, ndtri
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.covariance import Estimate, Moves, Numbers, estimated
@@ -153,6 +154,7 @@ class RegressionResult(Told):
         simulated = 2 * ndtr(-size * self.fitted.ratios(self._scale[1])).mean(axis=0)
         return self._named(np.maximum(simulated, 2 * ndtr(-size)))
 
+    @plain.called
     def confidence_interval(
         self, level: float = 0.95, *, target: str = "population"
     ) -> npt.NDArray[np.float64]:
@@ -172,6 +174,7 @@ class RegressionResult(Told):
 
     # ── hypotheses, regions, predictions ──────────────────────────────────────────────────────────
 
+    @plain.called
     def test(self, hypotheses: Any, values: Any = 0.0) -> WaldTest:
         """A joint Wald test of R·coefficients = r;
         `hypotheses` is R (one row a hypothesis) or a list of names that are all 0.
@@ -213,23 +216,31 @@ class RegressionResult(Told):
             + plain * widening * np.stack([np.cos(angles), np.sin(angles)], axis=1) @ root.T
         )
 
+    @plain.called
     def predict(self, rows: Any, level: float = 0.95) -> Array:
         """(estimate, low, high) of the mean response at given values of the user's columns (shape
         rows × coefficients), intercept included.
         """
-        along = np.atleast_2d(np.asarray(rows, dtype=float))
-        if along.shape[1] != len(self.names):
-            raise InvalidParameter(
-                "predict",
-                f"rows of {along.shape[1]} values",
-                f"there are {len(self.names)} coefficients: {', '.join(self.names)}",
-                "give one value for each, 1 for the intercept",
-            )
+        try:
+            along = np.atleast_2d(np.asarray(rows, dtype=float))
+        except (TypeError, ValueError):
+            raise self._no_rows(f"a {type(rows).__name__} is not an array of numbers") from None
+        if along.ndim != 2 or along.shape[1] != len(self.names):
+            raise self._no_rows(f"rows of {along.shape[-1]} values")
         error = np.sqrt(sum(self.fitted.variances(along @ self._scale[1])))
         half = self._multipliers(along @ self._scale[1], checked_level(level)) * error
         center = along @ self.params
         ends = np.stack([center, center - half, center + half], axis=1)
         return _mean_response(self.family, ends)
+
+    def _no_rows(self, found: str) -> InvalidParameter:
+        ones = ", ".join("1" if name == "intercept" else name for name in self.names)
+        return InvalidParameter(
+            "predict",
+            found,
+            f"there are {len(self.names)} coefficients: {', '.join(self.names)}",
+            f"give one number for each, 1 for the intercept: predict([[{ones}]])",
+        )
 
     # ── how it went ───────────────────────────────────────────────────────────────────────────────
 
@@ -282,6 +293,7 @@ class RegressionResult(Told):
         ]
         return np.array([*path, self.params])
 
+    @plain.called
     def summary(self, level: float = 0.95) -> Summary:
         """A table to print: coefficients, both parts of their errors, tests and intervals,
         and how the fit went.
@@ -318,6 +330,7 @@ class RegressionResult(Told):
             for name, row in zip(self.names, zip(*columns, strict=True), strict=True)
         ]
 
+    @plain.called
     def to_frame(self, level: float = 0.95, *, backend: str = "pandas") -> Any:
         """A tidy data frame, one row a coefficient."""
         from discreet.inference.results.results import _frame

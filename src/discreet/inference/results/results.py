@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.errors import InvalidParameter, MissingExtra, shown
 from discreet.exact import rational
 from discreet.inference.results.laws import Array
@@ -176,6 +177,7 @@ class Result(Told):
         """The share of each variance that privacy cost."""
         return self._named(self._main().noise_share)
 
+    @plain.called
     def confidence_interval(
         self, level: float = 0.95, *, target: str = "population"
     ) -> npt.NDArray[np.float64]:
@@ -187,10 +189,12 @@ class Result(Told):
         main = self._main(level, target)
         return np.stack([main.low, main.high], axis=1)
 
+    @plain.called
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print; renders in a notebook too."""
         return summarise(self, checked_level(level), checked_target(target))
 
+    @plain.called
     def to_frame(
         self, level: float = 0.95, *, target: str = "population", backend: str = "pandas"
     ) -> Any:
@@ -295,7 +299,7 @@ def _frame(columns: dict[str, list[Any]], backend: str) -> Any:
 
             return pyarrow.table(columns)
     except ImportError:
-        raise MissingExtra(backend, "all", "to_frame") from None
+        raise MissingExtra(backend, "files" if backend == "pyarrow" else "", "to_frame") from None
     raise InvalidParameter(
         "backend=",
         f"{backend!r} is not known",

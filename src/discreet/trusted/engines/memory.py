@@ -409,7 +409,7 @@ def memory_engine_from_frame(frame: Any, schema: Schema, neighbors: Neighbors) -
         table = nw.from_native(frame)
         names = table.collect_schema().names()
     except Exception:
-        raise data.not_a_table(type(frame).__name__) from None
+        raise data.not_a_frame(frame) from None
     require_columns(schema, neighbors, names)
     if isinstance(table, nw.LazyFrame):
         wanted = table.select(needed_columns(schema, neighbors))

@@ -58,6 +58,7 @@ class Ledger:
         self._seen = balance.entries - 1, balance.head
 
     @classmethod
+    @plain.called
     def open(
         cls,
         budget: Guarantee | None,

@@ -228,10 +228,12 @@ class SQLiteStore:
             raise refusals.bad_path("it does not name a file")
         try:
             self.path = Path(text).resolve()
-            self.path.exists()
+            is_folder = self.path.is_dir()
         except (OSError, RuntimeError, ValueError):
             # a loop of links, a name that is too long or no text of the file system
             raise refusals.bad_path("the file system has no such path") from None
+        if is_folder:
+            raise refusals.bad_path("it is a folder")
         self.name = f"the ledger file {self.path.name!r}"
 
     def exists(self) -> bool:
@@ -252,9 +254,7 @@ class SQLiteStore:
                 os.link(new, self.path)
             _sync_folder(self.path.parent)
         except OSError as error:
-            raise refusals.failed(
-                f"creating {self.name}", f"the file system said: {error.strerror}"
-            ) from None
+            raise refusals.not_created(self.name, self.path.parent.name, error) from None
         finally:
             for suffix in ("", "-wal", "-shm", "-journal"):
                 new.with_name(new.name + suffix).unlink(missing_ok=True)
