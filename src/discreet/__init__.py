@@ -50,7 +50,7 @@ _HOMES = {
         "UndeclaredColumn",
         "WrongColumnKind",
     ),
-    "estimators.hypotheses.power": ("power", "sample_size"),
+    "estimators.hypotheses.power": ("power", "sample_size", "smallest_effect", "spend_needed"),
     "estimators.selection": ("Watch",),
     "inference.counts.selection": ("SelectionResult",),
     "inference.results.results": ("Result",),

@@ -35,7 +35,7 @@ from discreet.estimators.hypotheses.comparisons import (
 )
 from discreet.estimators.hypotheses.mean_comparisons import compare_means, mean_test, paired_test
 from discreet.estimators.hypotheses.part_tests import subsample_test
-from discreet.estimators.hypotheses.power import power, sample_size
+from discreet.estimators.hypotheses.power import power, sample_size, smallest_effect, spend_needed
 from discreet.estimators.hypotheses.proportions import proportion_test
 from discreet.estimators.matrices import correlation, covariance
 from discreet.estimators.missing import missing
@@ -150,6 +150,8 @@ __all__ = [
     "rows_needed",
     "sample_size",
     "select",
+    "smallest_effect",
+    "spend_needed",
     "std",
     "subsample_test",
     "sum",

@@ -25,6 +25,7 @@ class Record:
     forecast   (session, question, assume, level), or without a question
                (session, *asked, spend=, assume=, level=, **options)
     plan       of a test: its plan from spend, alternative, alpha and what is assumed
+    effect     of a test: the assumption whose least value dp.smallest_effect finds
     """
 
     function: str
@@ -32,6 +33,7 @@ class Record:
     results: dict[str, str] = field(default_factory=dict, hash=False)
     forecast: str = "asking.expected:expected_preview"
     plan: str = ""
+    effect: str = ""
 
     @property
     def name(self) -> str:
@@ -205,12 +207,14 @@ RECORDS = (
         "estimators.hypotheses.proportions:proportion_test_question",
         {"discreet-test": "inference.results.hypothesis:HypothesisTest"},
         plan="estimators.hypotheses.proportions:proportion_plan",
+        effect="share",
     ),
     Record(
         "estimators.hypotheses.comparisons:compare",
         "estimators.hypotheses.comparisons:compare_question",
         {"comparison": "inference.tables.comparisons:ComparisonResult"},
         plan="estimators.hypotheses.plans:compare_plan",
+        effect="share",
     ),
     Record(
         "estimators.hypotheses.comparisons:independence_test",
@@ -235,18 +239,21 @@ RECORDS = (
         "estimators.hypotheses.mean_comparisons:compare_means_question",
         {"means": "inference.means.mean_tests:MeansResult"},
         plan="estimators.hypotheses.plans:means_plan",
+        effect="difference",
     ),
     Record(
         "estimators.hypotheses.mean_comparisons:mean_test",
         "estimators.hypotheses.mean_comparisons:mean_test_question",
         {"mean test": "inference.means.mean_tests:MeanTestResult"},
         plan="estimators.hypotheses.plans:mean_plan",
+        effect="difference",
     ),
     Record(
         "estimators.hypotheses.mean_comparisons:paired_test",
         "estimators.hypotheses.mean_comparisons:paired_question",
         {"paired test": "inference.means.mean_tests:PairedResult"},
         plan="estimators.hypotheses.plans:paired_plan",
+        effect="difference",
     ),
     Record(
         "estimators.hypotheses.part_tests:subsample_test",
@@ -254,6 +261,7 @@ RECORDS = (
         {"parts": "inference.counts.part_tests:PartsResult"},
         "estimators.hypotheses.part_tests:subsample_preview",
         plan="estimators.hypotheses.plans:parts_plan",
+        effect="effect",
     ),
     Record(
         "models.regression:ols",
