@@ -19,7 +19,8 @@ class Record:
     """A public estimator.
 
     function   of a session, as users call it
-    question   of public facts, as it is asked; "" for a procedure of several releases
+    question   of public facts, as it is asked, or several that are asked one by one; "" for a
+               procedure whose later questions depend on earlier answers
     results    the classes of its results, by what their JSON is known by: the estimator that a
                release names, or a format of `FORMATS`
     forecast   (session, question, assume, level), or without a question
@@ -119,13 +120,19 @@ RECORDS = (
     Record(
         "estimators.quantiles:median",
         "estimators.quantiles:median_question",
-        {"median": "inference.quantiles.quantiles:MedianResult"},
+        {
+            "median": "inference.quantiles.quantiles:MedianResult",
+            "median by cells": "inference.quantiles.cell_quantiles:CellMediansResult",
+        },
         "estimators.forecasts.quantile:quantile_preview",
     ),
     Record(
         "estimators.quantiles:quantile",
         "estimators.quantiles:quantile_question",
-        {"quantile": "inference.quantiles.quantiles:QuantileResult"},
+        {
+            "quantile": "inference.quantiles.quantiles:QuantileResult",
+            "quantile by cells": "inference.quantiles.cell_quantiles:CellQuantilesResult",
+        },
         "estimators.forecasts.quantile:quantile_preview",
     ),
     Record(
