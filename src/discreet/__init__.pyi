@@ -26,6 +26,7 @@ from discreet.errors import (
     WrongColumnKind,
 )
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
+from discreet.estimators.describe import describe
 from discreet.estimators.distributions import density, ecdf
 from discreet.estimators.hypotheses.comparisons import (
     compare,
@@ -111,6 +112,7 @@ __all__ = [
     "count",
     "covariance",
     "density",
+    "describe",
     "ecdf",
     "explain",
     "from_arrays",

@@ -98,6 +98,11 @@ RECORDS = (
         {"missing": "inference.counts.missing:MissingResult"},
     ),
     Record(
+        "estimators.describe:describe",
+        results={"describe": "inference.means.described:DescribeResult"},
+        forecast="estimators.forecasts.described:describe_preview",
+    ),
+    Record(
         "estimators.distributions:ecdf",
         "estimators.distributions:ecdf_question",
         {"ecdf": "inference.quantiles.cdf:EcdfResult"},

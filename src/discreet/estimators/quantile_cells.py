@@ -2,8 +2,8 @@
 
 Theorem.  The answers of all cells together cost no more than the spend, under every relation.
 Proof.    Every cell's question is about the rows that a filter keeps, costs at most an equal part
-          of the spend (`step_spend`, rounded down), and is debited out of a reservation of the whole,
-          which refuses what exceeds it (asking/steps.py): sequential composition
+          of the spend (`step_spend`, rounded down), and is debited out of a reservation of the
+          whole, which refuses what exceeds it (asking/steps.py): sequential composition
           (reference.md C1, C4).
 Checked.  tests/estimators/test_quantile_cells.py::test_all_cells_together_cost_the_spend
 

@@ -78,7 +78,7 @@ def median(
     common, so that adding or removing a row would touch one search alone; but a row that is
     replaced may leave one cell for another, and what is charged here is the sum, which is proven
     for both (reference.md C1). The noise of a median grows with the number of cells for a pure
-    spend, and with its square root for others.
+    spend, and with its square root for others. The default method alone has a theorem there.
 
     `method` is "exponential" (default), "inverse", "smooth" (options `law`, `shape`) or "ptr"
     (option `eta`; needs `delta`, and may answer ⊥: then `released` is False and the estimate is

@@ -170,7 +170,10 @@ def profiled_where(
     for cell in zip(*np.nonzero(statistics.lost()), strict=True):
         low[cell], high[cell] = profiled_interval(
             [float(value[cell]) for value in statistics.values[:3]],
-            [float(noise.variance) for noise in statistics.noises[:3]],
+            [
+                float(np.broadcast_to(noise.variance, low.shape)[cell])
+                for noise in statistics.noises[:3]
+            ],
             None if sampling is None else float(sampling[cell]),
             float(q2[cell]),
             float(most[cell]),
