@@ -82,14 +82,12 @@ def bonferroni_level(groups: int, level: float) -> float:
 @dataclass(frozen=True, slots=True, repr=False)
 class AllPairs(Told):
     """Every pair of groups: `quantity` has the differences with intervals that contain all of them
-    at once with probability `level`, each at the level `each`; `private` those of privacy error
-    alone.
+    at once with probability `level`, each at the level `each`.
     """
 
-    result: Result
+    result: BaselineResult
     names: tuple[str, ...]
     quantity: Quantity
-    private: Quantity
     level: float
     each: float
 
@@ -100,6 +98,12 @@ class AllPairs(Told):
     def title(self) -> str:
         """What is shown."""
         return f"{title_of(self.result)}: all pairs"
+
+    @property
+    def private(self) -> Quantity:
+        """The same differences, with intervals of privacy error alone."""
+        pairs = pairs_of(len(self.result.groups))
+        return self.result._differences(pairs, self.each, "data")
 
     @property
     def note(self) -> str:
@@ -194,9 +198,7 @@ class BaselineResult(TestedResult):
         level, target = checked_level(level), checked_target(target)
         pairs, each = pairs_of(len(self.groups)), self._joint_level(level, target)
         names = tuple(f"{self.groups[high]} vs {self.groups[low]}" for high, low in pairs)
-        alone = self._differences(pairs, each, "data")
-        found = alone if target == "data" else self._differences(pairs, each, target)
-        return AllPairs(self, names, found, alone, level, each)
+        return AllPairs(self, names, self._differences(pairs, each, target), level, each)
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print: of two groups their difference, of more all groups and all pairs, with
