@@ -44,7 +44,7 @@ from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource
 from discreet.trusted.engines.kernels import bin_index, clamp, encode
 from discreet.trusted.noise.sampling import draw
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts
 
 REPETITIONS = 2000
 SIZES = (200, 1000, 5000)

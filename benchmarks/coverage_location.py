@@ -41,8 +41,7 @@ from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource
 from discreet.trusted.noise.kernels import compiled_kernel
 from discreet.trusted.noise.samplers import apply
-from discreet.trusted.release import Release
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts, Release
 
 REPETITIONS = 10_000
 SIZES = (500, 1000, 10_000)

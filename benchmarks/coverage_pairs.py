@@ -38,8 +38,7 @@ from discreet.specs.mechanisms.additive import GaussianNoise
 from discreet.specs.mechanisms.symmetric import off_diagonal
 from discreet.testing import SeededSource
 from discreet.trusted.noise.sampling import draw
-from discreet.trusted.release import Question
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts, Question
 
 LEVEL = 0.95
 CORRELATIONS = (0.0, 0.3, 0.8)

@@ -45,8 +45,7 @@ from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource
 from discreet.trusted.noise.kernels import compiled_kernel
 from discreet.trusted.noise.samplers import apply
-from discreet.trusted.release import Question, Release
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts, Question, Release
 
 REPETITIONS = 200
 SIZES = (500, 2000, 20_000)

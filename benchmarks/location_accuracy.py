@@ -50,8 +50,7 @@ from discreet.trusted.extensions.data_dependent.order_statistics import rank_los
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import secure_source
-from discreet.trusted.release import Question, Release
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts, Question, Release
 
 sys.path.insert(0, str(Path(__file__).parent))
 from unbounded_draws import LAWS, Law, MeanDraws, declared

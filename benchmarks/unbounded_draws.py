@@ -44,8 +44,7 @@ from discreet.trusted.engines.kernels import encode, places
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import secure_source
-from discreet.trusted.release import Question, Release
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts, Question, Release
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ _HOMES = {
     "accounting.loss_distributions.curve": ("PLD",),
     "accounting.renyi.rdp": ("RDP", "ZCDP"),
     "accounting.tradeoff.curve": ("TradeOff",),
+    "asking.declarations": ("declare", "write_declaration"),
     "asking.preview": ("Assumptions", "preview"),
     "asking.reading": ("from_json",),
     "asking.release_plans": ("ReleasePlan", "read_plan"),

@@ -6,6 +6,7 @@ from discreet.accounting.loss_distributions.curve import PLD
 from discreet.accounting.plan import plan, rows_needed
 from discreet.accounting.renyi.rdp import RDP, ZCDP
 from discreet.accounting.tradeoff.curve import TradeOff
+from discreet.asking.declarations import declare, write_declaration
 from discreet.asking.preview import Assumptions, preview
 from discreet.asking.reading import from_json
 from discreet.asking.release_plans import ReleasePlan, read_plan
@@ -111,6 +112,7 @@ __all__ = [
     "correlation",
     "count",
     "covariance",
+    "declare",
     "density",
     "describe",
     "ecdf",
@@ -164,4 +166,5 @@ __all__ = [
     "unbounded_mean",
     "variance",
     "watch",
+    "write_declaration",
 ]

@@ -9,6 +9,8 @@ from fractions import Fraction
 from discreet import plain
 from discreet.errors import InvalidParameter
 
+LARGEST_BOUND = 1e60  # fourth powers of values, times the noise, are ordinary floats
+
 
 def largest_code(bits: int) -> int:
     return (1 << (bits - 1)) - 1
@@ -41,6 +43,9 @@ class Encoding:
             and 0 < self.per_unit < math.inf
             and self.low < self.high
             and max(-self.low, self.high) <= largest_code(32)
+            # of every declared value: no step of encoding it overflows, in whichever pass
+            and math.isfinite((LARGEST_BOUND + abs(self.center)) * self.per_unit)
+            and math.isfinite(abs(self.center) + largest_code(32) / self.per_unit)
         ):
             raise InvalidParameter(
                 "an encoding",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 import sys
 from decimal import Decimal
 from fractions import Fraction
@@ -21,6 +22,9 @@ _LARGEST_EXPONENT = 1000
 type_error_why = (
     "privacy parameters are exact numbers; anything else could be read in more than one way"
 )
+
+LONGEST_STORED = 4000  # characters of a stored Fraction; Python reads whole numbers of 4300 digits
+_STORED = re.compile("-?[0-9]+(/[0-9]*[1-9][0-9]*)?")
 
 
 def rational(given: object, name: str) -> Fraction:
@@ -152,5 +156,17 @@ def decimal_text(value: Fraction | float, digits: int = 4) -> str:
 
 
 def fraction_text(value: Fraction) -> str:
-    """A Fraction as JSON text, ``"3/7"`` or ``"2"``; read back by ``Fraction(text)``."""
+    """A Fraction as JSON text, ``"3/7"`` or ``"2"``; read back by `stored_fraction`."""
     return str(value)
+
+
+def stored_fraction(text: object) -> Fraction:
+    """The Fraction that `fraction_text` wrote; a ValueError for every other text.
+
+    ``Fraction`` reads more: of ``"1e200000000"`` it makes a number that fills the memory.
+    """
+    if type(text) is int:
+        return Fraction(text)
+    if type(text) is not str or len(text) > LONGEST_STORED or not _STORED.fullmatch(text):
+        raise ValueError("not the text of a stored fraction")
+    return Fraction(text)

@@ -55,14 +55,13 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn
 
 from discreet import dates, plain
-from discreet.encoding import Encoding, largest_code
+from discreet.encoding import LARGEST_BOUND, Encoding, largest_code
 from discreet.errors import InvalidParameter, UndeclaredColumn, shown
 from discreet.errors.data import no_range_of_dates
 from discreet.exact import fraction_text, rational
 
 LARGEST_EXACT_FLOAT = 2**53
-# fourth powers of values, times the noise, are floats well within their range
-LARGEST_BOUND, SMALLEST_WIDTH = 1e60, 1e-60
+SMALLEST_WIDTH = 1e-60
 LARGEST_LEVELS = 1 << 20
 LARGEST_LEVEL_BITS = 128
 LONGEST_KEY = 200  # characters of an Open column's text

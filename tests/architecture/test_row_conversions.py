@@ -384,6 +384,9 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "array": PUBLIC,
         "asarray": VIEW,
     },
+    ("trusted/engines/rehearsal.py", "_column"): {
+        "array": PUBLIC,
+    },
     ("trusted/engines/memory.py", "MemoryEngine._held"): {
         "astype": DTYPE,
     },

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.survey import RELATIONS, SPENDS, data_set, open_session
@@ -139,3 +141,21 @@ def test_only_estimators_can_be_previewed() -> None:
         dp.preview(open_session(), dp.mean, "incone", spend=dp.GDP(0.1))
     with pytest.raises(dp.InvalidParameter, match="spend"):
         dp.preview(open_session(), dp.mean, "income", spend=0.1)  # type: ignore[arg-type]
+
+
+def test_a_level_of_a_column_is_the_estimators(tmp_path: Path) -> None:
+    """Not the level of intervals, which is a float: by itself and in a plan."""
+    session = open_session()
+    one = dp.preview(session, dp.proportion, "region", level="N", spend=dp.GDP(0.5))
+    assert one.level == 0.95
+    assert dp.preview(session, dp.mean, "income", spend=dp.GDP(0.5), level=0.9).level == 0.9
+    with pytest.raises(dp.InvalidParameter):
+        dp.preview(session, dp.mean, "income", spend=dp.GDP(0.5), level="N")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        "[questions.a]\nestimator = 'proportion'\ncolumn = 'region'\nlevel = 'N'\n"
+        "spend = { mu = 0.5 }\n"
+    )
+    (forecast,) = dp.read_plan(plan).preview(session, level=0.9).forecasts
+    assert forecast.level == 0.9
+    assert forecast.noise == one.noise

@@ -22,7 +22,7 @@ from discreet.specs.queries.differences import DifferenceMoments
 from discreet.specs.registry import query_from_dict
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts
 
 SCHEMA = Schema(
     {"x": Real(-1, 3), "y": Real(0, 5), "n": Integer(0, 4), "m": Integer(-2, 2), "b": Boolean()}

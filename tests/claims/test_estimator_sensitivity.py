@@ -27,7 +27,7 @@ from discreet.schema import Boolean, Category, Integer, Real, Schema
 from discreet.sensitivity import L1
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts
 
 SCHEMA = Schema(
     {

@@ -22,7 +22,7 @@ from discreet.schema import Integer, Real, Schema
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.extensions.estimating import reading
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts
 
 SCHEMA = Schema({"x": Real(0, 100), "y": Integer(0, 100)})
 ROWS = 2000

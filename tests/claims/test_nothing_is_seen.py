@@ -48,7 +48,7 @@ from discreet.trusted.engines.kernels import in_threads
 from discreet.trusted.extensions import part_tests
 from discreet.trusted.extensions.estimating import reading as model_reading
 from discreet.trusted.extensions.open_keys import counts as open_key_counts
-from discreet.trusted.noise.selection import ThresholdRun
+from discreet.trusted.extensions.selection import ThresholdRun
 from discreet.trusted.release import Description, Question
 
 SECRET = "cell-7315928"

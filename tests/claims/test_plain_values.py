@@ -363,6 +363,26 @@ def test_a_gradient_request_of_another_class_is_refused_and_each_round_is_answer
         device.report([1.0], 1.0, GradientRequest(One(1), (0.0,)))
 
 
+def test_a_watch_is_not_run_a_second_time_under_its_key():
+    session = data(dp.AddRemove()).open(budget=dp.GDP(10.0))
+    question = watch_question(session.public, 2, spend=dp.GDP(1.0))
+    noisy = session.open_threshold(question)
+    (key,) = [entry.key for entry in session.ledger.entries() if entry.kind == "debit"]
+    for asked in (question, noisy.question):
+        with pytest.raises(LedgerRefused):
+            session.release(asked, key=key)
+        with pytest.raises(LedgerRefused):
+            session.release(asked)
+    # nor under a description that a release may have
+    described = dataclasses.replace(question, description=Description("above_threshold"))
+    with pytest.raises(InvalidParameter):
+        session.open_threshold(described)
+    with pytest.raises(LedgerRefused):
+        session.release(described, key=key)
+    assert sum(entry.kind == "debit" for entry in session.ledger.entries()) == 1
+    assert not any(entry.kind == "answer" for entry in session.ledger.entries())
+
+
 def test_a_watch_hands_out_a_copy_of_what_was_paid_for():
     session = data(dp.AddRemove()).open(budget=dp.GDP(10.0))
     noisy = session.open_threshold(watch_question(session.public, 2, spend=dp.GDP(1.0)))

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-import discreet.trusted.noise.selection as samplers
+import discreet.trusted.extensions.selection as samplers
 from discreet.sensitivity import LInf
 from discreet.specs.mechanisms.selection import (
     AboveThreshold,

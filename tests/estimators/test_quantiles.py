@@ -20,8 +20,7 @@ from discreet.schema import Real, Schema
 from discreet.specs.statistics import histogram_of_cells
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.noise.samplers import apply
-from discreet.trusted.release import Release
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts, Release
 
 SCHEMA = {
     "income": dp.Real(0, 100, missing=50),

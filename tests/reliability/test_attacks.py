@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import dataclasses
 import json
 import logging
 import math
@@ -12,6 +14,7 @@ import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,16 +25,19 @@ from reliability_cases import ESTIMATORS, RELATIONS, SCHEMA, SPENDS
 from tests.chance import without_chance
 
 import discreet as dp
+from discreet.errors import InvalidParameter
 from discreet.estimators import questions
+from discreet.exact import fraction_text, stored_fraction
 from discreet.inference.means.means import decode_means
 from discreet.inference.results.decode import to_float
+from discreet.inference.results.stored import release_from_json
 from discreet.schema import Schema
 from discreet.sensitivity import L1
 from discreet.testing import epsilon_seen_in_low_bits, seeded_session
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import secure_source
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import Description, PublicFacts
 
 DRAWS = 1_000_000
 ROWS = 7
@@ -650,3 +656,61 @@ def test_case_46_a_rare_key_shows_nowhere(source, tmp_path):
             with pytest.raises(dp.InvalidParameter):
                 ask()
     assert released[0] == released[1]
+
+
+# ── texts that nobody wrote ─────────────────────────────────────────────────────────────────────
+
+
+def _places(record: Any) -> list[tuple[Any, Any]]:
+    """Every holder and name of a value in a JSON record."""
+    pairs = record.items() if isinstance(record, dict) else enumerate(record)
+    found: list[tuple[Any, Any]] = []
+    for name, held in list(pairs):
+        found.append((record, name))
+        found += _places(held) if isinstance(held, (dict, list)) else []
+    return found
+
+
+@pytest.mark.parametrize("name", ["count", "median", "mean"])
+def test_hostile_texts_are_refused_and_fill_no_memory(name: str) -> None:
+    session = small_data(0.5, dp.AddRemove()).open(budget=dp.GDP(3))
+    asked = {
+        "count": lambda: dp.count(session, spend=dp.GDP(1)),
+        "mean": lambda: dp.mean(session, "x", spend=dp.GDP(1)),
+        "median": lambda: dp.median(session, "x", spend=dp.GDP(1)),
+    }
+    text = asked[name]().to_json()
+    for place in range(len(_places(json.loads(text)))):
+        for hostile in ("1e200000000", "1/0", "9" * 5000, "0.5", "1_0", None, [], {}, -1, 1.5):
+            record = json.loads(text)
+            holder, key = _places(record)[place]
+            holder[key] = hostile
+            with contextlib.suppress(InvalidParameter):  # the text of a label may be anything
+                dp.from_json(json.dumps(record))
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"format":' * 50_000, "[[]]", "null", "1"])
+def test_texts_of_any_depth_are_refused(text: str) -> None:
+    with pytest.raises(InvalidParameter):
+        dp.from_json(text)
+    nested = '{"format": "discreet-release", "version": 1, "asked": %s}' % (
+        "[" * 100_000 + "]" * 100_000
+    )
+    with pytest.raises(InvalidParameter):
+        dp.from_json(nested)
+
+
+def test_a_stored_fraction_is_what_was_written_and_nothing_else() -> None:
+    for number in (Fraction(3, 7), Fraction(-2), Fraction(10**2000, 7)):
+        assert stored_fraction(fraction_text(number)) == number
+    for text in ("1e9", "0.5", "1_0", " 1", "1/0", "1/-2", "+1", "", "٣", "1" * 5000, 0.5, None):
+        with pytest.raises(ValueError, match="stored fraction"):
+            stored_fraction(text)
+
+
+def test_a_release_of_a_procedure_without_a_step_is_read_again() -> None:
+    session = small_data(0.5, dp.AddRemove()).open(budget=dp.GDP(3))
+    question = questions.count_question(session.public, spend=dp.GDP(1), where={"b": True})
+    described = dataclasses.replace(question, description=Description("ols"))
+    release = session.release(described)
+    assert release_from_json(release.to_json()) == release

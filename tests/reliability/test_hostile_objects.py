@@ -20,6 +20,7 @@ from hostile import Counts, Trial
 
 STRIDE = 9
 DATA_FUNCTIONS = {
+    "declare",
     "from_arrays",
     "from_frame",
     "load_census",
@@ -28,6 +29,7 @@ DATA_FUNCTIONS = {
     "read_parquet",
     "read_plan",
     "from_json",
+    "write_declaration",
 }  # data and texts are read by rules of their own
 NOT_KEPT = {"NoisySGD"}  # rebuilt from its JSON by the session
 
@@ -152,7 +154,7 @@ def test_a_session_that_keeps_the_class_of_a_question_is_caught(
 def test_a_key_check_that_keeps_the_key_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     trials = trials_of({"Session.release", "Ledger.debit"}, {"key"})
     assert judged(trials).sound
-    monkeypatch.setattr("discreet.trusted.session._checked_key", lambda key: key)
+    monkeypatch.setattr("discreet.trusted.session.asked_key", lambda key: key)
     monkeypatch.setattr("discreet.trusted.ledger.core.checked_key", lambda key, name="key": key)
     counts = judged(trials)
     assert not counts.sound

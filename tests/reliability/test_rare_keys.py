@@ -24,7 +24,7 @@ from discreet.specs.statistics import KeyCounts
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.extensions.open_keys.loss import show_bounds
 from discreet.trusted.noise.samplers import apply
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts
 
 SCHEMA = Schema({"city": dp.Open(), "member": dp.Boolean()})
 RELATIONS = [

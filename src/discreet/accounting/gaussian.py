@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
+from discreet import plain
 from discreet.enclosure import enclose, least_float, lower_float, normal_tail, upper_float
 from discreet.exact import readings
 
@@ -25,7 +25,7 @@ def delta_bounds(mu: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction]:
     return enclose(formula)
 
 
-@lru_cache(maxsize=4096)
+@plain.remembered(4096)
 def gdp_delta(mu: Fraction, epsilon: Fraction) -> float:
     """δ_μ(ε), rounded up.
 
@@ -35,7 +35,7 @@ def gdp_delta(mu: Fraction, epsilon: Fraction) -> float:
     return min(1.0, upper_float(delta_bounds(mu, epsilon)))
 
 
-@lru_cache(maxsize=1024)
+@plain.remembered(1024)
 def gdp_epsilon(mu: Fraction, delta: Fraction) -> float:
     """The least ε with δ_μ(ε) ≤ δ, rounded up."""
 
@@ -50,7 +50,7 @@ def gdp_epsilon(mu: Fraction, delta: Fraction) -> float:
     return least_float(enough, 0.0, high)
 
 
-@lru_cache(maxsize=1024)
+@plain.remembered(1024)
 def mu_for_approx(epsilon: Fraction, delta: Fraction) -> float:
     """The greatest μ with δ_μ(ε) ≤ δ, rounded down: the analytic Gaussian's μ (reference.md B5)."""
 
@@ -68,7 +68,7 @@ def mu_for_approx(epsilon: Fraction, delta: Fraction) -> float:
     return mu
 
 
-@lru_cache(maxsize=1024)
+@plain.remembered(1024)
 def mu_for_pure(epsilon: Fraction) -> float:
     """The least μ such that every ε-DP mechanism is μ-GDP, rounded up: −2Φ⁻¹(1/(1+e^ε)).
 

@@ -13,9 +13,9 @@ import bisect
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Protocol
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 
 MOST_VALUES = 1 << 12
@@ -143,7 +143,7 @@ class MixedLosses:
         return list(self.values[max(0, place - 2) : place + 3])
 
 
-@lru_cache(maxsize=64)
+@plain.remembered(64, copied=False)
 def losses_of(groups: tuple[tuple[Fraction, int], ...]) -> Losses:
     """The law of the summed loss; refuses different ε whose sum takes more than `MOST_VALUES`
     values.

@@ -30,8 +30,8 @@ from discreet.specs.queries.sums import Sum
 from discreet.specs.queries.trees import TreeCounts
 from discreet.specs.statistics import Histogram
 from discreet.trusted.losses.pricing import guarantee_of
-from discreet.trusted.release import Question, Release
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import PublicFacts, Question, Release
+from discreet.trusted.session import Session
 
 TYPICAL_SHARE = 0.05  # of the rows, in a key that nobody declared
 

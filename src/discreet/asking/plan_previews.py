@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking.preview import Assumptions, preview
+from discreet.asking.preview import Assumptions, forecast_of
 from discreet.asking.records import resolve
 from discreet.asking.release_plans import PlannedQuestion, ReleasePlan
 from discreet.errors import BudgetExceeded, LedgerRefused
@@ -135,13 +135,12 @@ def _same_question(name: str, asked: Question, request: dict[str, Any]) -> None:
 
 
 def _forecast(question: PlannedQuestion, session: Session, level: float) -> Any:
-    assume = Assumptions(**question.assume)
-    function = resolve(question.record.function)
+    record, assume = question.record, Assumptions(**question.assume)
 
     def forecast(first: Session, *places: Any, **options: Any) -> Any:
-        return preview(first, function, *places, **options)
+        return forecast_of(record, first, *places, assume=assume, at=level, **options)
 
-    return question.call(forecast, session, assume=assume, level=level)
+    return question.call(forecast, session)
 
 
 def _short(spend: Guarantee) -> str:

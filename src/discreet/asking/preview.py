@@ -7,6 +7,7 @@ there are, and what forecasts each of them, is said by their records (records.py
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking.records import RECORDS, record_of, resolve
+from discreet.asking.records import RECORDS, Record, record_of, resolve
 from discreet.asking.release_plans import ReleasePlan
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
@@ -164,8 +165,9 @@ def preview(
     What is not assumed is taken from public facts: the mean at the middle of the range, a standard
     deviation of a quarter of the range, equal shares. Where the number of rows is private,
     `Assumptions(rows=…)` is needed. A selection is forecast by the bound on its score gap, which
-    needs no assumption (`SelectionPreview`). A plan (`dp.read_plan`) has its own spends and
-    assumptions: ``dp.preview(session, plan)`` checks and forecasts all of it.
+    needs no assumption (`SelectionPreview`). `level` is that of the intervals; a level of a column
+    (no float) is handed to an estimator that takes one. A plan (`dp.read_plan`) has its own spends
+    and assumptions: ``dp.preview(session, plan)`` checks and forecasts all of it.
     """
     if type(estimator) is ReleasePlan:
         return estimator.preview(session, level=level)
@@ -177,11 +179,29 @@ def preview(
             "a forecast needs its noise",
             "pass one of " + ", ".join(f"dp.{known.name}" for known in RECORDS),
         )
+    if (
+        type(level) is not float
+        and "level" in inspect.signature(resolve(record.function)).parameters
+    ):
+        level, options = 0.95, {**options, "level": level}  # whose share is asked for
     options.pop("key", None)
-    forecast, believed = resolve(record.forecast), assume or Assumptions()
+    return forecast_of(record, session, *asked, spend=spend, assume=assume, at=level, **options)
+
+
+def forecast_of(
+    record: Record,
+    session: Session,
+    *asked: Any,
+    spend: Guarantee | None,
+    assume: Assumptions | None,
+    at: float,
+    **options: Any,
+) -> Any:
+    """The forecast of a record's estimator, with intervals `at` a level; `options` are the
+    estimator's own, of which one may be called level.
+    """
+    forecast, believed, level = resolve(record.forecast), assume or Assumptions(), checked_level(at)
     if not record.question:
-        return forecast(
-            session, *asked, spend=spend, assume=believed, level=checked_level(level), **options
-        )
+        return forecast(session, *asked, spend=spend, assume=believed, level=level, **options)
     question = resolve(record.question)(session.public, *asked, spend=spend, **options)
-    return forecast(session, question, believed, checked_level(level))
+    return forecast(session, question, believed, level)

@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter
 from discreet.inference.means.unbounded import VERSION, Procedure
 from discreet.inference.results.hypothesis import TEST_FORMAT, HypothesisTest, test_again
 from discreet.inference.results.results import Result
-from discreet.inference.results.stored import release_from_json
+from discreet.inference.results.stored import UNREADABLE, release_from_json
 from discreet.trusted.release import Release
 
 
@@ -65,7 +65,7 @@ def of_several_releases(text: str) -> Procedure | None:
     try:
         releases = [release_from_json(json.dumps(release)) for release in record["releases"]]
         return _procedure(releases)
-    except (LookupError, TypeError, ValueError):
+    except UNREADABLE:
         return None
 
 

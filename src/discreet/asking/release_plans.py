@@ -19,9 +19,7 @@ takes beside `session`, `spend` and `key` is written under its own name.
 
 from __future__ import annotations
 
-import difflib
 import inspect
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,11 +27,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from discreet import plain
-from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP
-from discreet.accounting.renyi.rdp import ZCDP
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking.records import RECORDS, Record, resolve
-from discreet.errors import InvalidParameter, shown
+from discreet.asking.written import Written, near_or
+from discreet.errors import shown
 from discreet.exact import rational
 from discreet.trusted.session import Session
 
@@ -45,7 +42,9 @@ _OF_THE_PLAN = ("budget", "assume", "questions")
 _ASSUMED = ("rows", "mean", "standard_deviation", "share")  # the words of dp.Assumptions
 _OF_A_QUESTION = ("estimator", "spend", "share", "assume")
 _GIVEN = ("session", "spend", "key")  # by `run`
-_WHY = "a plan is checked whole before anything is spent, so every word of it must be known"
+_PLAN = Written(
+    "a plan", "a plan is checked whole before anything is spent, so every word of it must be known"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,53 +126,25 @@ class ReleasePlan:
 
 def read_plan(path: str | Path) -> ReleasePlan:
     """The plan that a TOML file writes down (this module's first lines show one)."""
-    place = plain.path(path, "path")
-    try:
-        with open(place, "rb") as file:
-            told = tomllib.load(file)
-    except OSError:
-        raise _refused(
-            f"there is no file {shown(place)} that can be read", "pass the path of a TOML file"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise _refused(f"it is no TOML: {error}", "correct the file at that place") from None
-    return plan_of(told)
+    return plan_of(_PLAN.read(path))
 
 
 def plan_of(told: Mapping[str, Any]) -> ReleasePlan:
     """The plan that parsed TOML says."""
-    _known_words(told, _OF_THE_PLAN, "the plan")
+    _PLAN.known(told, _OF_THE_PLAN, "the plan")
     questions = told.get("questions")
     if type(questions) is not dict or not questions:
-        raise _refused("it has no questions", "add a table [questions.NAME] for each")
+        raise _PLAN.refused("it has no questions", "add a table [questions.NAME] for each")
     for name, question in questions.items():
         _checked_name(name)
         if type(question) is not dict:
-            raise _refused(f"{name!r} is no table", f"write [questions.{name}]")
-    budget = None if "budget" not in told else guarantee_of_words(told["budget"], "budget")
+            raise _PLAN.refused(f"{name!r} is no table", f"write [questions.{name}]")
+    budget = None if "budget" not in told else _PLAN.guarantee(told["budget"], "budget")
     spends = _spends(questions, budget)
     usual = told.get("assume", {})
     return ReleasePlan(
         tuple(_planned(name, one, spends[name], usual) for name, one in questions.items()), budget
     )
-
-
-def guarantee_of_words(words: object, what: str) -> Guarantee:
-    """`{ mu = … }`, `{ epsilon = … }`, `{ epsilon = …, delta = … }` or `{ rho = … }`."""
-    kinds: dict[frozenset[str], Callable[..., Guarantee]] = {
-        frozenset({"mu"}): GDP,
-        frozenset({"epsilon"}): PureDP,
-        frozenset({"epsilon", "delta"}): ApproxDP,
-        frozenset({"rho"}): ZCDP,
-    }
-    kind = kinds.get(frozenset(words)) if type(words) is dict else None
-    if kind is None or type(words) is not dict:
-        raise _refused(
-            f"{what} = {shown(words)} is no guarantee",
-            "write { mu = 0.1 }, { epsilon = 0.1 }, { epsilon = 0.1, delta = 1e-8 } or "
-            "{ rho = 0.005 }",
-        )
-    return kind(**words)
 
 
 def _planned(
@@ -183,14 +154,16 @@ def _planned(
     known = _parameters(record)
     asked = {word: value for word, value in told.items() if word not in _OF_A_QUESTION}
     if not any(one.kind is one.VAR_KEYWORD for one in known.values()):
-        _known_words(asked, tuple(known), f"{name!r}")
+        _PLAN.known(asked, known, f"{name!r}")
     lacking = [
         one.name
         for one in known.values()
         if one.default is one.empty and one.kind is not one.VAR_KEYWORD and one.name not in asked
     ]
     if lacking:
-        raise _refused(f"{name!r} lacks {', '.join(lacking)}", f"say what dp.{record.name} needs")
+        raise _PLAN.refused(
+            f"{name!r} lacks {', '.join(lacking)}", f"say what dp.{record.name} needs"
+        )
     assume = {**_assumed(usual), **_assumed(told.get("assume", {}))}
     return PlannedQuestion(
         name, record.name, MappingProxyType(asked), spend, MappingProxyType(assume)
@@ -199,8 +172,8 @@ def _planned(
 
 def _assumed(told: object) -> dict[str, float]:
     if type(told) is not dict:
-        raise _refused(f"assume = {shown(told)}", "write for example { rows = 2000 }")
-    _known_words(told, _ASSUMED, "assume")
+        raise _PLAN.refused(f"assume = {shown(told)}", "write for example { rows = 2000 }")
+    _PLAN.known(told, _ASSUMED, "assume")
     return told
 
 
@@ -211,16 +184,16 @@ def _spends(
     shared: dict[str, float] = {}
     for name, told in questions.items():
         if ("spend" in told) == ("share" in told):
-            raise _refused(f"{name!r} has not one of spend and share", "write one of them")
+            raise _PLAN.refused(f"{name!r} has not one of spend and share", "write one of them")
         if "share" in told:
             shared[name] = told["share"]
     if shared and budget is None:
-        raise _refused(
+        raise _PLAN.refused(
             "it has shares and no budget", "add budget = { epsilon = 1, delta = 1e-6 } at the top"
         )
     spends = {} if budget is None or not shared else budget.split(shared)
     return {
-        name: spends[name] if name in shared else guarantee_of_words(told["spend"], "spend")
+        name: spends[name] if name in shared else _PLAN.guarantee(told["spend"], "spend")
         for name, told in questions.items()
     }
 
@@ -228,10 +201,8 @@ def _spends(
 def _record(name: str, estimator: object) -> Record:
     record = _RECORDS.get(estimator) if type(estimator) is str else None
     if record is None:
-        near = difflib.get_close_matches(str(estimator), _RECORDS, n=1)
-        raise _refused(
-            f"{name!r} asks for estimator = {shown(estimator)}",
-            f"did you mean {near[0]!r}?" if near else "use one of " + ", ".join(_RECORDS),
+        raise _PLAN.refused(
+            f"{name!r} asks for estimator = {shown(estimator)}", near_or(estimator, _RECORDS)
         )
     return record
 
@@ -241,19 +212,9 @@ def _parameters(record: Record) -> dict[str, inspect.Parameter]:
     return {name: one for name, one in found.items() if name not in _GIVEN}
 
 
-def _known_words(told: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    for word in told:
-        if word not in known:
-            near = difflib.get_close_matches(word, known, n=1)
-            raise _refused(
-                f"{where} says {word!r}",
-                f"did you mean {near[0]!r}?" if near else "use " + ", ".join(known),
-            )
-
-
 def _checked_name(name: str) -> None:
     if not 1 <= len(name) <= LONGEST_NAME or "/" in name or not name.isprintable():
-        raise _refused(
+        raise _PLAN.refused(
             f"{shown(name)} is no name of a question",
             f"use 1 to {LONGEST_NAME} characters and no '/'",
         )
@@ -263,7 +224,3 @@ def _said(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_said(one)}" for name, one in value.items())
     return str(value)
-
-
-def _refused(found: str, remedy: str) -> InvalidParameter:
-    return InvalidParameter("a plan", found, _WHY, remedy)

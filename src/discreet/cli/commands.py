@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.questions import add_explain, add_plans, add_questions
+
 app = typer.Typer(
     help="Differentially private statistical inference.",
     no_args_is_help=True,
@@ -14,7 +16,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 ledger_app = typer.Typer(help="Look at a ledger file and check it.", no_args_is_help=True)
+add_questions(app)
+add_plans(app)
+add_explain(app)
 app.add_typer(ledger_app, name="ledger")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import discreet
+
+        typer.echo(f"discreet {discreet.__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _begin(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Say the version."),
+    ] = False,
+) -> None:
+    """Differentially private statistical inference."""
 
 
 @app.command()
@@ -153,4 +176,4 @@ def main() -> None:
         app()
     except DiscreetError as error:
         typer.echo(str(error), err=True)
-        raise SystemExit(1) from None
+        raise SystemExit(2) from None

@@ -135,9 +135,19 @@ def not_a_threshold() -> InvalidParameter:
     """Another mechanism than the one that a watch is paid by."""
     return InvalidParameter(
         "a watch",
-        "its mechanism is not AboveThreshold",
-        "its price is that mechanism's",
+        "its mechanism is not AboveThreshold, or it is not described as a watch",
+        "its price is that mechanism's, and what is paid as a watch is never released otherwise",
         "open it with dp.watch",
+    )
+
+
+def watch_released() -> LedgerRefused:
+    """A question that a threshold is opened with, asked as a release."""
+    return LedgerRefused(
+        "a release",
+        "its question is that of a watch",
+        "a watch that was paid for would run a second time under its key, for one price",
+        "open one with dp.watch, or ask with dp.above_threshold",
     )
 
 

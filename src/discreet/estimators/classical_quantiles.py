@@ -47,8 +47,7 @@ from discreet.specs.queries.keys import filtered
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.extensions.data_dependent.loss import cauchy_slopes, student_slopes
 from discreet.trusted.losses.pricing import spend_box, within_spend
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import Description, PublicFacts, Question
 
 ASSUMED_SPREAD = Fraction(1, 8)  # of the declared range: what the default constants are best for
 DEFAULT_DEGREES = (1, 2, 3)

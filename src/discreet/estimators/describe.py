@@ -29,8 +29,8 @@ from discreet.estimators.quantiles import quantiles_question
 from discreet.estimators.questions import mean_question, spread_question
 from discreet.inference.means.described import QUARTILES, DescribeResult
 from discreet.schema import Integer, Real
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 MOST_COLUMNS = 50
 COUNTED = Fraction(1, 10)  # of the spend goes to the counts of missing cells

@@ -24,8 +24,8 @@ from discreet.schema import Integer, Real
 from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.sums import Sum, number_factor
 from discreet.specs.queries.trees import MOST_LEAVES, TreeCounts, mean_prefix_variance, tree_over
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 FEWEST_POINTS, MOST_POINTS = 64, 4096  # of a distribution function, where the caller does not say
 PRIVATE_ROWS_POINTS = 1024  # where the number of rows is private

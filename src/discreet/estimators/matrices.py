@@ -22,8 +22,8 @@ from discreet.inference.means.matrices import CorrelationResult, CovarianceResul
 from discreet.schema import Boolean, Category, Column, Integer, Open
 from discreet.specs.queries.pairs import LARGEST_COLUMNS, PairMoments, count_weight
 from discreet.specs.queries.plans import Factor
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 # largest codes to try: fourth powers stay exact, and the noise within its grid
 HEIGHTS = (2047, 1023, 511, 255, 127, 63, 31)

@@ -18,8 +18,8 @@ from discreet.exact import rational
 from discreet.inference.counts.missing import MissingResult
 from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.cell_states import STATES, CellStates
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 
 @plain.door

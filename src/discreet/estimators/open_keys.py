@@ -14,8 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.schema import Open, Schema
 from discreet.specs.queries.open_keys import OpenCounts
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import Description, PublicFacts, Question
 
 
 def open_columns(schema: Schema, by: By) -> tuple[str, ...]:

@@ -25,8 +25,8 @@ from discreet.errors import InvalidParameter
 from discreet.inference.quantiles.cell_quantiles import MEDIAN_BY_CELLS, QUANTILE_BY_CELLS
 from discreet.schema import Boolean, Category, Date
 from discreet.specs.queries.keys import Bins, Key, Levels
-from discreet.trusted.release import Description, Question, Release
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question, Release
+from discreet.trusted.session import Session
 
 MOST_CELLS = 100
 

@@ -43,8 +43,8 @@ from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.keys import filtered
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.losses.pricing import spend_box
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 # What goes to the interval: the estimate's error grows by 1/√(1 − share), or 1/(1 − share) for a
 # pure spend, so by 1.104 and 1.111 (docs/theory/quantile-intervals.md).

@@ -32,8 +32,7 @@ from discreet.specs.queries.moments import (
 )
 from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import Sum, number_factor
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import Description, PublicFacts, Question
 
 MEAN_BITS = 16  # a Real column of 16 bits
 # whole numbers and Real columns of 32 bits: squares stay exact and the noise grid small

@@ -22,8 +22,8 @@ from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.quantiles import QuantileChoice
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 # of a quantile's budget goes to the ends of its interval, the rest to its estimate
 INTERVAL = Fraction(1, 2)

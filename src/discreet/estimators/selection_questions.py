@@ -17,8 +17,7 @@ from discreet.specs.mechanisms.selection import LARGEST_COUNT, LARGEST_THRESHOLD
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import Description, PublicFacts, Question
 
 Candidates = str | Mapping[str, Where] | Sequence[str]
 Questions = Mapping[str, Where] | Sequence[Where]

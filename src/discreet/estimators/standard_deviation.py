@@ -14,8 +14,8 @@ from discreet.asking.cells import By, Where
 from discreet.estimators.basic import _open
 from discreet.estimators.questions import spread_question
 from discreet.inference.means.standard_deviations import StdResult
-from discreet.trusted.release import Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import PublicFacts, Question
+from discreet.trusted.session import Session
 
 
 @plain.door

@@ -30,8 +30,8 @@ from discreet.specs.mechanisms.quantiles import LARGEST_DENOMINATOR
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.plans import Factor
-from discreet.trusted.release import Description, Question, Release
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question, Release
+from discreet.trusted.session import Session
 
 # of the spend, for both ends together
 ENDS_SHARE, PURE_ENDS_SHARE = Fraction(2, 3), Fraction(4, 5)

@@ -45,8 +45,8 @@ from discreet.specs.queries.keys import Between
 from discreet.specs.queries.moments import Moments, mean_design
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import Sum
-from discreet.trusted.release import Description, Question, Release
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question, Release
+from discreet.trusted.session import Session
 
 UNITS = 1 << 16
 # of the spend, for both searches together

@@ -35,8 +35,8 @@ from discreet.specs.estimating.tables import PSI
 from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
 from discreet.specs.queries.keys import may_leave_out
 from discreet.specs.queries.sums import Sum
-from discreet.trusted.release import Description, Question, Release, Step
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question, Release, Step
+from discreet.trusted.session import Session
 
 ESTIMATORS = ("robust", "ols", "logistic", "poisson")
 LEAST_MEAN = 0.005  # of a count or yes/no response, where a fit starts

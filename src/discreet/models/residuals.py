@@ -29,8 +29,8 @@ from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.residuals import MOST_BINS, ResidualCounts
 from discreet.specs.estimating.tables import GRID
 from discreet.specs.queries.keys import may_leave_out
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 REACH = 4  # scales to both sides that are cut into bins, unless edges are given
 

@@ -29,6 +29,7 @@ by the total rules of `discreet.schema`.
 
 from __future__ import annotations
 
+from discreet.plain.copies import exact_key, remembered, twin
 from discreet.plain.kinds import (
     among,
     copied,
@@ -63,6 +64,7 @@ __all__ = [
     "copied",
     "derives",
     "door",
+    "exact_key",
     "exactly",
     "fraction",
     "is_kept",
@@ -75,8 +77,10 @@ __all__ = [
     "number",
     "path",
     "rebuilt",
+    "remembered",
     "text",
     "truth",
+    "twin",
     "value",
     "whole",
 ]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import fraction_text
+from discreet.exact import fraction_text, stored_fraction
 from discreet.search.policy import Count, History
 
 # The reasons for these numbers are in docs/theory/quantile-intervals.md.
@@ -337,7 +337,7 @@ class QuantileEnds:
         return cls(
             record["below"],
             record["above"],
-            Fraction(record["level"]),
+            stored_fraction(record["level"]),
             record["rows"],
             record["cluster"],
             record["law"],

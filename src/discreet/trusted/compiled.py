@@ -2,7 +2,8 @@
 
 numba keeps compiled code by its file's content or date, and does not look at constants that the
 code names but other files hold. So the name under which code is kept has a SHA-256 of the loop's
-instructions, its literals, every constant and function that it names, and the options.
+instructions, its literals, every name in it, its defaults, every constant and function that it
+names, and the options.
 
 Claim.    Code that was compiled with other constants, or from other instructions, is never run.
 Proof.    Its name on disk differs, short of a collision. What has no exact text is refused, so that
@@ -43,7 +44,11 @@ def _text(value: Any) -> str:
     if isinstance(value, FunctionType):
         named = inspect.getclosurevars(value)
         code = value.__code__
-        return _text([code.co_code, code.co_consts, {**named.globals, **named.nonlocals}])
+        # names too: `min` and `max`, or two functions of numpy, have equal instructions
+        names = [code.co_names, code.co_varnames[: code.co_argcount], code.co_flags]
+        held = {**named.globals, **named.nonlocals}
+        defaults = [value.__defaults__, value.__kwdefaults__]
+        return _text([code.co_code, code.co_consts, names, defaults, held])
     if isinstance(value, ModuleType) and not value.__name__.startswith("discreet"):
         return value.__name__
     if isinstance(value, dict):

@@ -33,11 +33,12 @@ Paths = str | Path | Sequence[str | Path]
 class Dataset:
     """Declared data that nobody can look at: open a session on it to ask questions."""
 
-    __slots__ = ("__weakref__", "_engine", "_neighbors", "_schema")
+    __slots__ = ("__weakref__", "_budget", "_engine", "_neighbors", "_schema")
 
     def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors) -> None:
         self._engine, self._schema = engine, Schema(schema)
         self._neighbors = require_neighbors(neighbors)
+        self._budget: Guarantee | None = None
 
     @property
     def schema(self) -> Schema:
@@ -49,6 +50,12 @@ class Dataset:
         """What is protected."""
         return self._neighbors
 
+    def with_budget(self, budget: Guarantee) -> Dataset:
+        """The same data, with the budget of sessions that are opened without another one."""
+        data = Dataset(self._engine, self._schema, self._neighbors)
+        data._budget = budget
+        return data
+
     def open(
         self,
         *,
@@ -58,7 +65,7 @@ class Dataset:
         delta0: float | None = None,
         expected_head: str | None = None,
     ) -> Session:
-        """A session that can spend `budget`.
+        """A session that can spend `budget`, or the declared one (`with_budget`).
 
         `ledger` is a file that keeps the account across sessions and processes (made if new),
         a Ledger, or None for an account in memory that ends with this process. `pure` and `delta0`
@@ -73,6 +80,7 @@ class Dataset:
         else:
             ledger = None if ledger is None else plain.path(ledger, "ledger=")
             self._require_name(ledger is not None)
+            budget = self._budget if budget is None else budget
             if budget is None and (ledger is None or not os.path.exists(ledger)):
                 raise questions.no_budget()
             account = Ledger.open(

@@ -18,6 +18,7 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.errors.questions import foreign_answer, mismatched, not_spendable
 from discreet.exact import fraction_text, rational
 from discreet.neighbors import Neighbors
+from discreet.schema import Schema
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.queries.query import Query
 from discreet.specs.registry import (
@@ -30,7 +31,7 @@ from discreet.specs.registry import (
 FORMAT = "discreet-release"
 VERSION = 1
 
-
+WATCH = "watch"  # the estimator of questions that open a threshold, and of no release
 # estimators whose releases are steps; JSON keeps a step where others keep their cells
 IN_STEPS = ("robust", "ols", "logistic", "poisson", "m_estimate")
 
@@ -76,6 +77,22 @@ class Description:
             "where": self.where,
             "edges": list(self.edges),
         } | ({"origin": self.origin} if self.origin else {})
+
+
+@dataclass(frozen=True, slots=True)
+class PublicFacts:
+    """All that may be known about a data set without spending:
+    schema, relation, and the public count if there is one.
+    """
+
+    schema: Schema
+    neighbors: Neighbors
+    count: int | None
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows where it is public (row-level Replace)."""
+        return self.count if self.neighbors.row_count_is_public else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
@@ -38,8 +38,9 @@ from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.specs.queries.keys import may_leave_out
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.execution import execute
+from discreet.trusted.engines.rehearsal import Rehearsal
 from discreet.trusted.ledger.core import Ledger
-from discreet.trusted.ledger.requests import Debit, Reservation
+from discreet.trusted.ledger.requests import Debit, Reservation, asked_key, reservation_id
 from discreet.trusted.losses.pricing import (
     Price,
     guarantee_of,
@@ -49,26 +50,18 @@ from discreet.trusted.losses.pricing import (
 )
 from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import SecureSource, Source
-from discreet.trusted.release import Question, Release, plain_question, plain_spend, stored_answer
+from discreet.trusted.release import (
+    WATCH,
+    PublicFacts,
+    Question,
+    Release,
+    plain_question,
+    plain_spend,
+    stored_answer,
+)
 
 if TYPE_CHECKING:
     from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
-
-
-@dataclass(frozen=True, slots=True)
-class PublicFacts:
-    """All that may be known about a data set without spending:
-    schema, relation, and the public count if there is one.
-    """
-
-    schema: Schema
-    neighbors: Neighbors
-    count: int | None
-
-    @property
-    def rows(self) -> int | None:
-        """The number of rows where it is public (row-level Replace)."""
-        return self.count if self.neighbors.row_count_is_public else None
 
 
 class Session:
@@ -86,6 +79,7 @@ class Session:
         "_ledger",
         "_neighbors",
         "_public",
+        "_rehearsal",
         "_schema",
         "_secure",
         "_source",
@@ -104,6 +98,7 @@ class Session:
         self._secure = type(source) is SecureSource  # whatever another source says of itself
         # the engine's own, which nobody else holds
         self._schema, self._neighbors = engine.schema, neighbors
+        self._rehearsal = Rehearsal(engine.schema, neighbors)
         self._count = _public_count(engine)
         self._public = PublicFacts(schema, require_neighbors(neighbors), self._count)
 
@@ -124,15 +119,17 @@ class Session:
 
         With a `key`, asking the same question again returns the stored answer; a question that was
         debited but not answered (a crash) is finished without a second debit; another question
-        under the same key is refused.
+        under the same key is refused, and so is one that `open_threshold` debits for.
         """
         question = self._checked(question)
+        if question.description.estimator == WATCH:
+            raise questions.watch_released()
         guarantee = guarantee_of(question.mechanism)
-        name = fresh_key() if key is None else _checked_key(key)
+        name = fresh_key() if key is None else asked_key(key)
         # what was paid for can still be read, or finished
         if not self._engine.unchanged() and not self.ledger.holds(name):
             raise SourceChanged()
-        held = None if reservation is None else _reservation_id(reservation)
+        held = None if reservation is None else reservation_id(reservation)
         debit = self._debit(question, name, held)
         answer = debit.answer
         if answer is None:
@@ -141,10 +138,11 @@ class Session:
         record = stored_answer(answer)
         if record is None:
             raise ReleaseFailed(name)
+        query, mechanism = plain.twin((question.query, question.mechanism))  # what ran is not shown
         return Release(
             description=question.description,
-            query=question.query,
-            mechanism=question.mechanism,
+            query=query,
+            mechanism=mechanism,
             integers=tuple(record["integers"]),
             neighbors=require_neighbors(self._neighbors),
             spend=question.spend,
@@ -162,7 +160,8 @@ class Session:
     def open_threshold(self, question: Question) -> NoisyThreshold:
         """A noisy threshold that stays open: debit → run, and no data is read before it is asked.
 
-        Its key is never a caller's: a second run under one key would have the price of one.
+        Its key is never a caller's, and its request says what it is, which `release` refuses: a
+        second run under one key would have the price of one.
         """
         from discreet.trusted.extensions import noisy_threshold as extension
 
@@ -173,6 +172,7 @@ class Session:
             self._neighbors,
             self._source,
             lambda query: self._aggregate(replace(question, query=query), name),
+            self._rehearsal.require,
         )
 
     def price(self, question: Question) -> Price:
@@ -219,6 +219,7 @@ class Session:
             )
         if not fits_in_size(mechanism, query.size):
             raise mismatched("its mechanism reads a statistic of another size than its query gives")
+        self._rehearsal.require(query)
         if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
             raise mismatched(
                 "its query says that every row counts, and its keys can leave rows out"
@@ -302,17 +303,3 @@ def _public_count(engine: Engine) -> int | None:
 def fresh_key() -> str:
     """A name that no question has had."""
     return uuid.uuid4().hex
-
-
-def _checked_key(key: object) -> str:
-    name = str.__str__(key) if plain.derives(type(key), str) else ""
-    if not 1 <= len(name) <= 200:
-        raise questions.bad_key()
-    return name
-
-
-def _reservation_id(reservation: object) -> str:
-    """The name of a reservation, read once."""
-    if type(reservation) is not Reservation:
-        raise questions.not_a_reservation(plain.kind_name(reservation))
-    return plain.text(object.__getattribute__(reservation, "id"), "reservation=")

@@ -151,12 +151,21 @@ class Levels:
         ).astype(np.int64)
 
 
-@lru_cache(maxsize=16)
 def levels_of(column: Category) -> Levels:
     """The levels of a column; of several with one value, or one truth, the plainest counts."""
+    levels = (*column.levels, column.missing)
+    return _levels_of(levels, tuple(map(type, levels)))
+
+
+@lru_cache(maxsize=16)
+def _levels_of(declared: tuple[Any, ...], kinds: tuple[type, ...]) -> Levels:
+    """`declared` ends with the level of missing cells, or None; `kinds` tells levels that are equal
+    numbers of other types apart.
+    """
+    levels, missing = declared[:-1], declared[-1]
     numbers: dict[float, int] = {}
     truths: dict[str, int] = {}
-    for code, level in sorted(enumerate(column.levels), key=_plainest):
+    for code, level in sorted(enumerate(levels), key=_plainest):
         number = level_number(level)
         if number is not None:
             numbers.setdefault(number + 0.0, code)
@@ -166,12 +175,12 @@ def levels_of(column: Category) -> Levels:
     in_a_row = first == math.floor(first) and all(
         value == first + code for value, code in numbers.items()
     )
-    texts = {level_text(level): code for code, level in enumerate(column.levels)}
+    texts = {level_text(level): code for code, level in enumerate(levels)}
     return Levels(
         texts,
         numbers,
         truths,
-        column.missing_code,
+        -1 if missing is None else texts[level_text(missing)],
         (first, first + len(numbers) - 1) if in_a_row else None,
     )
 

@@ -144,3 +144,14 @@ def test_a_variance_that_is_lost_in_noise_is_covered(
     for target, truth in (("data", codes.var(axis=1, ddof=1)), ("population", population)):
         low, high = variance_interval(statistics, 0.95, target=target)
         assert np.count_nonzero((low <= truth + 1e-12) & (truth <= high + 1e-12)) >= 48
+
+
+def test_a_noise_that_differs_by_cell_is_read_by_cell() -> None:
+    """Of counts that are at most the public number of rows, the noise has a variance a cell."""
+    values = tuple(np.full(2, value) for value in (60.0, 1.0, 0.5, 0.0, 0.1))
+    alike = VarianceStatistics(values, (Noise(400.0),) * 5, 1)
+    by_cell = VarianceStatistics(values, (Noise(np.array([400.0, 1e-9])), *(Noise(400.0),) * 4), 1)
+    assert alike.lost()[0]
+    low, high = variance_interval(by_cell, 0.95)
+    again = variance_interval(alike, 0.95)
+    assert (low[0], high[0]) == (again[0][0], again[1][0])

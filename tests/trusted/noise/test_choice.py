@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from discreet.testing import SeededSource
-from discreet.trusted.noise.choice import _decided, _weights, bernoulli_exp, choose, uniform_below
+from discreet.trusted.extensions.choices import _decided, choose
+from discreet.trusted.noise.choice import bernoulli_exp, uniform_below, weights_of
 from discreet.trusted.noise.source import take_bits
 
 TOP = 1 << 64
@@ -82,7 +83,7 @@ def test_weights_stay_within_their_proven_error():
         largest = int(min(Fraction(2**62), 640 / rate))
         gaps = np.unique(np.concatenate([integers(0, 1), rng.integers(0, largest + 1, 60)]))
         sizes = rng.integers(1, 2**40, len(gaps))
-        found = _weights(gaps, sizes, rate)
+        found = weights_of(gaps, sizes, rate)
         with mpmath.workprec(200):
             for gap, size, weight in zip(
                 gaps.tolist(), sizes.tolist(), found.tolist(), strict=True

@@ -130,3 +130,30 @@ def test_what_has_no_exact_text_is_refused(value: object) -> None:
     assert isinstance(loop, FunctionType)
     with pytest.raises(TypeError, match="no exact text"):
         baked_in(loop, {})
+
+
+def made(text: str) -> FunctionType:
+    names: dict[str, object] = {"np": np}
+    exec(text, names)
+    loop = names["f"]
+    assert isinstance(loop, FunctionType)
+    return loop
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("return np.floor(x)", "return np.ceil(x)"),
+        ("return min(x, 1)", "return max(x, 1)"),
+        ("return x.sum()", "return x.prod()"),
+    ],
+)
+def test_loops_that_differ_in_a_name_alone_have_other_hashes(one: str, other: str) -> None:
+    first, again, second = (made(f"def f(x):\n    {body}") for body in (one, one, other))
+    assert baked_in(first, {}) == baked_in(again, {}) != baked_in(second, {})
+
+
+def test_loops_that_differ_in_a_default_alone_have_other_hashes() -> None:
+    for kind in ("", "*, "):
+        first, second = (made(f"def f(x, {kind}k={k}):\n    return x + k") for k in (1, 2))
+        assert baked_in(first, {}) != baked_in(second, {})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 
+from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, float_down, float_up, sqrt_up
@@ -58,7 +58,7 @@ def symmetric_noise(sensitivity: Frobenius, mu_squared: Fraction) -> SymmetricGa
     return SymmetricGaussianNoise(sensitivity, spread, off_spread, _refinement(off_spread))
 
 
-@lru_cache(maxsize=256)
+@plain.remembered(256)
 def cut_tulap_noise(sensitivity: L1, epsilon: Fraction, delta: Fraction) -> CutTulapNoise:
     """Tulap noise that is (ε, δ)-DP: the spread k/ε rounded up, the reach the least whole number of
     grid steps at which δ is certainly no more than asked.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from fractions import Fraction
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import float_up, sqrt_up
 from discreet.trusted.extensions.sgd.loss import descent_mu
@@ -16,7 +16,7 @@ _CLEAR = 1e-5  # what is priced again may round differently
 _MULTIPLIER_GRAIN = 4096
 
 
-@functools.lru_cache(maxsize=128)
+@plain.remembered(128)
 def sgd_multiplier(
     mu_squared: Fraction, delta: Fraction, rate: float, scheme: str, steps: int
 ) -> float:

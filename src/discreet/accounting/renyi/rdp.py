@@ -14,7 +14,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any, ClassVar
 
@@ -339,7 +338,7 @@ def rdp_from(points: Sequence[tuple[Fraction, Fraction]]) -> RDP:
     return RDP(tuple(sorted(best)), tuple(float_up(best[name]) for name in sorted(best)))
 
 
-@lru_cache(maxsize=256)
+@plain.remembered(256, copied=False)
 def _increasing(curve: RDP) -> tuple[list[Fraction], list[Fraction]]:
     """Orders and bounds, each bound lowered to the least of the later ones,
     which hold there too.

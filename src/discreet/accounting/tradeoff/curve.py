@@ -19,10 +19,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar
 
+from discreet import plain
 from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.parameters import not_negative, positive, probability, whole_number
 from discreet.accounting.profile import PrivacyProfile
@@ -375,7 +375,7 @@ class TradeOff(PrivacyProfile):
         )
 
 
-@lru_cache(maxsize=64)
+@plain.remembered(64, copied=False)
 def _geometry(
     curve: TradeOff,
 ) -> tuple[tuple[tuple[Fraction, Fraction], ...], tuple[Fraction, ...], tuple[Fraction, ...]]:

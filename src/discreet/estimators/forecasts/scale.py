@@ -16,8 +16,8 @@ from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.keys import filtered
-from discreet.trusted.release import Question, Release
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import PublicFacts, Question, Release
+from discreet.trusted.session import Session
 
 Below = Callable[[float], float]  # place → expected number of rows in cells before it
 

@@ -25,8 +25,8 @@ from discreet.estimators.unbounded import (
 )
 from discreet.inference.means.unbounded import TruncatedMeanResult
 from discreet.trusted.losses.pricing import price_of_spend
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 # standard deviations from the middle to the ends of the range that is found for normal values,
 # about

@@ -30,8 +30,8 @@ from discreet.inference.tables.comparisons import ComparisonResult
 from discreet.inference.tables.table_tests import FitResult, IndependenceResult, RankResult
 from discreet.schema import Boolean, Category
 from discreet.specs.queries.keys import Split
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 RANK_BINS = 8
 

@@ -22,8 +22,8 @@ from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.differences import DifferenceMoments
 from discreet.specs.queries.moments import mean_design
 from discreet.specs.queries.plans import Factor
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 
 @plain.door

@@ -25,8 +25,8 @@ from discreet.schema import Open
 from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.parts import PartRejections
-from discreet.trusted.release import Description, Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.session import Session
 
 FEWEST_ROWS_A_PART = 10
 

@@ -19,8 +19,8 @@ from discreet.inference.counts.results import ProportionResult
 from discreet.inference.counts.tulap import ReleasedNoise, checked_share, released_noise
 from discreet.inference.results.hypothesis import HypothesisTest, checked_alpha
 from discreet.sensitivity import L1, L2
-from discreet.trusted.release import Question
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import PublicFacts, Question
+from discreet.trusted.session import Session
 
 
 @plain.door

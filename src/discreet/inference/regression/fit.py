@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,9 @@ from discreet.inference.regression.facts import (
 )
 from discreet.inference.regression.metric import MetricState, after_round, first_state
 from discreet.inference.regression.scale import user_map
-from discreet.inference.results.evidence import freedom_text
+from discreet.inference.regression.wald import WaldTest
 from discreet.inference.results.laws import Array
 from discreet.inference.results.named import Entry, NamedVector, is_name, place_of_name
-from discreet.inference.results.null_law import NullLaw, chi_square_law
 from discreet.inference.results.results import checked_level, checked_target
 from discreet.inference.results.stored import fit_from_json
 from discreet.inference.results.summary import Summary
@@ -43,47 +42,6 @@ from discreet.trusted.release import Release
 FORMAT, VERSION = "discreet-fit", 1
 LARGEST_MULTIPLIER = 50.0
 NORMAL_INDEX, HOPELESS_INDEX = 0.1, 0.5  # limits of the noise index ν (regression.md §7)
-
-
-@dataclass(frozen=True, repr=False)
-class WaldTest(Told):
-    """A joint test of linear hypotheses: the Wald statistic,
-    its degrees of freedom and its p-value.
-    """
-
-    statistic: float
-    degrees: int
-    p_value: float
-    scales: Array = field(default_factory=lambda: np.ones(1), repr=False, compare=False)
-
-    def null_law(self) -> NullLaw | None:
-        """The law of the statistic under the hypotheses."""
-        return chi_square_law(self.statistic, self.degrees, self.scales)
-
-    def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
-        """The null law with the observed value; the p-value is shaded."""
-        from discreet.plots.nulls import plot_null
-
-        words = (self.p_value, "Wald test", freedom_text(self.degrees))
-        return plot_null(self.null_law(), *words, ax=ax, title=title, path=path)
-
-    def summary(self) -> Summary:
-        """A table to print; renders in a notebook too."""
-        row = (f"{self.statistic:.4g}", str(self.degrees), f"{self.p_value:.3g}")
-        header = ("chi-square", "degrees of freedom", "p-value")
-        return Summary("Wald test", header, (row,))
-
-    def lines(self) -> tuple[str, str, str]:
-        """What `repr` shows."""
-        free = "Post-processing of the fit's releases: it costs nothing."
-        return str(self), free, "Asked: that linear combinations of the coefficients vanish."
-
-    def __str__(self) -> str:
-        return (
-            f"Wald test: chi-square = {self.statistic:.4g} on {self.degrees} "
-            f"degree{'s' if self.degrees != 1 else ''} of freedom, "
-            f"p {'< 1e-15' if self.p_value < 1e-15 else f'= {self.p_value:.3g}'}"
-        )
 
 
 @dataclass(frozen=True, repr=False)

@@ -29,8 +29,8 @@ def held_rows(release: Release, level: float = LEVEL) -> tuple[float, float, flo
         return None
     count, noise = counted
     half = half_width(level, 0.0 * count, noise)
-    most = np.inf if release.public_rows is None else float(release.public_rows)
-    ends = np.clip([count, count - half, count + half], 0.0, most)
+    most = release.public_rows
+    ends = np.clip([count, count - half, count + half], 0.0, np.inf if most is None else most)
     estimate, low, high = (float(value) for value in np.ravel(ends))
     return estimate, low, high
 
@@ -70,10 +70,11 @@ def held_notes(release: Release, rows: float | None = None) -> list[str]:
     own releases count them.
     """
     notes, columns = [], left_out(release)
-    of_all = "" if release.public_rows is None else f" of {release.public_rows}"
-    if release.description.where:
-        of_all = " of those"
     if columns:
+        total = release.public_rows
+        of_all = "" if total is None else f" of {total}"
+        if release.description.where:
+            of_all = " of those"
         found = held_rows(release)
         names = ", ".join(columns)
         if found is not None:

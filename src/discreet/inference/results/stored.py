@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, TypeVar
 
 from discreet import plain
 from discreet.accounting.guarantees import guarantee_from_dict
 from discreet.errors.questions import foreign_record
+from discreet.exact import stored_fraction
 from discreet.neighbors import neighbors_from_dict
 from discreet.specs.registry import mechanism_from_dict, query_from_dict
 from discreet.trusted.release import FORMAT, IN_STEPS, VERSION, Description, Release, step_from_text
 
 Fit = TypeVar("Fit")
+# what a text that no result wrote can raise where it is read
+UNREADABLE = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+)
 
 
 def release_from_json(text: str) -> Release:
@@ -27,7 +37,7 @@ def release_from_json(text: str) -> Release:
             and record.get("version") == VERSION
         ):
             return _release_from_dict(record)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError):
+    except UNREADABLE:
         pass
     raise foreign_record(f"{FORMAT} of version {VERSION}")
 
@@ -48,7 +58,7 @@ def fit_from_json(
             return None
         releases = (release_from_json(json.dumps(release)) for release in record["releases"])
         return made(tuple(releases), facts_from_dict(record["facts"]))
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except UNREADABLE:
         return None
 
 
@@ -66,7 +76,7 @@ def _release_from_dict(record: dict[str, Any]) -> Release:
         entry=record["entry"],
         entry_hash=record["entry_hash"],
         secure=record["secure"],
-        delta=Fraction(record["delta"]),
+        delta=stored_fraction(record["delta"]),
         found=tuple(record["found"]),
         filled=tuple((name, value) for name, value in record.get("filled", ())),
     )
@@ -74,7 +84,8 @@ def _release_from_dict(record: dict[str, Any]) -> Release:
 
 def _description_from_dict(record: dict[str, Any]) -> Description:
     labels = tuple(tuple(labels) for labels in record["labels"])
-    in_steps = record["estimator"] in IN_STEPS
+    # one that was asked by hand may have no step
+    in_steps = record["estimator"] in IN_STEPS and bool(record["by"])
     return Description(
         record["estimator"],
         record["column"],

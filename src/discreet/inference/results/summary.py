@@ -210,10 +210,8 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
     if release.description.where:
         notes.append(f"Only rows where {release.description.where}.")
     if release.public_count is not None:
-        notes.append(
-            f"{release.public_count} {'rows' if release.public_rows is not None else 'units'} "
-            "(public)."
-        )
+        counted = "rows" if release.neighbors.unit is None else "units"
+        notes.append(f"{release.public_count} {counted} (public).")
     notes += data_notes(release)
     if isinstance(release.query, Moments):
         grid = release.query.factor.encoding

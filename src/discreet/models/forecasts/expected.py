@@ -37,8 +37,7 @@ from discreet.specs.estimating.tabulated import TabulatedMean
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.queries.sums import Sum
 from discreet.trusted.losses.pricing import guarantee_of
-from discreet.trusted.release import Question, Release
-from discreet.trusted.session import PublicFacts
+from discreet.trusted.release import PublicFacts, Question, Release
 
 IMAGINED = 4000  # rows
 RESIDUAL_SHARE = 1 / 8  # of the response's range: the residuals' standard deviation, unless assumed

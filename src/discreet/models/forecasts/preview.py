@@ -46,7 +46,8 @@ from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.model import Model
 from discreet.specs.queries.keys import filtered
 from discreet.trusted.losses.pricing import price_of_spend
-from discreet.trusted.session import PublicFacts, Session
+from discreet.trusted.release import PublicFacts
+from discreet.trusted.session import Session
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -9,6 +9,7 @@ data column's code to such a number by a public table; a product of components i
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,13 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import plain
+from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter
+from discreet.specs.estimating.tables import fixed
 from discreet.specs.queries.plans import Factor, factor_from_dict
 
 UNIT_BITS = 14
 UNIT = 1 << UNIT_BITS
 RESPONSE_BITS = 23  # responses of residual families are read on a grid of 2**23 steps a half-range
 LOG_RESPONSE_BITS = 19  # those whose log is taken, on 2**20 steps, by a table
+# of one table: a component's grid of 16 bits, a log response's of 20
+LARGEST_TABLE, LARGEST_LOG_TABLE = 1 << 17, 1 << 21
+TRANSFORMS = ("linear", "square", "log", "spline")
+MOST_KNOTS = 256  # of a spline, with those at its ends
+LARGEST_KNOT, SMALLEST_GAP = 1e150, 1e-100  # quotients of differences stay finite
 Codes = npt.NDArray[Any]
 
 
@@ -36,6 +44,13 @@ class NumberComponent:
 
     `low` and `high` are the ends of the transform's range, which is scaled to −1 … 1; `knots` and
     `index` choose a spline's function.
+
+    Theorem.  The table of a component that passes its checks can be built, and holds numbers alone.
+    Proof.    Its grid is short and its values are finite (their squares too), positive where a log
+              is taken; a spline's knots do not fall, are equal or far enough apart for every
+              quotient, and have the function that is asked for; the range that is scaled has a
+              positive, finite width.
+    Checked.  tests/claims/test_rows_say_nothing.py::test_a_component_without_a_table_is_refused
     """
 
     factor: Factor
@@ -45,6 +60,15 @@ class NumberComponent:
     knots: tuple[float, ...] = ()
     index: int = 0
     kind: ClassVar[str] = "number"
+
+    def __post_init__(self) -> None:
+        if type(self.factor) is not Factor or self.transform not in TRANSFORMS:
+            raise _no_table("its factor or its transform is not known")
+        _require_grid(self.factor.encoding, self.transform, LARGEST_TABLE)
+        if not 0 < self.half < math.inf or not math.isfinite(self.middle):
+            raise _no_table("its range has no width")
+        if not _has_function(self.knots, self.index, spline=self.transform == "spline"):
+            raise _no_table("its knots do not give the function that it names")
 
     @property
     def column(self) -> str:
@@ -116,6 +140,12 @@ class ModelColumn:
     name: str
     components: tuple[Component, ...]
 
+    def __post_init__(self) -> None:
+        if not all(
+            type(component) in (NumberComponent, LevelComponent) for component in self.components
+        ):
+            raise _no_table("a component of it is none")
+
     def to_dict(self) -> dict[str, Any]:
         return {"name": self.name, "pieces": [component.to_dict() for component in self.components]}
 
@@ -139,12 +169,9 @@ class Response:
         if (
             (self.factor is None) == (self.level is None)
             or self.transform not in ("linear", "log")
-            or (
-                self.transform == "log"
-                and (
-                    self.factor is None or self.factor.encoding.value(self.factor.encoding.low) <= 0
-                )
-            )
+            or (self.factor is None and self.transform == "log")
+            or type(self.factor) not in (Factor, type(None))
+            or (self.level is not None and tuple(map(type, self.level)) != (str, int))
         ):
             raise InvalidParameter(
                 "a response",
@@ -152,6 +179,11 @@ class Response:
                 "an equation needs one of the two",
                 "name a number column, or a level",
             )
+        if self.factor is not None:
+            grid, is_log = self.factor.encoding, self.transform == "log"
+            _require_grid(grid, self.transform, LARGEST_LOG_TABLE if is_log else None)
+            if grid.low != -grid.high or not 0 < self.half < math.inf:
+                raise _no_table("its range is not symmetric on its grid, or has no width")
 
     @property
     def column(self) -> str:
@@ -211,6 +243,50 @@ class Response:
             "transform": self.transform,
             "centred": self.centred,
         }
+
+
+def _require_grid(grid: Encoding, transform: str, longest: int | None) -> None:
+    """Refuses a grid on which a transform has a value that is no number, or too many of them."""
+    found = _grid_fault(grid.center, grid.per_unit, grid.low, grid.high, transform, longest)
+    if found:
+        raise _no_table(found)
+
+
+@functools.lru_cache(maxsize=256)
+def _grid_fault(
+    center: float, per_unit: float, low: int, high: int, transform: str, longest: int | None
+) -> str:
+    ends = [center + code / per_unit for code in (low, high)]
+    if not all(math.isfinite(end * end) for end in ends):
+        return "its grid leaves the range of float64"
+    if transform == "log" and ends[0] <= 0:
+        return "a log is taken of a grid that is not above 0"
+    if longest is not None and high - low > longest:
+        return f"its grid has more than {longest} steps"
+    return ""
+
+
+def _has_function(knots: tuple[float, ...], index: int, *, spline: bool) -> bool:
+    """Whether knots have a B-spline of this number; other transforms have neither."""
+    if not spline:
+        return not knots and index == 0
+    if not 2 <= len(knots) <= MOST_KNOTS or not all(abs(knot) <= LARGEST_KNOT for knot in knots):
+        return False
+    rises = all(
+        left == right or right - left >= SMALLEST_GAP for left, right in itertools.pairwise(knots)
+    )
+    order = sum(knot == knots[0] for knot in knots)
+    return rises and knots[0] < knots[-1] and 0 <= index < len(knots) - order
+
+
+def _no_table(found: str) -> InvalidParameter:
+    return InvalidParameter(
+        "a model's columns",
+        found,
+        "tables are built from them when rows are read, and a table that fails would tell that "
+        "there are rows",
+        "build the model from a formula, with dp.ols, dp.robust, …",
+    )
 
 
 def response_from_dict(record: dict[str, Any]) -> Response:
@@ -290,24 +366,24 @@ def number_table(component: NumberComponent) -> npt.NDArray[np.int16]:
     return _number_table(replace(component, factor=Factor("", component.factor.encoding)))
 
 
-@functools.lru_cache(maxsize=64)
+@plain.remembered(64)
 def _number_table(component: NumberComponent) -> npt.NDArray[np.int16]:
     grid = component.factor.encoding
     codes = np.arange(grid.low, grid.high + 1, dtype=np.float64)
     x = grid.center + codes / grid.per_unit
     moved = transformed(component, x)
     scaled = np.floor((moved - component.middle) / component.half * UNIT + 0.5)
-    return np.clip(scaled, -UNIT, UNIT).astype(np.int16)
+    return fixed(np.clip(scaled, -UNIT, UNIT).astype(np.int16))
 
 
-@functools.lru_cache(maxsize=4)
+@plain.remembered(4)
 def log_table(response: Response) -> npt.NDArray[np.int32]:
     """round(2**RESPONSE_BITS·(log y − middle)/half) for every grid value y."""
     assert response.factor is not None
     grid = response.factor.encoding
     y = grid.center + np.arange(grid.low, grid.high + 1, dtype=np.float64) / grid.per_unit
     scaled = np.floor((np.log(y) - response.middle) / response.half * (1 << RESPONSE_BITS) + 0.5)
-    return np.clip(scaled, -(1 << RESPONSE_BITS), 1 << RESPONSE_BITS).astype(np.int32)
+    return fixed(np.clip(scaled, -(1 << RESPONSE_BITS), 1 << RESPONSE_BITS).astype(np.int32))
 
 
 def transformed(component: NumberComponent, x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -320,12 +396,7 @@ def transformed(component: NumberComponent, x: npt.NDArray[np.float64]) -> npt.N
         return np.array([math.log(value) for value in x])
     if component.transform == "spline":
         return _spline(component.knots, component.index, x)
-    raise InvalidParameter(
-        "a transform",
-        f"{component.transform!r} is not known",
-        "a table is built from it",
-        "use linear, square, log or spline",
-    )
+    raise _no_table("its transform is not known")
 
 
 def _spline(

@@ -11,7 +11,6 @@ docs/theory/regression.md has the algorithm.
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +21,7 @@ import numpy.typing as npt
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import sqrt_up
+from discreet.exact import sqrt_up, stored_fraction
 from discreet.neighbors import Neighbors, Replace
 from discreet.sensitivity import L2, Frobenius
 from discreet.specs.estimating.components import UNIT_BITS
@@ -176,7 +175,7 @@ class WeightedGradient:
             family_from_dict(record["family"]),
             point,
             record["optional"],
-            Fraction(record["ride"]),
+            stored_fraction(record["ride"]),
         )
 
 
@@ -310,7 +309,7 @@ class WeightedGram:
         )
 
 
-@functools.cache
+@plain.remembered(1024)
 def curvature_factor(family: Family) -> float:
     """2**LEAN_BITS/s: ψ′ in units of its largest value."""
     return (1 << LEAN_BITS) / slope_bound(family)

@@ -19,7 +19,6 @@ tests/claims/test_estimating_functions.py::test_bounds_hold_for_every_argument
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -145,7 +144,7 @@ def family_from_dict(record: dict[str, Any]) -> Family:
     return family
 
 
-@functools.cache
+@plain.remembered(1024)
 def psi_bound(family: Family) -> int:
     """The largest |ψ| that the tables can give."""
     tables = family.tables()
@@ -158,7 +157,7 @@ def psi_bound(family: Family) -> int:
     return int(max(np.abs(end).max() for end in ends))
 
 
-@functools.cache
+@plain.remembered(1024)
 def slope_bound(family: Family) -> int:
     """The largest ψ′ that the tables can give."""
     return int(family.tables().slope.max())
@@ -181,7 +180,7 @@ def _rounded(values: npt.NDArray[Any]) -> Table:
 _NONE: Table = np.zeros(0, dtype=np.int32)
 
 
-@functools.cache
+@plain.remembered(32)
 def _huber(c: float) -> Tables:
     reach = math.ceil(c * GRID)
     r = np.arange(-reach, reach + 1) / GRID
@@ -190,7 +189,7 @@ def _huber(c: float) -> Tables:
     )
 
 
-@functools.cache
+@plain.remembered(32)
 def _smooth_huber(c: float) -> Tables:
     reach = math.ceil(8 * c * GRID)
     r = np.arange(-reach, reach + 1) / GRID
@@ -205,7 +204,7 @@ def _smooth_huber(c: float) -> Tables:
     )
 
 
-@functools.cache
+@plain.remembered(32)
 def _logistic() -> Tables:
     reach = int(LOGIT_REACH * GRID)
     mean = 1 / (1 + np.exp(-np.arange(-reach, reach + 1) / GRID))
@@ -222,7 +221,7 @@ def _logistic() -> Tables:
     )
 
 
-@functools.cache
+@plain.remembered(32)
 def _poisson(most: float, c: float) -> Tables:
     reach = 12 * GRID
     mean = np.minimum(np.exp(np.arange(-reach, reach + 1) / GRID), most)

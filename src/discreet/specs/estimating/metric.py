@@ -7,7 +7,6 @@ A row's weight w = min(1, R²/‖z‖²) bounds what it adds, whatever it holds:
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -99,7 +98,7 @@ def metric_of(matrix: npt.NDArray[np.float64], radius: float) -> Metric:
     return Metric(rows, shift, max(1, math.floor(scaled**2)))
 
 
-@functools.lru_cache(maxsize=256)
+@plain.remembered(256)
 def _bound(radius_squared: int, shift: int) -> Fraction:
     return sqrt_up(Fraction(radius_squared)) * (1 << shift)
 

@@ -112,6 +112,15 @@ class Model:
                 "its second moments are released as one matrix",
                 "use fewer terms",
             )
+        if not all(type(column) is ModelColumn for column in self.columns) or (
+            type(self.response) not in (Response, type(None))
+        ):
+            raise InvalidParameter(
+                "a model",
+                "a column of it or its response is none",
+                "rows are read by them",
+                "build it from a formula",
+            )
 
     @property
     def constant(self) -> tuple[int, ...]:
@@ -141,10 +150,10 @@ class Model:
 
 
 def model_from_dict(record: dict[str, Any]) -> Model:
-    """The model of a record; one that was read before is the same object,
+    """The model of a record; one that was read before is copied,
     as a fit asks about one model many times.
     """
-    return _read_model(json.dumps(record))
+    return plain.twin(_read_model(json.dumps(record)))
 
 
 @functools.lru_cache(maxsize=8)

@@ -16,6 +16,17 @@ Table = npt.NDArray[np.int32]
 Gains = npt.NDArray[np.int64]
 
 
+def fixed(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same numbers in memory that nobody can make writable: the bytes of an immutable object.
+
+    Tables are built once and shared by whoever asks for them; rows are read by them.
+    """
+    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
+
+
+NO_GAIN: Gains = fixed(np.zeros(1, dtype=np.int64))  # of families without one
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
     """A family as arrays; a residual family has empty `mean` and `shift`."""
@@ -30,6 +41,10 @@ class Tables:
     top: int = 0  # the largest response, in those whole numbers
     # what residuals are multiplied by, in units of 2**-GAIN_BITS
     gain: Gains = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        for name in ("psi", "slope", "mean", "shift", "gain"):
+            object.__setattr__(self, name, fixed(getattr(self, name)))
 
 
 def clipped_rest(tables: Tables, response: Any, place: Any) -> npt.NDArray[np.int64]:

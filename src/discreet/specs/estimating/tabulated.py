@@ -45,6 +45,12 @@ class TabulatedResidual:
 
     def __post_init__(self) -> None:
         _checked(self.values, LARGEST_PSI)
+        if not _fine(self.values)[1].any():
+            raise _bad(
+                f"it is below {2.0 ** -(PSI_BITS + 1):g} in size everywhere, and rounds to 0",
+                "noise is set by its largest value",
+                "multiply it: the coefficients stay the same",
+            )
 
     @property
     def c(self) -> float:
@@ -157,7 +163,7 @@ def _fine(values: tuple[int, ...]) -> tuple[int, npt.NDArray[np.int32], npt.NDAr
     return (len(table) - 1) // 2, table.astype(np.int32), slope.astype(np.int32)
 
 
-@functools.lru_cache(maxsize=32)
+@plain.remembered(32)
 def _residual_tables(values: tuple[int, ...]) -> Tables:
     reach, table, slope = _fine(values)
     return Tables(
@@ -165,7 +171,7 @@ def _residual_tables(values: tuple[int, ...]) -> Tables:
     )
 
 
-@functools.lru_cache(maxsize=32)
+@plain.remembered(32)
 def _mean_tables(values: tuple[int, ...], most: float) -> Tables:
     reach, table, slope = _fine(values)
     none = np.zeros(0, dtype=np.int32)

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Self
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import fraction_text, is_float
+from discreet.exact import fraction_text, is_float, stored_fraction
 from discreet.sensitivity import L1, L2, Sensitivity, sensitivity_from_dict
 
 # a continuous law is cut at least this finely, so that continuous theory holds in inference
@@ -96,7 +96,7 @@ class AdditiveNoise:
     def from_dict(cls, record: dict[str, Any]) -> Self:
         return cls(
             sensitivity_from_dict(record["sensitivity"]),
-            Fraction(record["spread"]),
+            stored_fraction(record["spread"]),
             record["refinement"],
         )
 

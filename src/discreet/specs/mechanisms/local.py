@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import float_up, fraction_text, rational
+from discreet.exact import float_up, fraction_text, rational, stored_fraction
 from discreet.schema import (
     LARGEST_LEVELS,
     Boolean,
@@ -54,7 +54,6 @@ Listed = Category | Boolean | Integer  # columns whose values can be listed
 Measured = Real | Integer | Boolean
 EPSILON_RANGE = (Fraction(1, 10**9), Fraction(10**6))
 MU_RANGE = (Fraction(1, 10**6), Fraction(10**3))
-ONE_RECORD = Rows(1, "replaced")  # what local privacy protects: the record may have been any other
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +90,8 @@ class LocalSpec:
 
     @property
     def sensitivity(self) -> Rows:
-        """One record, which may be replaced by any other."""
-        return ONE_RECORD
+        """One record, which may be replaced by any other: what local privacy protects."""
+        return Rows(1, "replaced")
 
     @property
     def id(self) -> str:
@@ -109,7 +108,7 @@ class LocalSpec:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Any:
-        return cls(column_from_dict(record["column"]), Fraction(record["epsilon"]))
+        return cls(column_from_dict(record["column"]), stored_fraction(record["epsilon"]))
 
 
 @plain.kept()
@@ -355,7 +354,7 @@ class HadamardResponse(_Choice):
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> HadamardResponse:
         return cls(
-            column_from_dict(record["column"]), Fraction(record["epsilon"]), record["blocks"]
+            column_from_dict(record["column"]), stored_fraction(record["epsilon"]), record["blocks"]
         )
 
 
@@ -460,7 +459,7 @@ class GaussianResponse(LocalSpec):
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> GaussianResponse:
-        return cls(column_from_dict(record["column"]), mu=Fraction(record["mu"]))
+        return cls(column_from_dict(record["column"]), mu=stored_fraction(record["mu"]))
 
 
 # each has a sampler and a theorem

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import fraction_text, is_float
+from discreet.exact import fraction_text, is_float, stored_fraction
 from discreet.sensitivity import L1, Rows, Sensitivity, sensitivity_from_dict
 from discreet.specs.mechanisms.additive import GeometricNoise, LaplaceNoise
 
@@ -143,7 +143,7 @@ class QuantileChoice:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
         return cls(
-            _rows(record), record["a"], record["b"], Fraction(record["rate"]), record["rule"]
+            _rows(record), record["a"], record["b"], stored_fraction(record["rate"]), record["rule"]
         )
 
 
@@ -211,7 +211,7 @@ class SmoothNoise:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        numbers = [Fraction(record[name]) for name in ("shape", "beta", "multiplier")]
+        numbers = [stored_fraction(record[name]) for name in ("shape", "beta", "multiplier")]
         return cls(
             _rows(record),
             record["a"],
@@ -295,9 +295,9 @@ class ProposeTestRelease:
             record["a"],
             record["b"],
             record["eta"],
-            Fraction(record["test_spread"]),
+            stored_fraction(record["test_spread"]),
             record["threshold"],
-            Fraction(record["spread"]),
+            stored_fraction(record["spread"]),
             record["refinement"],
         )
 

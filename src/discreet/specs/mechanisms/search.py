@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import float_up, fraction_text, sqrt_up
+from discreet.exact import float_up, fraction_text, sqrt_up, stored_fraction
 from discreet.search.policies import POLICIES, Policy, policy_from_dict
 from discreet.sensitivity import L1, L2, Rows, sensitivity_from_dict
 from discreet.specs.mechanisms.additive import (
@@ -143,13 +142,13 @@ class CountSearch:
             record["below"],
             record["above"],
             record["law"],
-            Fraction(record["budget"]),
+            stored_fraction(record["budget"]),
             record["units"],
             policy_from_dict(record["policy"]),
         )
 
 
-@lru_cache(maxsize=4096)
+@plain.remembered(4096)
 def _noise(
     law: str, moved: int, numerator: int, denominator: int, units: int, share: int
 ) -> AdditiveNoise:
@@ -161,7 +160,7 @@ def _noise(
     return LaplaceNoise(L1(Fraction(moved)), scale, _refinement(scale))
 
 
-@lru_cache(maxsize=4096)
+@plain.remembered(4096)
 def _deviation(
     law: str, moved: int, numerator: int, denominator: int, units: int, share: int
 ) -> float:

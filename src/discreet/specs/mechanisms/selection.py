@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Self
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import LARGEST_BITS, fraction_text, is_float
+from discreet.exact import LARGEST_BITS, fraction_text, is_float, stored_fraction
 from discreet.sensitivity import LInf, sensitivity_from_dict
 from discreet.specs.mechanisms.additive import LARGEST_STEPS
 
@@ -57,7 +57,7 @@ class ExponentialChoice:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        return cls(_scores_sensitivity(record), Fraction(record["rate"]))
+        return cls(_scores_sensitivity(record), stored_fraction(record["rate"]))
 
 
 @plain.kept()
@@ -85,7 +85,7 @@ class PermuteAndFlip:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        return cls(_scores_sensitivity(record), Fraction(record["rate"]))
+        return cls(_scores_sensitivity(record), stored_fraction(record["rate"]))
 
 
 @plain.kept()
@@ -113,7 +113,7 @@ class NoisyMax:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        return cls(_scores_sensitivity(record), Fraction(record["spread"]))
+        return cls(_scores_sensitivity(record), stored_fraction(record["spread"]))
 
 
 @plain.kept()
@@ -149,7 +149,10 @@ class TopChoices:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
         return cls(
-            _scores_sensitivity(record), Fraction(record["rate"]), record["count"], record["step"]
+            _scores_sensitivity(record),
+            stored_fraction(record["rate"]),
+            record["count"],
+            record["step"],
         )
 
 
@@ -199,7 +202,10 @@ class AboveThreshold:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
-        spreads = Fraction(record["threshold_spread"]), Fraction(record["query_spread"])
+        spreads = (
+            stored_fraction(record["threshold_spread"]),
+            stored_fraction(record["query_spread"]),
+        )
         return cls(
             _scores_sensitivity(record),
             int(record["threshold"]),

@@ -22,7 +22,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from discreet.errors import InvalidParameter
-from discreet.exact import fraction_text, is_float
+from discreet.exact import fraction_text, is_float, stored_fraction
 from discreet.sensitivity import OneRow, sensitivity_from_dict
 from discreet.specs.mechanisms.additive import LARGEST_STEPS, SMALLEST_STEPS
 
@@ -138,8 +138,8 @@ class NoisySGD:
             raise _bad("it needs to know what one row adds")
         return cls(
             sensitivity,
-            Fraction(record["spread"]),
-            None if record["gap"] is None else Fraction(record["gap"]),
+            stored_fraction(record["spread"]),
+            None if record["gap"] is None else stored_fraction(record["gap"]),
             record["size"],
             record["steps"],
             record["rate"],
@@ -147,7 +147,7 @@ class NoisySGD:
             record["limit"],
             record["every"],
             record["averaged"],
-            Fraction(record["delta"]),
+            stored_fraction(record["delta"]),
         )
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import fraction_text, is_float
+from discreet.exact import fraction_text, is_float, stored_fraction
 from discreet.sensitivity import Frobenius, sensitivity_from_dict
 from discreet.specs.mechanisms.additive import LARGEST_REFINEMENT, LARGEST_STEPS, SMALLEST_STEPS
 
@@ -94,8 +94,8 @@ class SymmetricGaussianNoise:
             raise _bad("it needs a Frobenius sensitivity")
         return cls(
             sensitivity,
-            Fraction(record["spread"]),
-            Fraction(record["off_spread"]),
+            stored_fraction(record["spread"]),
+            stored_fraction(record["off_spread"]),
             record["refinement"],
         )
 

@@ -47,7 +47,11 @@ class DifferenceMoments:
     cells: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if DESIGNS.get(self.design.name) != self.design or self.design.degree != 2:
+        if (
+            type(self.design) is not MomentDesign
+            or not DESIGNS.hold(self.design)
+            or self.design.degree != 2
+        ):
             raise _bad("its design is none of the proven ones of degree 2")
         if (
             self.first.encoding != self.second.encoding

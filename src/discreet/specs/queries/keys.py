@@ -30,6 +30,15 @@ class Levels:
     size: int
     kind: ClassVar[str] = "levels"
 
+    def __post_init__(self) -> None:
+        if type(self.size) is not int or not 1 <= self.size <= LARGEST_CELLS:
+            raise InvalidParameter(
+                "levels",
+                f"their number is none from 1 to {LARGEST_CELLS}",
+                "each level is one noisy count",
+                "take it from a declared column",
+            )
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "column": self.column, "size": self.size}
 

@@ -13,6 +13,7 @@ everything is multiplied by h² or h⁴, so the statistic is an exact integer ve
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -61,6 +62,12 @@ class MomentDesign:
     def degree(self) -> int:
         return 2 if len(self.weights) == 2 else 4
 
+    @property
+    def numbers(self) -> tuple[int | tuple[int, ...], ...]:
+        """All its numbers, as values that nobody can change."""
+        bounds = (*self.add.as_integer_ratio(), *self.same.as_integer_ratio())
+        return (self.norm, self.count, self.weights, *bounds)
+
     def bound(self, neighbors: Neighbors, *, cells: int, optional: bool) -> Fraction:
         """The p-th power of the sensitivity of one row, for c ∈ [−1, 1]."""
         if not isinstance(neighbors, Replace):
@@ -81,7 +88,30 @@ def _design(
     return name, MomentDesign(name, norm, count, weights, Fraction(add), Fraction(same))
 
 
-DESIGNS: dict[str, MomentDesign] = dict(
+class Designs(Mapping[str, MomentDesign]):
+    """The proven designs by name; what is read is a copy, so that nobody can change them."""
+
+    __slots__ = ("_designs", "_proven")
+
+    def __init__(self, designs: Iterable[tuple[str, MomentDesign]]) -> None:
+        self._designs = dict(designs)
+        self._proven = {name: one.numbers for name, one in self._designs.items()}
+
+    def __getitem__(self, name: str) -> MomentDesign:
+        return plain.twin(self._designs[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._designs)
+
+    def __len__(self) -> int:
+        return len(self._designs)
+
+    def hold(self, design: MomentDesign) -> bool:
+        """Whether a design is one of the proven ones, number for number."""
+        return self._proven.get(design.name) == design.numbers
+
+
+DESIGNS = Designs(
     [
         # mean, the number of rows public: (B, C) = (5, 8) and (2, 1)
         _design("mean-public-l2", 2, 0, (5, 8), 64, 100),
@@ -158,7 +188,7 @@ class Moments:
     gives: ClassVar[str] = "vector"
 
     def __post_init__(self) -> None:
-        if DESIGNS.get(self.design.name) != self.design:
+        if type(self.design) is not MomentDesign or not DESIGNS.hold(self.design):
             raise InvalidParameter(
                 "Moments(design=)",
                 "it is none of the designs whose reach is proven",
@@ -173,7 +203,7 @@ class Moments:
     @property
     def height(self) -> int:
         """h, the largest code."""
-        return self.factor.largest
+        return max(-self.factor.encoding.low, self.factor.encoding.high)
 
     @property
     def size(self) -> int:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from discreet import plain
 from discreet.errors import InvalidParameter
+from discreet.exact import stored_fraction
 from discreet.neighbors import Neighbors
 from discreet.sensitivity import L1, L2
 from discreet.specs.queries.keys import Key, cell_count, key_from_dict
@@ -126,6 +127,6 @@ class PartRejections:
             tuple(key_from_dict(key) for key in record["keys"]),
             tuple(record["columns"]),
             record["parts"],
-            Fraction(record["level"]),
+            stored_fraction(record["level"]),
             record["name"],
         )

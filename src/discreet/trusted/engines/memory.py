@@ -178,7 +178,9 @@ class MemoryEngine:
 
     def _key(self, key: Key) -> npt.NDArray[Any]:
         if isinstance(key, Held):
-            return self._cached(key, lambda: self._held(key, self._read(key.column)))
+            return self._cached(
+                ("held", key.column), lambda: self._held(key, self._read(key.column))
+            )
         if isinstance(key, Bins):
             return kernels.bin_index(self.values(key.column), key.edges)
         if isinstance(key, Cycle):
@@ -215,7 +217,7 @@ class MemoryEngine:
 
     def factor_codes(self, factor: Factor) -> npt.NDArray[Any]:
         """Codes of a number column on the factor's grid, kept rows only, cached."""
-        return self._cached(factor, lambda: self.select(self._encoded(factor)))
+        return self._cached(_grid_of(factor), lambda: self.select(self._encoded(factor)))
 
     def _encoded(self, factor: Factor) -> npt.NDArray[Any]:
         column, read = self.schema[factor.column], self._read(factor.column)
@@ -224,7 +226,7 @@ class MemoryEngine:
         )
         held = Held(factor.column)
         if may_leave_out(held, self.schema):  # text is parsed once, for both
-            self._cached(held, lambda: self._held(held, read))
+            self._cached(("held", factor.column), lambda: self._held(held, read))
         if isinstance(column, Boolean):
             filled = np.where(read < 0, np.float64(column.fill), read)
             return kernels.encode(filled, factor.encoding)
@@ -232,7 +234,7 @@ class MemoryEngine:
 
     def level_codes(self, name: str) -> npt.NDArray[Any]:
         """Codes of a column of levels, kept rows only, cached."""
-        return self._cached(name, lambda: self.select(self._all_level_codes(name)))
+        return self._cached(("levels", name), lambda: self.select(self._all_level_codes(name)))
 
     def values(self, name: str) -> npt.NDArray[np.float64]:
         """Clamped numbers of the kept rows; NaN where a cell has no value."""
@@ -265,7 +267,7 @@ class MemoryEngine:
         """Labels of an Open column's keys in the kept rows (−1: no key), and their texts, in
         order.
         """
-        labels = self._cached(name, lambda: self.select(self._all_open_labels(name)))
+        labels = self._cached(("open", name), lambda: self.select(self._all_open_labels(name)))
         return labels, self._texts[name]
 
     def _all_open_labels(self, name: str) -> npt.NDArray[np.int64]:
@@ -290,7 +292,7 @@ class MemoryEngine:
 
     def has_codes(self, factor: Factor) -> bool:
         """Whether codes of a factor were made already."""
-        return factor in self._codes
+        return _grid_of(factor) in self._codes
 
     def select(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Entries of the rows that count, of one entry a row."""
@@ -317,7 +319,8 @@ class MemoryEngine:
         self._bounded = True
         for name, content in zip(sorted(self.schema), contents, strict=True):
             if isinstance(self.schema[name], (Category, Open)):
-                self._codes[name] = self.select(content.ordered)
+                kind = "levels" if isinstance(self.schema[name], Category) else "open"
+                self._codes[kind, name] = self.select(content.ordered)
 
     def _content(self, name: str) -> Content:
         column = self.schema[name]
@@ -337,6 +340,12 @@ class MemoryEngine:
         codes = kernels.encode(np.where(absent, encoding.center, values), encoding)
         hashed = np.where(absent, encoding.high + 1, codes.astype(np.int64)) - encoding.low
         return Content(np.where(absent, np.inf, values), hashed)
+
+
+def _grid_of(factor: Factor) -> tuple[Any, ...]:
+    """What codes of a factor are kept under: plain values, which nobody can change."""
+    grid = factor.encoding
+    return ("grid", factor.column, grid.center, grid.per_unit, grid.low, grid.high)
 
 
 def sums_of(plan: SumsPlan, rows: int) -> kernels.CellSums:

@@ -31,14 +31,14 @@ from discreet.seclusion import Failed, Sealed, aside
 from discreet.specs.mechanisms.selection import AboveThreshold
 from discreet.specs.queries.query import Query
 from discreet.specs.queries.scores import CandidateScores
-from discreet.trusted.noise.selection import ThresholdRun
+from discreet.trusted.extensions.selection import ThresholdRun
 from discreet.trusted.noise.source import Source
-from discreet.trusted.release import Question
+from discreet.trusted.release import WATCH, Question
 
 
 def require_threshold(question: Question) -> Question:
-    """The question, refused before its debit where its mechanism is another one."""
-    if type(question.mechanism) is not AboveThreshold:
+    """The question, refused before its debit where its mechanism or its name is another one."""
+    if type(question.mechanism) is not AboveThreshold or question.description.estimator != WATCH:
         raise questions.not_a_threshold()
     return question
 
@@ -47,10 +47,11 @@ class NoisyThreshold:
     """An open run of AboveThreshold on a session's data; made by `Session.open_threshold`, which
     has debited its question.
 
-    `aggregate` gives the session's exact statistic of a query, sealed.
+    `aggregate` gives the session's exact statistic of a query, sealed; `readable` refuses a query
+    that the session would not run.
     """
 
-    __slots__ = ("_aggregate", "_lock", "_neighbors", "_process", "_question", "_run")
+    __slots__ = ("_aggregate", "_lock", "_neighbors", "_process", "_question", "_readable", "_run")
 
     def __init__(
         self,
@@ -58,8 +59,10 @@ class NoisyThreshold:
         neighbors: Neighbors,
         source: Source,
         aggregate: Callable[[Query], Sealed],
+        readable: Callable[[Query], None],
     ) -> None:
         """Reads no data."""
+        self._readable = readable
         self._question, self._neighbors, self._aggregate = question, neighbors, aggregate
         self._process, self._lock = os.getpid(), threading.Lock()
         assert isinstance(question.mechanism, AboveThreshold)  # by `require_threshold`
@@ -104,6 +107,7 @@ class NoisyThreshold:
         sensitivity = self._question.mechanism.sensitivity
         if query.size != 1 or not query.counts or query.sensitivity(self._neighbors) != sensitivity:
             raise questions.not_one_count()
+        self._readable(query)
         return query
 
     def _count(self, query: CandidateScores) -> Sealed:

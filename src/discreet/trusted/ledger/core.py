@@ -97,7 +97,7 @@ class Ledger:
         """What is promised for everything released under this ledger;
         a δ₀ opened beside ZCDP is in `guarantee()`.
         """
-        return self._budget
+        return plain.twin(self._budget)
 
     @property
     def box(self) -> Price:
@@ -117,15 +117,15 @@ class Ledger:
         return self._balance().head
 
     def spent(self) -> Amounts:
-        return self._balance().spent
+        return plain.twin(self._balance().spent)
 
     def remaining(self) -> Amounts:
         """What can still be debited; open reservations are not in it."""
-        return self._balance().free
+        return plain.twin(self._balance().free)
 
     def reserved(self) -> Amounts:
         """What open reservations set aside and have not debited."""
-        return self._balance().reserved
+        return plain.twin(self._balance().reserved)
 
     def how_many(self, price: Price | Guarantee) -> int:
         """How many more requests of this price, or of a spend, fit."""
@@ -141,7 +141,7 @@ class Ledger:
             holding = view.holding(reservation)
         if holding is None:
             raise refusals.no_reservation(reservation)
-        return holding.left
+        return plain.twin(holding.left)
 
     def open_reservations(self) -> list[str]:
         """The ids of the reservations that still set budget aside."""
@@ -155,7 +155,7 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         with self._reading() as view:
-            return view.entries()
+            return [plain.twin(entry) for entry in view.entries()]  # what it keeps is its own
 
     def verify(self) -> Verification:
         """Replay the whole history: is the chain intact, does it add up to the balance,
@@ -246,7 +246,7 @@ class Ledger:
                     key=key,
                     number=known.number,
                     hash=known.hash,
-                    amounts=known.amounts,
+                    amounts=plain.twin(known.amounts),
                     answer=answer.body if answer else None,
                     fresh=False,
                 )
@@ -265,7 +265,12 @@ class Ledger:
                 holding=holding,
             )
         return Debit(
-            key=key, number=entry.number, hash=entry.hash, amounts=amounts, answer=None, fresh=True
+            key=key,
+            number=entry.number,
+            hash=entry.hash,
+            amounts=plain.twin(amounts),
+            answer=None,
+            fresh=True,
         )
 
     def store(self, key: str, make_answer: Callable[[], str]) -> str:
@@ -335,7 +340,7 @@ class Ledger:
                     balance=replace(balance, reserved=balance.reserved - left),
                     holding=replace(holding, is_open=False),
                 )
-        return left
+        return plain.twin(left)
 
     # ── how ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from discreet import plain
+from discreet.errors import questions
 from discreet.trusted.ledger.units import Amounts
 from discreet.trusted.losses.pricing import Price
 
@@ -67,3 +69,18 @@ class Reservation:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def asked_key(key: object) -> str:
+    """The key of a question, as exact text."""
+    name = str.__str__(key) if plain.derives(type(key), str) else ""
+    if not 1 <= len(name) <= 200:
+        raise questions.bad_key()
+    return name
+
+
+def reservation_id(reservation: object) -> str:
+    """The name of a reservation, read once."""
+    if type(reservation) is not Reservation:
+        raise questions.not_a_reservation(plain.kind_name(reservation))
+    return plain.text(object.__getattribute__(reservation, "id"), "reservation=")

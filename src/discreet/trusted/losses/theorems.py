@@ -8,9 +8,9 @@ In selection Δ is the largest change of one score, span = Δ where all scores m
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
+from discreet import plain
 from discreet.enclosure import enclose
 from discreet.exact import float_up
 from discreet.sensitivity import L1, L2
@@ -97,7 +97,7 @@ def cut_tulap_loss(mechanism: CutTulapNoise) -> Loss:
     return Loss(pure=(epsilon,), delta=cut_delta(mechanism))
 
 
-@lru_cache(maxsize=1024)
+@plain.remembered(1024)
 def cut_delta(mechanism: CutTulapNoise) -> Fraction:
     """The δ of a mechanism, rounded up to a float."""
     return Fraction(float_up(cut_bounds(mechanism.noise, mechanism.reach)[1]))

@@ -1,7 +1,5 @@
-"""Exact choices: one group with a probability proportional to size·exp(−rate·gap), coins of
-probability exp(−rate·gap), uniform integers.
+"""Exact coins of probability exp(−rate·gap), and uniform integers.
 
-    choose          (j, o) with P(j) ∝ sizes[j]·exp(−rate·gaps[j]) and o uniform below sizes[j]
     bernoulli_exp   independent coins, P(True) = exp(−rate·gaps[j])
     uniform_below   a uniform whole number in 0 … m−1
 
@@ -9,9 +7,9 @@ A draw is a real U, uniform on [0, 1], of which 64 bits are known at first: a wo
 U lies in [w, w+1]·2**-64. The fast path encloses all weights in float64 and answers only where
 every U of that cell, with all weights the enclosure allows, gives the same answer. Else
 `discreet.enclosure` encloses them more and more sharply while 64 further bits of U are drawn, until
-the answer is certain.
+the answer is certain. `extensions/choices.py` chooses among groups in the same way.
 
-Lemma.    For whole gaps g ≥ 0, x = rate·g ≤ 600 and sizes m < 2**63 the float64 of `_weights` is
+Lemma.    For whole gaps g ≥ 0, x = rate·g ≤ 600 and sizes m < 2**63 the float64 of `weights_of` is
           m·exp(−x)·(1 + η), |η| < 2**-40. For x > 600.1 it is 0 and the truth is below 2**-800;
           between 600 and 600.1 it is one of the two.
 Proof.    u = 2**-53. Rate and g are rounded once each and their product once: x̂ = x(1 + 3.01u),
@@ -27,8 +25,6 @@ Checked.  tests/trusted/noise/test_choice.py::test_weights_stay_within_their_pro
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -44,47 +40,15 @@ Floats = NDArray[np.float64]
 
 _LARGEST_EXPONENT = 600.0  # beyond it a weight is below 2**-800 of the largest
 _LARGEST_RATE = 2.0**900  # with it any gap ≥ 1 lies beyond the largest exponent
-_ERROR_BITS = 40  # |η| < 2**-40
-_TOTAL_BITS = 61  # whole weights add up to less than 2**62
 _CHUNK = 1 << 13  # weights at a time: they stay in the processor's cache
-_GUARD_BITS = 128  # separates the edge of a cell from the ends of U's interval
-
-
-def choose(
-    gaps: Integers, sizes: Integers, rate: Fraction, source: Source, *, force_exact: bool = False
-) -> tuple[int, int]:
-    """(j, o): a group with P(j) ∝ sizes[j]·exp(−rate·gaps[j]),
-    and a uniform place o in range(sizes[j]) within it.
-
-    `gaps` ≥ 0 and `sizes` ≥ 1 are whole numbers below 2**63, at least one of each; `rate` ≥ 0.
-    Greater gaps (Python integers, dtype object) take the exact path, and `force_exact` sends all
-    there (the same answer for the same words, some hundred times slower).
-
-    Theorem.  Given ideal bits, (j, o) has exactly this law.
-    Proof.    Let S_j be the sums of the true weights, relative to the least gap, so that S_n ≥ 1.
-              j is the cell [S_(j−1), S_j) that holds U·S_n. Whole weights a_j = ⌊κ·ŵ_j⌋ have exact
-              sums C_j with |C_j − κ·S_j| ≤ E = 2 + n + (C_n + n)·2**-39 for all j (lemma; a floor
-              loses less than 1, a weight that was cut less than 2**-700).
-              If C_(j−1) + E ≤ U·(C_n − E) and U·(C_n + E) ≤ C_j − E for the whole interval of U,
-              then κ·S_(j−1) ≤ U·κ·S_n ≤ κ·S_j. The exact path says the same with balls. o is drawn
-              from fresh bits.
-    Checked.  tests/trusted/noise/test_choice.py
-    """
-    if len(gaps) == 1:
-        return 0, uniform_below(int(sizes[0]), source)
-    gaps = gaps - gaps.min()
-    word = int(source.uint64(1)[0])
-    chosen = None if force_exact or gaps.dtype != np.int64 else _decided(gaps, sizes, rate, word)
-    if chosen is None:
-        chosen = _chosen_exactly(gaps.tolist(), sizes.tolist(), rate, word, source)
-    return chosen, uniform_below(int(sizes[chosen]), source)
+GUARD_BITS = 128  # separates the edge of a cell from the ends of U's interval
 
 
 def bernoulli_exp(
     gaps: Integers, rate: Fraction, source: Source, *, force_exact: bool = False
 ) -> NDArray[np.bool_]:
     """Independent coins with P(True) = exp(−rate·gaps[j]), for whole gaps ≥ 0 and rate ≥ 0;
-    exact, in the same way as `choose`.
+    exact.
 
     Theorem.  Given ideal bits, coin j is True exactly if U_j < exp(−rate·gaps[j]),
               U_j uniform and independent.
@@ -97,7 +61,7 @@ def bernoulli_exp(
     out = np.zeros(len(gaps), dtype=np.bool_)
     undecided = np.ones(len(gaps), dtype=np.bool_)
     if not force_exact and gaps.dtype == np.int64:
-        level = _weights(gaps, None, rate) * 2.0**64
+        level = weights_of(gaps, None, rate) * 2.0**64
         low = words.astype(np.float64)
         out = (low + 1) * (1 + 2.0**-50) <= level * (1 - 2.0**-39)
         above = low * (1 - 2.0**-50) >= np.maximum(level * (1 + 2.0**-39), 2.0**-700)
@@ -119,25 +83,7 @@ def uniform_below(bound: int, source: Source) -> int:
     return 0
 
 
-def _decided(gaps: Integers, sizes: Integers, rate: Fraction, word: int) -> int | None:
-    """The group that every U of the word's cell chooses,
-    or None where the enclosure leaves it open.
-    """
-    weights = _weights(gaps, sizes, rate)
-    exponent = _TOTAL_BITS - math.frexp(float(weights.sum()))[1]
-    np.multiply(weights, 2.0**exponent, out=weights)
-    sums = np.cumsum(weights.astype(np.int64))
-    groups, total = len(sums), int(sums[-1])
-    error = 2 + groups + ((total + groups) >> (_ERROR_BITS - 1))
-    chosen = int(np.searchsorted(sums, (word * total) >> 64, side="right"))
-    before = int(sums[chosen - 1]) + error if chosen else 0
-    after = int(sums[chosen]) - error
-    if before << 64 <= word * (total - error) and (word + 1) * (total + error) <= after << 64:
-        return chosen
-    return None
-
-
-def _weights(gaps: Integers, sizes: Integers | None, rate: Fraction) -> Floats:
+def weights_of(gaps: Integers, sizes: Integers | None, rate: Fraction) -> Floats:
     """size·exp(−rate·gap) in float64, 0 beyond the largest exponent; its error is the lemma's.
 
     Sizes are 1 where None.
@@ -185,49 +131,14 @@ def _constants() -> tuple[float, float, Floats]:
     return high, low, powers
 
 
-def _chosen_exactly(
-    gaps: Sequence[int], sizes: Sequence[int], rate: Fraction, word: int, source: Source
-) -> int:
-    """The group that U chooses, U in [word, word+1]·2**-64 refined with fresh bits while it is
-    open; ends with probability 1.
-    """
-    length = 64
-    while True:
-        with precision(length + _GUARD_BITS):
-            chosen = _certain(gaps, sizes, rate, word, length)
-        if chosen is not None:
-            return chosen
-        word = (word << 64) | source.bits(64)
-        length += 64
-
-
-def _certain(
-    gaps: Sequence[int], sizes: Sequence[int], rate: Fraction, word: int, length: int
-) -> int | None:
-    known: dict[int, arb] = {}
-    sums, total = [], arb(0)
-    for gap, size in zip(gaps, sizes, strict=True):
-        if gap not in known:
-            known[gap] = _exact_exp(gap, rate)
-        total += size * known[gap]
-        sums.append(total)
-    unit = total * arb(2) ** -length
-    first, last = word * unit, (word + 1) * unit
-    low, high = 0, len(sums) - 1
-    while low < high:  # the first cell that is not certainly before the whole interval of U
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if sums[middle] <= first else (low, middle)
-    return low if low == len(sums) - 1 or last <= sums[low] else None
-
-
 def _falls_exactly(gap: int, rate: Fraction, word: int, source: Source) -> bool:
     """Whether U < exp(−rate·gap), U in [word, word+1]·2**-64 refined with fresh bits while it is
     open.
     """
     length = 64
     while True:
-        with precision(length + _GUARD_BITS):
-            level = _exact_exp(gap, rate) * arb(2) ** length
+        with precision(length + GUARD_BITS):
+            level = exact_exp(gap, rate) * arb(2) ** length
             if word + 1 <= level:
                 return True
             if word >= level:
@@ -236,6 +147,6 @@ def _falls_exactly(gap: int, rate: Fraction, word: int, source: Source) -> bool:
         length += 64
 
 
-def _exact_exp(gap: int, rate: Fraction) -> arb:
+def exact_exp(gap: int, rate: Fraction) -> arb:
     """exp(−rate·gap) as a ball, at the precision in force."""
     return arb(fmpq(-gap * rate.numerator, rate.denominator)).exp()

@@ -19,10 +19,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
 
 from flint import arb
 
+from discreet import plain
 from discreet.enclosure import precision
 from discreet.errors.noise import no_sampler, too_wide
 from discreet.specs.mechanisms.additive import (
@@ -69,7 +69,7 @@ class Law:
         return steps * (2 / (1 + (-1 / steps).exp())).log()
 
 
-@lru_cache(maxsize=256)
+@plain.remembered(256, copied=False)
 def law_of(mechanism: AdditiveNoise) -> Law:
     """The law of a mechanism's noise; refuses what does not fit 64-bit integers."""
     steps = float(mechanism.steps)

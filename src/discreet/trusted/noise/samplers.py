@@ -21,12 +21,12 @@ from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
+from discreet.specs.mechanisms.selection import SELECTION
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.statistics import Histogram, KeyCounts
 from discreet.trusted.noise.additive import add_noise
 from discreet.trusted.noise.search import folded, search
-from discreet.trusted.noise.selection import SELECTORS
 from discreet.trusted.noise.source import Source
 
 
@@ -50,11 +50,6 @@ def apply(mechanism: Mechanism, statistic: Any, source: Source) -> Answer:
 def _added(mechanism: Any, statistic: list[int], source: Source) -> Answer:
     """Statistic plus noise on the mechanism's grid."""
     return Answer(add_noise(mechanism, statistic, source))
-
-
-def _selected(mechanism: Mechanism, statistic: list[int], source: Source) -> Answer:
-    """Indices of chosen candidates, or ones and zeros."""
-    return Answer(SELECTORS[type(mechanism)](mechanism, statistic, source))
 
 
 def _in_turn(mechanism: InTurn, statistic: Any, source: Source) -> Answer:
@@ -89,6 +84,13 @@ def _searched(mechanism: CountSearch, histogram: Histogram, source: Source) -> A
 # ── extensions ────────────────────────────────────────────────────────────────────────────────────
 
 
+def _selected(mechanism: Mechanism, statistic: list[int], source: Source) -> Answer:
+    """Indices of chosen candidates, or ones and zeros."""
+    from discreet.trusted.extensions.selection import SELECTORS
+
+    return Answer(SELECTORS[type(mechanism)](mechanism, statistic, source))
+
+
 def _shown_keys(mechanism: ThresholdedCounts, counts: KeyCounts, source: Source) -> Answer:
     from discreet.trusted.extensions.open_keys.draw import shown_keys
 
@@ -115,7 +117,7 @@ SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     TulapNoise: _added,
     CutTulapNoise: _added,
     SymmetricGaussianNoise: _added,
-    **dict.fromkeys(SELECTORS, _selected),
+    **dict.fromkeys(SELECTION, _selected),
     CountSearch: _searched,
     InTurn: _in_turn,
     AboutCentre: _about_centre,

@@ -63,6 +63,5 @@ def tables() -> NDArray[np.float64]:
         raise other_tables()
     shape = (len(Tail), ROWS, COLUMNS)
     numbers = np.frombuffer(content[-8 * math.prod(shape) :], dtype="<f8")
-    values = numbers.astype(np.float64).reshape(shape)
-    values.flags.writeable = False
-    return values
+    native = numbers.astype(np.float64).tobytes()  # memory that nobody can make writable
+    return np.frombuffer(native, dtype=np.float64).reshape(shape)

@@ -27,6 +27,7 @@ from flint import arb, fmpq
 from discreet.enclosure import precision
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.statistics import Histogram
+from discreet.trusted.extensions.choices import choose
 from discreet.trusted.extensions.data_dependent.order_statistics import (
     Smooth,
     ends,
@@ -34,7 +35,6 @@ from discreet.trusted.extensions.data_dependent.order_statistics import (
     smooth_sensitivity,
     stability_distance,
 )
-from discreet.trusted.noise.choice import choose
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
+from discreet import plain
 from discreet.accounting.gaussian import gdp_delta, mu_for_pure
 from discreet.enclosure import enclose, upper_float
 from discreet.errors import NoTheorem
@@ -60,7 +60,7 @@ def propose_test_release_loss(proposal: ProposeTestRelease) -> Loss:
     return Loss(pure=(first, *second), delta=geometric_tail(first, proposal.threshold))
 
 
-@lru_cache(maxsize=256)
+@plain.remembered(256)
 def geometric_tail(epsilon: Fraction, threshold: int) -> Fraction:
     """P(G ≥ t) = e^(−ε·t)/(1 + e^−ε) of two-sided geometric noise, rounded up."""
     return Fraction(
@@ -149,7 +149,7 @@ def _gaussian(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Loss:
     return Loss(pure=(epsilon,), delta=min(deltas))
 
 
-@lru_cache(maxsize=1024)
+@plain.remembered(1024)
 def _gaussian_delta(
     stretch: Fraction, shift: Fraction, beta: Fraction, alpha: Fraction
 ) -> Fraction:

@@ -22,7 +22,7 @@ from discreet.specs.estimating.equations import LEAN_BITS
 from discreet.specs.estimating.families import Family, psi_bound, slope_bound
 from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
 from discreet.specs.estimating.model import EstimatingPlan, Point
-from discreet.specs.estimating.tables import PSI_BITS, clipped_rest
+from discreet.specs.estimating.tables import NO_GAIN, PSI_BITS, clipped_rest
 from discreet.trusted.engines.kernels import Totals, in_threads
 from discreet.trusted.extensions.estimating.loops import (
     Loop,
@@ -322,7 +322,7 @@ def compiled_gradient(
         tables.top,
     )
     arrays = (
-        (tables.psi, tables.slope, tables.slope, np.zeros(1, dtype=np.int64))
+        (tables.psi, tables.slope, tables.slope, NO_GAIN)
         if family.residual
         else (tables.slope, tables.mean, tables.shift, tables.gain)
     )
@@ -414,7 +414,7 @@ def _multiplier(
     loop: Loop | None,
 ) -> Floats:
     """The multipliers m of a block's rows: w, wψ′/s or (wψ/b)², in units of 2**-LEAN_BITS,
-    cut to whole numbers.
+    cut to whole numbers; finite whatever the family is, for no bound is taken to be below 1.
 
     The float quotient's floor is that of the exact one: of a whole number below 2**45 over one
     below 2**33 it is at most 2**12, and either a whole number or at least 2**-33 away from one, and
@@ -429,13 +429,13 @@ def _multiplier(
             np.floor(
                 plan.family.tables().slope[place]
                 * lean
-                / float(slope_bound(plan.family) << WEIGHT_BITS)
+                / float(max(1, slope_bound(plan.family)) << WEIGHT_BITS)
             )
         )
     share = np.floor(
         np.abs(_psi(plan.family, place, response))
         * lean
-        / float(psi_bound(plan.family) << WEIGHT_BITS)
+        / float(max(1, psi_bound(plan.family)) << WEIGHT_BITS)
     )
     return np.asarray(np.floor(share * share * 2.0**-LEAN_BITS))
 

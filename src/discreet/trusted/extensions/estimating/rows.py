@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet import plain
 from discreet.encoding import Encoding
 from discreet.schema import Integer, Real
 from discreet.specs.estimating.components import (
@@ -91,12 +92,12 @@ def encoded_matrix(
         (column, [(component, codes[component]) for component in column.components])
         for column in columns
     ]
-    plain = [None if loop is None else _plain(given) for _, given in parts]
+    ready_parts = [None if loop is None else _plain(given) for _, given in parts]
 
     def encode(start: int) -> None:
         block = slice(start, min(start + ENCODED_ROWS, rows))
         for place, (column, given) in enumerate(parts):
-            ready = plain[place]
+            ready = ready_parts[place]
             if loop is not None and ready is not None:
                 loop(ready[0].numbers(block), ready[1], ready[2], matrix, start, place)
             else:
@@ -129,6 +130,8 @@ def _plain(
 class ModelRows:
     """Carries out estimating plans; `read` gives the codes of a model's components, of its
     response, and the number of rows.
+
+    What is kept is compared with copies of models, metrics and families, which nobody else holds.
     """
 
     def __init__(self, read: Callable[[Model], ModelCodes]) -> None:
@@ -147,14 +150,15 @@ class ModelRows:
         with self._lock:
             data = self._data(plan.model, plan.family, response=plan.part != "metric")
             if self._weights is None or self._weights[0] != (plan.model, plan.metric):
-                self._weights = ((plan.model, plan.metric), row_weights(data.matrix, plan.metric))
+                key = plain.twin((plan.model, plan.metric))
+                self._weights = (key, row_weights(data.matrix, plan.metric))
             weights = self._weights[1]
         if plan.part == "rows" and plan.family is not None and plan.point is not None:
             return RowGradients(data, weights, plan.family, plan.point)
         if plan.part == "metric" and len(weights) and int(weights.min()) == 1 << WEIGHT_BITS:
             with self._lock:
                 if self._plain is None or self._plain[0] != plan.model:
-                    self._plain = (plan.model, estimating_sums(data, weights, plan))
+                    self._plain = (plain.twin(plan.model), estimating_sums(data, weights, plan))
                 return self._plain[1].copy()
         return estimating_sums(data, weights, plan)
 
@@ -166,13 +170,13 @@ class ModelRows:
             codes, given, rows = self._read(model)
             # the old model's cells go before the new one's come
             self._rows = self._response = self._weights = self._plain = None
-            self._rows = (model, encoded_matrix(model.columns, codes, rows), given)
+            self._rows = (plain.twin(model), encoded_matrix(model.columns, codes, rows), given)
         _, matrix, given = self._rows
         if not response:
             return ModelData(matrix, np.zeros(0, dtype=np.int32))
         read_by = (model, None if family is None or family.residual else family)
         if self._response is None or self._response[0] != read_by:
-            self._response = (read_by, _response(model, family, given, len(matrix)))
+            self._response = (plain.twin(read_by), _response(model, family, given, len(matrix)))
         return ModelData(matrix, self._response[1])
 
 

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from flint import arb, fmpq
 from numpy.typing import NDArray
 
+from discreet import plain
 from discreet.enclosure import precision
 from discreet.specs.mechanisms.local import (
     Chance,
@@ -101,7 +101,7 @@ def uniforms(bound: int, halves: Halves, source: Source) -> Words:
     return out
 
 
-@lru_cache(maxsize=256)
+@plain.remembered(256)
 def threshold(chance: Chance) -> int:
     """⌊chance·2**32⌋, exactly."""
     fixed = _fixed(chance)

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
+from discreet import plain
 from discreet.enclosure import enclose, normal_tail
 from discreet.exact import float_up
 from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise
@@ -48,7 +48,7 @@ def tail(ball: Any, noise: GaussianNoise | GeometricNoise, steps: int) -> Any:
     return (-ball(steps) / ball(noise.spread)).exp() / (1 + (-1 / ball(noise.spread)).exp())
 
 
-@lru_cache(maxsize=4096)
+@plain.remembered(4096)
 def show_bounds(
     noise: GaussianNoise | GeometricNoise, threshold: int, rows: int
 ) -> tuple[Fraction, Fraction]:
@@ -56,7 +56,7 @@ def show_bounds(
     return enclose(lambda ball: tail(ball, noise, threshold - (rows << noise.refinement)))
 
 
-@lru_cache(maxsize=4096)
+@plain.remembered(4096)
 def failure_bounds(
     noise: GaussianNoise | GeometricNoise, threshold: int, rows: int
 ) -> tuple[Fraction, Fraction]:

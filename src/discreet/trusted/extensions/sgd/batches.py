@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.model import Point
+from discreet.specs.estimating.tables import NO_GAIN
 from discreet.trusted.extensions.estimating.kernels import LOOP_ROWS, ModelData, numpy_gradient
 from discreet.trusted.extensions.estimating.loops import Loop, gradient_loop
 
@@ -37,7 +38,7 @@ class RowGradients:
             tables.top,
         )
         self._tables: Any = (
-            (tables.psi, tables.slope, tables.slope, np.zeros(1, dtype=np.int64))
+            (tables.psi, tables.slope, tables.slope, NO_GAIN)
             if family.residual
             else (tables.slope, tables.mean, tables.shift, tables.gain)
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from fractions import Fraction
 
+from discreet import plain
 from discreet.accounting.least_price import least_mu
 from discreet.accounting.loss_distributions.build import (
     fixed_size_subsampled,
@@ -55,7 +55,7 @@ def poisson_rate(gap: Fraction) -> float:
     return min(1.0, upper_float(enclose(lambda ball: -((-1 / ball(gap)).expm1()))))
 
 
-@functools.lru_cache(maxsize=512)
+@plain.remembered(512)
 def descent_mu(base: float, rate: float, scheme: str, steps: int, delta: Fraction) -> float:
     """The least μ (rounded up) that `steps` Gaussian steps of μ₀ = `base` on samples at `rate` may
     be charged beside δ₀ = `delta`.

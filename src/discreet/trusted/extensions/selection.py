@@ -1,7 +1,7 @@
 """Samplers of mechanisms.selection: indices of candidates, and ones and zeros,
 with exactly the laws of their theorems.
 
-Scores are whole numbers of any size; a gap beyond 63 bits takes the exact path of `choice`. Two
+Scores are whole numbers of any size; a gap beyond 63 bits takes the exact path of `choices`. Two
 draws of geometric noise are compared as whole numbers.
 """
 
@@ -24,7 +24,8 @@ from discreet.specs.mechanisms.selection import (
     PermuteAndFlip,
     TopChoices,
 )
-from discreet.trusted.noise.choice import bernoulli_exp, choose, uniform_below
+from discreet.trusted.extensions.choices import choose
+from discreet.trusted.noise.choice import bernoulli_exp, uniform_below
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
 

@@ -1,0 +1,109 @@
+"""What is kept is nobody else's: copies of specifications, and caches whose keys and values no
+caller holds.
+
+An object that was handed out can be edited, frozen or not (`object.__setattr__`). Were it the key
+of a cache, or its value, the cache would answer one question with the number of another.
+
+Theorem.  What a `remembered` function returns is what its function gives for these arguments,
+          whatever callers did to earlier arguments and to what was returned before.
+Proof.    Keys are tuples of exact built-in values, which cannot be changed, and of types; every
+          specification and Fraction that is returned is a new one.
+Checked.  tests/claims/test_nothing_kept_is_shared.py
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from enum import Enum
+from fractions import Fraction
+from typing import Any, ParamSpec, TypeVar
+
+from discreet.plain.kinds import ATOM_IDS, DENOMINATOR, NUMERATOR, is_ours
+
+Given = TypeVar("Given")
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+_NAMES: dict[int, tuple[str, ...]] = {}  # of the fields of our classes, by the class's id
+
+
+def twin(given: Given) -> Given:
+    """A specification of equal parts, none of which can be changed by way of the other; Fractions
+    and tuples of these alike. Nothing is checked: `rebuilt` does that.
+    """
+    copy: Given = _twin(given)
+    return copy
+
+
+def _twin(given: Any) -> Any:
+    kind = type(given)
+    if id(kind) in ATOM_IDS:
+        return given
+    if kind is tuple:
+        return given if {id(type(one)) for one in given} <= ATOM_IDS else tuple(map(_twin, given))
+    if kind is Fraction:
+        copy = object.__new__(Fraction)
+        NUMERATOR.__set__(copy, NUMERATOR.__get__(given))
+        DENOMINATOR.__set__(copy, DENOMINATOR.__get__(given))
+        return copy
+    names = _names(kind)
+    if names is None:
+        return given
+    copy = object.__new__(kind)
+    for name in names:
+        object.__setattr__(copy, name, _twin(getattr(given, name)))
+    return copy
+
+
+def _names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a specification; None for what is none."""
+    names = _NAMES.get(id(kind))
+    if names is None and is_ours(kind) and dataclasses.is_dataclass(kind):
+        names = _NAMES[id(kind)] = tuple(field.name for field in dataclasses.fields(kind))
+    return names
+
+
+def exact_key(given: Any) -> Any:
+    """A value as something that can be hashed, equal for equal values of equal types alone."""
+    kind = type(given)
+    if kind is str or kind is int:
+        return given
+    if kind is tuple:
+        return tuple(map(exact_key, given))
+    if kind is Fraction:
+        return Fraction, NUMERATOR.__get__(given), DENOMINATOR.__get__(given)
+    if id(kind) in ATOM_IDS or isinstance(given, Enum):
+        return kind, given
+    names = _names(kind)
+    if names is None:
+        raise TypeError(f"a {kind.__name__} is no key")
+    return kind, *(exact_key(getattr(given, name)) for name in names)
+
+
+def remembered(
+    most: int, *, copied: bool = True
+) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
+    """Decorator of a function of plain values: as `functools.lru_cache`, by the theorem above.
+
+    `copied` is False for what its module alone reads, and hands to nobody.
+    """
+
+    def decorated(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+        held: dict[Any, Returned] = {}
+
+        @functools.wraps(function)
+        def asked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+            key = tuple(map(exact_key, args)), tuple(sorted(kwargs.items())) if kwargs else ()
+            if key not in held:
+                found = function(*args, **kwargs)
+                if len(held) >= most:
+                    held.clear()
+                held[key] = found
+                return twin(found) if copied else found
+            return twin(held[key]) if copied else held[key]
+
+        asked.cache_clear = held.clear  # type: ignore[attr-defined]
+        return asked
+
+    return decorated

@@ -1,0 +1,111 @@
+"""A question is tried on rows that anybody could make up before it is paid for.
+
+Theorem.  Whether a question is refused here is public: it depends on the question, the schema and
+          the relation, and on nothing else.
+Proof.    The rows are made from the declared columns alone.
+Checked.  tests/claims/test_rows_say_nothing.py
+
+What fails on made-up rows would fail after the debit where such rows are and answer where none
+are: the failure would be a release without noise. A caller's own test of parts is not run.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from discreet.errors.questions import mismatched
+from discreet.neighbors import Neighbors
+from discreet.schema import Boolean, Category, Column, Open, Schema
+from discreet.seclusion import Failed, aside
+from discreet.specs.queries.keys import Key
+from discreet.specs.queries.parts import PartRejections
+from discreet.specs.queries.query import Query
+from discreet.specs.reads import misread
+from discreet.trusted.engines.cells import Cells
+from discreet.trusted.engines.columns import cells_of
+from discreet.trusted.engines.engine import needed_columns
+from discreet.trusted.engines.execution import execute
+from discreet.trusted.engines.memory import MemoryEngine
+
+MADE_UP_ROWS = (0, 1, 4)  # none, one, and one of each of `_column`
+MOST_TRIED = 1 << 10  # queries that are remembered
+
+
+_TRIED: set[str] = set()  # texts of queries, each with its schema and relation
+
+
+class Rehearsal:
+    """Tries queries of one schema and relation, each once, whatever the point and the metric are
+    that it is taken at: their own checks hold for every row (specs/estimating/model.py, metric.py).
+    """
+
+    def __init__(self, schema: Schema, neighbors: Neighbors) -> None:
+        self._schema, self._neighbors = schema, neighbors
+        declared = json.dumps([schema.to_dict(), neighbors.to_dict()])
+        self._declared = hashlib.sha256(declared.encode()).hexdigest()
+
+    def require(self, query: Query) -> None:
+        """Refuses a query that misreads a column, or fails on made-up rows: its failure on real
+        ones would tell of them.
+        """
+        found = self._refusal(query)
+        if found is not None:
+            raise mismatched(found)
+
+    def _refusal(self, query: Query) -> str | None:
+        """Why a query is not run on rows so declared; None where it is."""
+        text = self._declared + json.dumps({**query.to_dict(), "point": None, "metric": None})
+        if text in _TRIED:
+            return None
+        found = misread(query, self._schema)
+        if found is None and isinstance(aside(lambda: self._tries(query)), Failed):
+            found = "its query fails on rows that its schema allows"
+        if found is None:
+            if len(_TRIED) >= MOST_TRIED:
+                _TRIED.clear()
+            _TRIED.add(text)
+        return found
+
+    def _tries(self, query: Query) -> None:
+        for rows in () if type(query) is PartRejections else MADE_UP_ROWS:
+            self._run(query, rows)
+
+    def _run(self, query: Query, rows: int) -> None:
+        schema = self._schema
+        columns = {
+            name: functools.partial(_cells, schema[name] if name in schema else Open(), rows)
+            for name in needed_columns(schema, self._neighbors)
+        }
+        engine = _AllCount(columns, schema, self._neighbors, rows=rows, source="made up")
+        answer = execute(engine, query.plan())
+        if query.gives == "rows":  # a reader of rows, whose number may be another
+            answer.gradient(np.arange(rows), np.zeros(len(query.plan().point.beta)))
+        else:
+            query.assemble(answer)
+
+
+class _AllCount(MemoryEngine):
+    """Made-up rows, each in the first cell, wherever its keys put it."""
+
+    def cell_index(self, keys: tuple[Key, ...]) -> Any:
+        return super().cell_index(keys) * 0
+
+
+def _cells(column: Column, rows: int) -> Cells:
+    return cells_of(_column(column)[:rows])
+
+
+def _column(column: Column) -> Any:
+    """The least, the greatest, a middling and a missing value."""
+    if isinstance(column, Open):
+        return ["a", "b", "a", None]
+    if isinstance(column, Boolean):
+        return [False, True, True, None]
+    if isinstance(column, Category):
+        return [column.levels[0], column.levels[-1], column.levels[0], None]
+    return np.array([column.low, column.high, column.low / 2 + column.high / 2, np.nan])
