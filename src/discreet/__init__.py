@@ -52,7 +52,7 @@ _HOMES = {
         "UnknownName",
         "WrongColumnKind",
     ),
-    "estimators.hypotheses.power": ("power", "sample_size"),
+    "estimators.hypotheses.power": ("power", "sample_size", "smallest_effect", "spend_needed"),
     "estimators.selection": ("Watch",),
     "inference.counts.selection": ("SelectionResult",),
     "inference.results.results": ("Result",),

@@ -28,6 +28,7 @@ from discreet.errors import (
     WrongColumnKind,
 )
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
+from discreet.estimators.describe import describe
 from discreet.estimators.distributions import density, ecdf
 from discreet.estimators.hypotheses.comparisons import (
     compare,
@@ -37,7 +38,7 @@ from discreet.estimators.hypotheses.comparisons import (
 )
 from discreet.estimators.hypotheses.mean_comparisons import compare_means, mean_test, paired_test
 from discreet.estimators.hypotheses.part_tests import subsample_test
-from discreet.estimators.hypotheses.power import power, sample_size
+from discreet.estimators.hypotheses.power import power, sample_size, smallest_effect, spend_needed
 from discreet.estimators.hypotheses.proportions import proportion_test
 from discreet.estimators.matrices import correlation, covariance
 from discreet.estimators.missing import missing
@@ -115,6 +116,7 @@ __all__ = [
     "covariance",
     "declare",
     "density",
+    "describe",
     "ecdf",
     "explain",
     "from_arrays",
@@ -154,6 +156,8 @@ __all__ = [
     "rows_needed",
     "sample_size",
     "select",
+    "smallest_effect",
+    "spend_needed",
     "std",
     "subsample_test",
     "sum",

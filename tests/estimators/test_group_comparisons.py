@@ -443,3 +443,76 @@ def test_strata_without_bins_are_refused_by_their_own_name() -> None:
     )
     with pytest.raises(dp.InvalidParameter, match=r"strata='x'[\s\S]*strata=\{'x'"):
         dp.compare(data.open(budget=dp.PureDP(1)), "b", by="g", strata="x", spend=dp.PureDP(0.1))
+
+
+def test_unequal_arms_have_less_power_and_half_is_the_default() -> None:
+    shares = {"rows": 4000, "spend": dp.GDP(0.2), "baseline": 0.3, "share": 0.35}
+    means = {
+        "rows": 4000,
+        "spend": dp.GDP(0.2),
+        "difference": 3,
+        "standard_deviation": 14,
+        "low": 0,
+        "high": 100,
+    }
+    for test, assumed in ((dp.compare, shares), (dp.compare_means, means)):
+        equal = dp.power(test, **assumed)
+        assert dp.power(test, allocation=0.5, **assumed).power == equal.power
+        small, large = (dp.power(test, allocation=part, **assumed) for part in (0.1, 0.9))
+        assert max(small.power, large.power) < equal.power
+        assert "10 % of the rows" in str(small)
+    # without noise the variance of a difference of means is σ²/(n·a·(1 − a))
+    power = dp.power(dp.compare_means, allocation=0.2, **means).nonprivate
+    fewer = dp.power(dp.compare_means, **{**means, "rows": 2560}).nonprivate
+    # the test's variance is about the common mean, from which unequal groups lie unequally far
+    assert power == pytest.approx(fewer, abs=0.01)
+
+
+def test_the_smallest_effect_and_the_least_spend_have_the_power_asked_for() -> None:
+    found = dp.smallest_effect(dp.compare, rows=12_000, spend=dp.GDP(0.1), baseline=0.1)
+    asked = {"rows": 12_000, "spend": dp.GDP(0.1), "baseline": 0.1}
+    assert found.power == dp.power(dp.compare, share=found.effect, **asked).power >= 0.8
+    assert dp.power(dp.compare, share=found.effect - 1e-4, **asked).power < 0.8
+    assert found.rows == 12_000
+    assert "Smallest share" in str(found)
+    below = dp.smallest_effect(dp.compare, alternative="less", **asked)
+    assert below.effect < 0.1 < found.effect
+    far = {"standard_deviation": 14, "low": 0, "high": 200, "mean": 5}
+    least = dp.smallest_effect(
+        dp.compare_means, rows=2000, spend=dp.PureDP(2), allocation=0.3, **far
+    )
+    assert least.effect == pytest.approx(2, abs=2)
+    for kind, delta in (("GDP", None), ("PureDP", None), ("ApproxDP", 1e-6)):
+        needed = dp.spend_needed(
+            dp.compare, rows=12_000, baseline=0.1, share=0.125, kind=kind, delta=delta
+        )
+        assert type(needed.spend).__name__ == kind
+        asked = {"rows": 12_000, "baseline": 0.1, "share": 0.125}
+        assert needed.power == dp.power(dp.compare, spend=needed.spend, **asked).power >= 0.8
+        assert needed.nonprivate > needed.power
+    less = dp.GDP(0.98 * dp.spend_needed(dp.compare, **asked).spend.mu)
+    assert dp.power(dp.compare, spend=less, **asked).power < 0.8
+    assert len(repr(needed).splitlines()) == 3
+    assert needed.plot() is not None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: dp.smallest_effect(dp.independence_test, rows=10, spend=dp.GDP(1)),
+        lambda: dp.smallest_effect(dp.compare, rows=5, spend=dp.GDP(0.01), baseline=0.1),
+        lambda: dp.smallest_effect(dp.compare, rows=9, spend=dp.GDP(1), baseline=0.1, share=0.3),
+        lambda: dp.smallest_effect(dp.compare, rows=9, spend=dp.GDP(1), baseline=0.1, power=2),
+        lambda: dp.smallest_effect(dp.mean, rows=9, spend=dp.GDP(1)),
+        lambda: dp.spend_needed(dp.compare, rows=100, baseline=0.1, share=0.125),
+        lambda: dp.spend_needed(dp.compare, rows=9, baseline=0.1, share=0.9, kind="ApproxDP"),
+        lambda: dp.spend_needed(dp.compare, rows=9, baseline=0.1, share=0.9, delta=1e-6),
+        lambda: dp.spend_needed(dp.compare, rows=0, baseline=0.1, share=0.9),
+        lambda: dp.power(
+            dp.compare, rows=9, spend=dp.GDP(1), baseline=0.1, share=0.2, allocation=1
+        ),
+    ],
+)
+def test_what_has_no_such_answer_is_refused(ask) -> None:
+    with pytest.raises(dp.InvalidParameter):
+        ask()

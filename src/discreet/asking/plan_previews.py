@@ -102,8 +102,8 @@ def _question(question: PlannedQuestion, session: Session) -> Question | None:
     """
     record = question.record
     if record.question:
-        asked: Question = question.call(resolve(record.question), session.public)
-        return asked
+        asked = question.call(resolve(record.question), session.public)
+        return asked if isinstance(asked, Question) else None
     assumed = dict(question.assume)
     if session.public.rows is None:
         assumed.setdefault("rows", IMAGINED_ROWS)

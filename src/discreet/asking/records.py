@@ -19,12 +19,14 @@ class Record:
     """A public estimator.
 
     function   of a session, as users call it
-    question   of public facts, as it is asked; "" for a procedure of several releases
+    question   of public facts, as it is asked, or several that are asked one by one; "" for a
+               procedure whose later questions depend on earlier answers
     results    the classes of its results, by what their JSON is known by: the estimator that a
                release names, or a format of `FORMATS`
     forecast   (session, question, assume, level), or without a question
                (session, *asked, spend=, assume=, level=, **options)
     plan       of a test: its plan from spend, alternative, alpha and what is assumed
+    effect     of a test: the assumption whose least value dp.smallest_effect finds
     """
 
     function: str
@@ -32,6 +34,7 @@ class Record:
     results: dict[str, str] = field(default_factory=dict, hash=False)
     forecast: str = "asking.expected:expected_preview"
     plan: str = ""
+    effect: str = ""
 
     @property
     def name(self) -> str:
@@ -95,6 +98,11 @@ RECORDS = (
         {"missing": "inference.counts.missing:MissingResult"},
     ),
     Record(
+        "estimators.describe:describe",
+        results={"describe": "inference.means.described:DescribeResult"},
+        forecast="estimators.forecasts.described:describe_preview",
+    ),
+    Record(
         "estimators.distributions:ecdf",
         "estimators.distributions:ecdf_question",
         {"ecdf": "inference.quantiles.cdf:EcdfResult"},
@@ -117,13 +125,19 @@ RECORDS = (
     Record(
         "estimators.quantiles:median",
         "estimators.quantiles:median_question",
-        {"median": "inference.quantiles.quantiles:MedianResult"},
+        {
+            "median": "inference.quantiles.quantiles:MedianResult",
+            "median by cells": "inference.quantiles.cell_quantiles:CellMediansResult",
+        },
         "estimators.forecasts.quantile:quantile_preview",
     ),
     Record(
         "estimators.quantiles:quantile",
         "estimators.quantiles:quantile_question",
-        {"quantile": "inference.quantiles.quantiles:QuantileResult"},
+        {
+            "quantile": "inference.quantiles.quantiles:QuantileResult",
+            "quantile by cells": "inference.quantiles.cell_quantiles:CellQuantilesResult",
+        },
         "estimators.forecasts.quantile:quantile_preview",
     ),
     Record(
@@ -205,12 +219,14 @@ RECORDS = (
         "estimators.hypotheses.proportions:proportion_test_question",
         {"discreet-test": "inference.results.hypothesis:HypothesisTest"},
         plan="estimators.hypotheses.proportions:proportion_plan",
+        effect="share",
     ),
     Record(
         "estimators.hypotheses.comparisons:compare",
         "estimators.hypotheses.comparisons:compare_question",
         {"comparison": "inference.tables.comparisons:ComparisonResult"},
         plan="estimators.hypotheses.plans:compare_plan",
+        effect="share",
     ),
     Record(
         "estimators.hypotheses.comparisons:independence_test",
@@ -235,18 +251,21 @@ RECORDS = (
         "estimators.hypotheses.mean_comparisons:compare_means_question",
         {"means": "inference.means.mean_tests:MeansResult"},
         plan="estimators.hypotheses.plans:means_plan",
+        effect="difference",
     ),
     Record(
         "estimators.hypotheses.mean_comparisons:mean_test",
         "estimators.hypotheses.mean_comparisons:mean_test_question",
         {"mean test": "inference.means.mean_tests:MeanTestResult"},
         plan="estimators.hypotheses.plans:mean_plan",
+        effect="difference",
     ),
     Record(
         "estimators.hypotheses.mean_comparisons:paired_test",
         "estimators.hypotheses.mean_comparisons:paired_question",
         {"paired test": "inference.means.mean_tests:PairedResult"},
         plan="estimators.hypotheses.plans:paired_plan",
+        effect="difference",
     ),
     Record(
         "estimators.hypotheses.part_tests:subsample_test",
@@ -254,6 +273,7 @@ RECORDS = (
         {"parts": "inference.counts.part_tests:PartsResult"},
         "estimators.hypotheses.part_tests:subsample_preview",
         plan="estimators.hypotheses.plans:parts_plan",
+        effect="effect",
     ),
     Record(
         "models.regression:ols",

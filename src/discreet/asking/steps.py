@@ -8,12 +8,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from types import TracebackType
 
-from discreet.accounting.guarantees import Guarantee
+from discreet.accounting.guarantees import GDP, Guarantee, PureDP, spend_mu_squared
 from discreet.errors import InvalidParameter
+from discreet.exact import float_down, sqrt_down
+from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Question, Release
 from discreet.trusted.session import Session, fresh_key
 
 LONGEST_KEY = 180
+GRAIN = Fraction(2, 10**12)  # two units of a ledger: a debit is rounded up by less
+SMALLEST = Fraction(1, 10**8)  # of ε or μ² in a step
 Ask = Callable[[Question, str], Release]  # the answer to a step's question, and the step's name
 
 
@@ -66,6 +70,26 @@ class Steps:
     ) -> None:
         if kind is None or not self._named:
             self._reservation.close()
+
+
+def step_spend(spend: Guarantee, share: Fraction) -> Guarantee:
+    """A share of a spend for one step: of ε where it is pure, else of μ², less what its debit is
+    rounded up by, so that steps whose shares add up to 1 are all granted.
+
+    A choice that is ρ-zCDP costs more than 2ρ of μ², so that a spend of ρ is divided as μ² = 2ρ
+    too: what stays within a part of that stays within the part of ρ.
+    """
+    pure = isinstance(spend, PureDP)
+    whole = spend_box(spend).epsilon if pure else spend_mu_squared(spend)
+    left = whole * share - GRAIN
+    if left < SMALLEST:
+        raise InvalidParameter(
+            "spend=",
+            "it is too small to be divided among the steps of a procedure",
+            "each step is a release of its own, and ledgers count in units of 1e-12",
+            "spend more, or ask fewer cells or columns",
+        )
+    return PureDP(float_down(left)) if pure else GDP(float_down(sqrt_down(left)))
 
 
 def checked_key(key: object) -> str:

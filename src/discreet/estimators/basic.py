@@ -92,16 +92,17 @@ def variance(
     column: str,
     *,
     spend: Guarantee,
+    by: By | None = None,
     where: Where | None = None,
     key: str | None = None,
 ) -> VarianceResult:
-    """The variance of a number column (reference.md F2)."""
-    return VarianceResult(
-        _open(session).release(
-            questions.variance_question(_open(session).public, column, spend=spend, where=where),
-            key=key,
-        )
+    """The variance of a number column (reference.md F2); with `by` (as for `dp.table`) of every
+    cell by itself, out of one release.
+    """
+    question = questions.variance_question(
+        _open(session).public, column, spend=spend, by=by, where=where
     )
+    return VarianceResult(_open(session).release(question, key=key))
 
 
 @plain.door

@@ -17,13 +17,20 @@ from discreet import plain
 from discreet.accounting.calibration.additive import bounded_range_within
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.accounting.renyi.rdp import ZCDP
-from discreet.asking.cells import Where, origin_of, rows_asked
+from discreet.asking.cells import By, Where, origin_of, rows_asked
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.steps import step_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
 from discreet.estimators.classical_quantiles import METHODS, quantile_parts
 from discreet.estimators.distributions import quantile_leaves, tree_question
+from discreet.estimators.quantile_cells import asked_in_cells, cell_conditions, described_in_cell
 from discreet.exact import float_down, rational, sqrt_down
+from discreet.inference.quantiles.cell_quantiles import (
+    MEDIAN_BY_CELLS,
+    CellMediansResult,
+    CellQuantilesResult,
+)
 from discreet.inference.quantiles.quantiles import MedianResult, QuantileResult, QuantilesResult
 from discreet.inference.results.decode import as_kind
 from discreet.search.checked_ends import CheckedEnds
@@ -57,33 +64,40 @@ def median(
     column: str,
     *,
     spend: Guarantee,
+    by: By | None = None,
     method: str | None = None,
     delta: float | None = None,
     where: Where | None = None,
     key: str | None = None,
     **options: object,
-) -> MedianResult:
+) -> MedianResult | CellMediansResult:
     """The median of a number column, with an interval (reference.md B6–B9).
+
+    With `by` (declared levels, bins or periods, as for `dp.table`) it is the median of every cell
+    by itself: one search a cell, each with an equal part of the spend. Cells have no rows in
+    common, so that adding or removing a row would touch one search alone; but a row that is
+    replaced may leave one cell for another, and what is charged here is the sum, which is proven
+    for both (reference.md C1). The noise of a median grows with the number of cells for a pure
+    spend, and with its square root for others. The default method alone has a theorem there.
 
     `method` is "exponential" (default), "inverse", "smooth" (options `law`, `shape`) or "ptr"
     (option `eta`; needs `delta`, and may answer ⊥: then `released` is False and the estimate is
     read from the search). `interval_share` is the part of the spend that the interval gets; with
     0 the last three release one number, and its interval is the declared range.
     """
-    return MedianResult(
-        _open(session).release(
-            median_question(
-                _open(session).public,
-                column,
-                spend=spend,
-                method=method,
-                delta=delta,
-                where=where,
-                **options,
-            ),
-            key=key,
-        )
+    question = median_question(
+        _open(session).public,
+        column,
+        spend=spend,
+        by=by,
+        method=method,
+        delta=delta,
+        where=where,
+        **options,
     )
+    if isinstance(question, tuple):
+        return CellMediansResult(*asked_in_cells(session, question, spend=spend, key=key))
+    return MedianResult(_open(session).release(question, key=key))
 
 
 @plain.door
@@ -93,28 +107,32 @@ def quantile(
     q: object,
     *,
     spend: Guarantee,
+    by: By | None = None,
     method: str | None = None,
     delta: float | None = None,
     where: Where | None = None,
     key: str | None = None,
     **options: object,
-) -> QuantileResult:
+) -> QuantileResult | CellQuantilesResult:
     """The q-quantile of a number column: the least value with at least a share q of the rows at or
-    below it; `method` as for `median`.
+    below it; `by` and `method` as for `median`.
     """
-    release = _open(session).release(
-        quantile_question(
-            _open(session).public,
-            column,
-            q,
-            spend=spend,
-            method=method,
-            delta=delta,
-            where=where,
-            **options,
-        ),
-        key=key,
+    question = quantile_question(
+        _open(session).public,
+        column,
+        q,
+        spend=spend,
+        by=by,
+        method=method,
+        delta=delta,
+        where=where,
+        **options,
     )
+    if isinstance(question, tuple):
+        releases = asked_in_cells(session, question, spend=spend, key=key)
+        is_median = question[0].description.estimator == MEDIAN_BY_CELLS
+        return CellMediansResult(*releases) if is_median else CellQuantilesResult(*releases)
+    release = _open(session).release(question, key=key)
     return (
         MedianResult(release)
         if release.description.estimator == "median"
@@ -147,16 +165,18 @@ def median_question(
     column: str,
     *,
     spend: Guarantee,
+    by: By | None = None,
     method: str | None = None,
     delta: float | None = None,
     where: Where | None = None,
     **options: object,
-) -> Question:
+) -> Question | tuple[Question, ...]:
     return quantile_question(
         public,
         column,
         Fraction(1, 2),
         spend=spend,
+        by=by,
         method=method,
         delta=delta,
         where=where,
@@ -170,11 +190,50 @@ def quantile_question(
     q: object,
     *,
     spend: Guarantee,
+    by: By | None = None,
     method: str | None = None,
     delta: float | None = None,
     where: Where | None = None,
     **options: object,
+) -> Question | tuple[Question, ...]:
+    """The question, or with `by` one for each cell, which together cost no more than the spend."""
+    if by is None:
+        return _one_question(
+            public, column, q, spend=spend, method=method, delta=delta, where=where, **options
+        )
+    if delta is not None:
+        raise InvalidParameter(
+            "delta=",
+            "it is asked for together with by=",
+            "a δ belongs to one release, and every cell has its own",
+            "leave it out, or ask cell by cell with where=",
+        )
+    parts, condition = cell_conditions(public, by, where)
+    each = step_spend(require_spend(spend), Fraction(1, len(parts)))
+    questions = (
+        _one_question(
+            public, column, q, spend=each, method=method, delta=None, where=one.where, **options
+        )
+        for one in parts
+    )
+    return tuple(
+        replace(question, description=described_in_cell(question.description, one, condition))
+        for question, one in zip(questions, parts, strict=True)
+    )
+
+
+def _one_question(
+    public: PublicFacts,
+    column: str,
+    q: object,
+    *,
+    spend: Guarantee,
+    method: str | None,
+    delta: float | None,
+    where: Where | None,
+    **options: object,
 ) -> Question:
+    """The question about one set of rows."""
     a, b = quantile_parts(q)
     require_spend(spend)
     if method is not None and (not isinstance(method, str) or method not in METHODS):

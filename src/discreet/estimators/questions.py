@@ -152,21 +152,38 @@ def sum_question(
 
 
 def variance_question(
-    public: PublicFacts, column: str, *, spend: Guarantee, where: Where | None = None
+    public: PublicFacts,
+    column: str,
+    *,
+    spend: Guarantee,
+    by: By | None = None,
+    where: Where | None = None,
 ) -> Question:
+    return spread_question(public, "variance", column, spend=spend, by=by, where=where)
+
+
+def spread_question(
+    public: PublicFacts,
+    estimator: str,
+    column: str,
+    *,
+    spend: Guarantee,
+    by: By | None = None,
+    where: Where | None = None,
+) -> Question:
+    """The joint moments up to the fourth, in every cell: of a variance or a standard deviation."""
     public.schema[column]  # refuses what is not declared
-    cells = rows_asked(public.schema, where, column)
+    groups = Cells() if by is None else cells_by(public.schema, by)
+    subset = rows_asked(public.schema, where, column)
+    cells = groups.joined(subset)
     design = variance_design(
-        public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend))
+        public.neighbors,
+        cells=cells.count,
+        optional=cells.optional,
+        norm=norm_of(require_spend(spend)),
     )
-    return _moments(
-        public,
-        Description("variance", column, where=cells.where),
-        cells,
-        design,
-        spend,
-        bits=VARIANCE_BITS,
-    )
+    asked = Description(estimator, column, groups.by, groups.labels, subset.where)
+    return _moments(public, asked, cells, design, spend, bits=VARIANCE_BITS)
 
 
 def table_question(

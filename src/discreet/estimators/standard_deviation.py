@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking.cells import By, Cells, Where, cells_by, rows_asked
-from discreet.asking.noise_choice import norm_of, require_spend
+from discreet.asking.cells import By, Where
 from discreet.estimators.basic import _open
-from discreet.estimators.questions import VARIANCE_BITS, _moments
+from discreet.estimators.questions import spread_question
 from discreet.inference.means.standard_deviations import StdResult
-from discreet.specs.queries.moments import variance_design
-from discreet.trusted.release import Description, PublicFacts, Question
+from discreet.trusted.release import PublicFacts, Question
 from discreet.trusted.session import Session
 
 
@@ -48,15 +46,4 @@ def std_question(
     by: By | None = None,
     where: Where | None = None,
 ) -> Question:
-    public.schema[column]  # refuses what is not declared
-    groups = Cells() if by is None else cells_by(public.schema, by)
-    subset = rows_asked(public.schema, where, column)
-    cells = groups.joined(subset)
-    design = variance_design(
-        public.neighbors,
-        cells=cells.count,
-        optional=cells.optional,
-        norm=norm_of(require_spend(spend)),
-    )
-    asked = Description("standard deviation", column, groups.by, groups.labels, subset.where)
-    return _moments(public, asked, cells, design, spend, bits=VARIANCE_BITS)
+    return spread_question(public, "standard deviation", column, spend=spend, by=by, where=where)

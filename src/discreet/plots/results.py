@@ -28,6 +28,7 @@ from discreet.plots.style import (
 
 if TYPE_CHECKING:
     from discreet.inference.results.results import Result
+    from discreet.inference.tables.groups import AllPairs
     from discreet.local.differences import Difference
     from discreet.local.results import LocalResult
 
@@ -142,6 +143,28 @@ def _draw_many_bins(axes: Any, share: Any, edges: Any, level: float) -> None:
     axes.fill_between(edges, low, high, step="post", color=shades.light, linewidth=0, label=label)
     height = np.maximum(share.estimate / width, 0)
     axes.stairs(height, edges, color=shades.ink, linewidth=0.9, label="estimate")
+
+
+def plot_pairs(
+    pairs: AllPairs, *, ax: Any = None, title: str | None = None, path: str | Path | None = None
+) -> Any:
+    """The differences of all pairs of groups, with intervals that hold at once."""
+    found, alone = pairs.quantity, pairs.private
+    cells = Cells(
+        found.name,
+        pairs.names,
+        found.estimate,
+        np.stack([found.low, found.high], axis=1),
+        np.stack([alone.low, alone.high], axis=1),
+    )
+    words = pairs.title if title is None else title
+    promise = f"{pairs.result.release.guarantee}; all at once"
+    return present(
+        lambda axes: draw_cells(axes, cells, pairs.level, words, promise),
+        cells.size,
+        ax=ax,
+        path=path,
+    )
 
 
 def plot_local(

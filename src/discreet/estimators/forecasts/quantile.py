@@ -4,7 +4,7 @@ methods compare; no data is read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +23,7 @@ from discreet.inference.results.summary import Summary, number_text
 from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.queries.keys import filtered
+from discreet.trusted.losses.pricing import Price
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session
 
@@ -95,11 +96,23 @@ class QuantilePreview(Told):
 
 
 def quantile_preview(
-    session: Session, question: Question, assume: Assumptions, level: float
+    session: Session,
+    question: Question | tuple[Question, ...],
+    assume: Assumptions,
+    level: float,
 ) -> QuantilePreview | Preview:
     """The forecast of a question about quantiles by searches or by a classical method; of a tree of
-    counts, that of one release.
+    counts, that of one release; of several cells, that of one of them at the price of all.
     """
+    if isinstance(question, tuple):
+        share = 1 / len(question) if assume.share is None else assume.share
+        one = quantile_preview(session, question[0], replace(assume, share=share), level)
+        price = Price()
+        for cell in question:
+            price += session.price(cell)
+        words = f"{one.assumed}, one of {len(question)} cells"
+        how_many = session.ledger.how_many(price)
+        return replace(one, price=str(price), how_many=how_many, assumed=words)
     public, query, mechanism = session.public, question.query, question.mechanism
     if query.kind != "grid counts":
         return expected_preview(session, question, assume, level)

@@ -54,8 +54,10 @@ def compare(
     `column` is Boolean, or a Category with `level`; `by` is Boolean or a Category, whose first
     level is the baseline. The result has the difference, ratio and odds ratio of every group
     against the baseline, with intervals and tests; any other pair can be compared later
-    (`contrast`, `test`). With `strata` (as `by=` of `dp.table`) it is the common difference over
-    strata. One table is released; group sizes are private and its noisy counts say them.
+    (`contrast`, `test`). Of three groups or more `summary()` shows every group, the overall test
+    and all pairs, with intervals that hold at once (`pairs`). With `strata` (as `by=` of
+    `dp.table`) it is the common difference over strata. One table is released; group sizes are
+    private and its noisy counts say them.
 
     Validity. Independent rows. Simulated sizes at 0.05, 10 000 data sets each, ε from 0.1 to 2:
               two-sided 0.041 to 0.056 at 50 rows and 0.044 to 0.055 from 200 on; one-sided 0.042 to

@@ -26,6 +26,7 @@ from discreet.neighbors import Replace
 from discreet.sensitivity import L1, L2
 from discreet.specs.queries.moments import mean_design
 
+TURNS = 4  # between the mean that unequal groups have in common and its variances
 _MEAN_ASSUMED = ("difference", "standard_deviation", "low", "high")
 
 
@@ -103,13 +104,21 @@ def _table_plan(
 
 
 def compare_plan(
-    *, spend: Guarantee, alternative: str, alpha: float, baseline: float, share: float
+    *,
+    spend: Guarantee,
+    alternative: str,
+    alpha: float,
+    baseline: float,
+    share: float,
+    allocation: float | None = None,
 ) -> TestPlan:
+    """`allocation`: the share of all rows that is in the group with `share` (default: half)."""
     low, high = checked_share(baseline, "baseline"), checked_share(share, "share")
-    shares = np.array([[high, 1 - high], [low, 1 - low]]) / 2
+    sizes = _sizes(allocation)
+    shares = np.array([[high, 1 - high], [low, 1 - low]]) * sizes[::-1, None]
     return _table_plan(
         "the comparison of two proportions",
-        f"shares {low:g} and {high:g} in groups of equal size",
+        f"shares {low:g} and {high:g} in {_groups_text(sizes)}",
         shares,
         chi_square,
         1,
@@ -118,6 +127,25 @@ def compare_plan(
         alpha,
         ("share=", high - low),
     )
+
+
+def _sizes(allocation: object) -> Any:
+    """The shares of all rows in the baseline and in the group."""
+    part = Fraction(1, 2) if allocation is None else rational(allocation, "allocation")
+    if not 0 < part < 1:
+        raise InvalidParameter(
+            "allocation=",
+            "it is not between 0 and 1",
+            "it is the share of all rows in the group; the others are in the baseline",
+            "pass for example 0.2 for a fifth, or leave it out for equal groups",
+        )
+    return np.array([float(1 - part), float(part)])
+
+
+def _groups_text(sizes: Any) -> str:
+    if sizes[0] == sizes[1]:
+        return "groups of equal size"
+    return f"groups of {100 * sizes[0]:g} % and {100 * sizes[1]:g} % of the rows"
 
 
 def _shares_table(table: Any) -> Any:
@@ -220,22 +248,24 @@ def _mean_laws(spend: Guarantee, groups: int) -> tuple[ReleasedNoise, tuple[floa
 
 
 def _mean_distance(
-    law: ReleasedNoise, worths: tuple[float, ...], means: Any, deviation: float
+    law: ReleasedNoise, worths: tuple[float, ...], means: Any, deviation: float, sizes: Any
 ) -> Distance:
-    """From equal groups with these means and one standard deviation, in units of c."""
+    """From groups of these shares of the rows with these means and one standard deviation, in units
+    of c.
+    """
 
     def distance(rows: int, scale: float) -> float:
-        variance = _scaled(law, scale).variance if scale else 0.0
-        count = np.full(len(means), rows / len(means))
-        middle = float(means.mean())
-        # the test's variance, about the common mean
-        squares = count * ((means - middle) ** 2 + deviation**2)
-        return float(
-            (
-                (count * (means - middle)) ** 2
-                / (squares + variance * (worths[1] ** 2 + middle**2 * worths[0] ** 2))
-            ).sum()
-        )
+        noise = _scaled(law, scale).variance if scale else 0.0
+        count, middle = rows * sizes, float(means.mean())
+
+        def variance(about: float) -> Any:
+            # the test's, about the common mean
+            squares = count * ((means - about) ** 2 + deviation**2)
+            return squares + noise * (worths[1] ** 2 + about**2 * worths[0] ** 2)
+
+        for _ in range(0 if sizes[0] == sizes[-1] else TURNS):
+            middle = float(np.average(means, weights=count**2 / variance(middle)))
+        return float(((count * (means - middle)) ** 2 / variance(middle)).sum())
 
     return distance
 
@@ -274,9 +304,10 @@ def means_plan(
     low: float,
     high: float,
     mean: float | None = None,
+    allocation: float | None = None,
 ) -> TestPlan:
     """`mean`: about which the two means lie; the noise of the groups' sizes counts by its distance
-    from the middle of the range.
+    from the middle of the range. `allocation`: the share of all rows in the second group.
     """
     effect, deviation = _effect(difference, standard_deviation, low, high)
     bounds = float(rational(low, "low")), float(rational(high, "high"))
@@ -289,12 +320,14 @@ def means_plan(
             "means lie from low to high",
             "pass a mean at least half the difference away from both bounds",
         )
-    law, worths = _mean_laws(spend, 2)
+    (law, worths), sizes = _mean_laws(spend, 2), _sizes(allocation)
+    means = middle + np.array([-effect / 2, effect / 2])
     return _plan(
         "the comparison of two means",
         f"a difference of {float(difference):g} about {place:g}, standard deviation "
-        f"{float(standard_deviation):g}, range {bounds[0]:g} … {bounds[1]:g}, groups of equal size",
-        _mean_distance(law, worths, middle + np.array([-effect / 2, effect / 2]), deviation),
+        f"{float(standard_deviation):g}, range {bounds[0]:g} … {bounds[1]:g}, "
+        f"{_groups_text(sizes)}",
+        _mean_distance(law, worths, means, deviation, sizes),
         1,
         alternative,
         alpha,

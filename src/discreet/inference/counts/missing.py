@@ -32,9 +32,10 @@ class MissingResult(Result):
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
-        return share_quantities(self._statistics(), level, target)
+        return share_quantities(self.statistics(), level, target)
 
-    def _statistics(self) -> ShareStatistics:
+    def statistics(self) -> ShareStatistics:
+        """Noisy counts by column and state, and the rows they are of."""
         release = self.release
         query, mechanism = as_kind(release.query, CellStates), release.mechanism
         counts = to_float(mechanism, np.array(release.integers, dtype=object), 1.0)

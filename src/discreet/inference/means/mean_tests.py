@@ -5,7 +5,7 @@ several groups (analysis of variance) (reference.md F1–F4).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,7 +24,6 @@ from discreet.inference.means.results import (
     within,
 )
 from discreet.inference.results.evidence import (
-    BaselineResult,
     Evidence,
     freedom_text,
     place_of,
@@ -33,9 +32,10 @@ from discreet.inference.results.evidence import (
 )
 from discreet.inference.results.laws import Array, student_factor
 from discreet.inference.results.null_law import NullLaw, Recorded, from_intervals
-from discreet.inference.results.results import Quantity, checked_level
+from discreet.inference.results.results import Quantity, checked_level, checked_target
 from discreet.inference.results.summary import Summary
 from discreet.inference.simulation.streams import uniforms
+from discreet.inference.tables.groups import BaselineResult, Pair, pair_level
 from discreet.inference.tables.rank_one import (
     Nearest,
     curvature_power,
@@ -419,7 +419,7 @@ def means_p_value(
 
 class MeansResult(BaselineResult):
     """Means of groups compared with a baseline (the first declared level), and a test that all are
-    equal. *Validity*: independent rows; one pair at a time.
+    equal. *Validity*: independent rows; one pair at a time, all at once in `pairs`.
     """
 
     __slots__ = ()
@@ -428,47 +428,68 @@ class MeansResult(BaselineResult):
         "Differences from the baseline: intervals of both means combined (MOVER). p-values "
         "simulate the null with the noise as it was released."
     )
+    joint: ClassVar[str] = (
+        "Groups one at a time; pairs by both means' intervals combined (MOVER). p-values simulate "
+        "the null with the noise as it was released."
+    )
 
     def means(
         self, level: float = 0.95, *, target: str = "population"
     ) -> dict[str, tuple[float, float, float]]:
         """(estimate, low, high) of every group's mean."""
-        estimate, low, high, _ = self._intervals(level, target)
-        return {
-            name: (float(estimate[g]), float(low[g]), float(high[g]))
-            for g, name in enumerate(self.groups)
-        }
+        arms = self.arms(level, target=target)
+        ends = zip(arms.unprojected.tolist(), arms.low.tolist(), arms.high.tolist(), strict=True)
+        return dict(zip(self.groups, ends, strict=True))
 
-    def _intervals(self, level: float, target: str) -> tuple[Array, Array, Array, MeanStatistics]:
-        statistics = mean_statistics(self)
-        grid = column_grid(self)
+    def arms(self, level: float = 0.95, *, target: str = "population") -> Quantity:
+        """Every group's own mean; one group at a time."""
+        statistics, grid = mean_statistics(self), column_grid(self)
+        level, target = checked_level(level), checked_target(target)
         low, high = within(grid, *mean_interval(statistics, level, target=target))
-        return grid.center + grid.half_range * statistics.bounded_mean, low, high, statistics
+        scale = (grid.half_range / statistics.rows) ** 2
+        sampling = (
+            statistics.sampling_variance() if target == "population" else 0.0 * statistics.rows
+        )
+        return Quantity(
+            "mean",
+            grid.center + grid.half_range * statistics.bounded_mean,
+            low,
+            high,
+            sampling * scale,
+            (statistics.noise().variance + 0.0 * statistics.rows) * scale,
+        )
 
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
-        estimate, low, high, statistics = self._intervals(level, target)
-        half_range = column_grid(self).half_range
-        sampling = (
-            statistics.sampling_variance() if target == "population" else 0.0 * statistics.rows
-        ) * (half_range / statistics.rows) ** 2
-        privacy = (statistics.noise().variance + 0.0 * statistics.rows) * (
-            half_range / statistics.rows
-        ) ** 2
-        difference = estimate[1:] - estimate[0]
-        down = np.sqrt((estimate[1:] - low[1:]) ** 2 + (high[0] - estimate[0]) ** 2)
-        up = np.sqrt((high[1:] - estimate[1:]) ** 2 + (estimate[0] - low[0]) ** 2)
-        return (
-            Quantity(
-                "difference of means",
-                difference,
-                difference - down,
-                difference + up,
-                sampling[1:] + sampling[0],
-                privacy[1:] + privacy[0],
-            ),
+        baseline = [(place, 0) for place in range(1, len(self.groups))]
+        return (self._differences(baseline, level, target),)
+
+    def _differences(self, pairs: Sequence[Pair], level: float, target: str) -> Quantity:
+        arms = self.arms(level, target=target)
+        one, two = [high for high, _ in pairs], [low for _, low in pairs]
+        estimate, low, high = arms.unprojected, arms.low, arms.high
+        difference = estimate[one] - estimate[two]
+        down = np.sqrt((estimate[one] - low[one]) ** 2 + (high[two] - estimate[two]) ** 2)
+        up = np.sqrt((high[one] - estimate[one]) ** 2 + (estimate[two] - low[two]) ** 2)
+        return Quantity(
+            "difference of means",
+            difference,
+            difference - down,
+            difference + up,
+            arms.sampling_variance[one] + arms.sampling_variance[two],
+            arms.privacy_variance[one] + arms.privacy_variance[two],
         )
+
+    def _joint_level(self, level: float, target: str) -> float:
+        statistics = mean_statistics(self)
+        noise = statistics.noise().scaled(1 / statistics.rows)
+        sampling = statistics.sampling_variance() / statistics.rows**2
+        return pair_level(sampling if target == "population" else 0.0 * sampling, noise, level)
+
+    def overall(self) -> Evidence:
+        """Whether all groups have one mean: `test` without arguments."""
+        return self.test()
 
     def test(
         self,

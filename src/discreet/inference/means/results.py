@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from discreet.errors import InvalidParameter
 from discreet.inference.means.means import (
     MeanStatistics,
     MomentsQuery,
@@ -164,9 +165,10 @@ class SumResult(Result):
 
 
 class VarianceResult(Result):
-    """A variance (n−1 form).
+    """A variance (n−1 form), in every cell.
 
-    *Validity*: independent rows with a fourth moment; no shape is assumed.
+    *Validity*: independent rows with a fourth moment; no shape is assumed. Of several cells, one at
+    a time.
     """
 
     __slots__ = ()
@@ -208,6 +210,13 @@ class VarianceResult(Result):
         """(estimate, low, high) of the standard deviation:
         square roots of the variance and its interval.
         """
+        if self.params.size != 1:
+            raise InvalidParameter(
+                "standard_deviation",
+                f"this result has {self.params.size} cells",
+                "one number was asked for",
+                "use dp.std with by=, or the square roots of params and confidence_interval()",
+            )
         main = self.quantities(level)[0]
         estimate, low, high = (
             float(np.sqrt(max(value[0], 0.0))) for value in (main.estimate, main.low, main.high)

@@ -135,22 +135,6 @@ class TestedResult(Result):
         return plot_tested(self, checked_level(level), ax=ax, title=title, path=path)
 
 
-class BaselineResult(TestedResult):
-    """Groups compared with a baseline, the first declared level of the grouping column."""
-
-    __slots__ = ()
-    __test__ = False
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups, the baseline first."""
-        return self.release.description.labels[0]
-
-    @property
-    def labels(self) -> list[tuple[str, ...]]:
-        return [(f"{name} vs {self.groups[0]}",) for name in self.groups[1:]]
-
-
 SIGNS = {"two-sided": 0.0, "greater": 1.0, "less": -1.0}
 
 

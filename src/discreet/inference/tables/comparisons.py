@@ -4,6 +4,7 @@ or within strata (reference.md M1, M2).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,11 +13,12 @@ from scipy.special import ndtr, ndtri
 
 from discreet.inference.counts.tulap import released_noise
 from discreet.inference.results.decode import noise_of, to_float
-from discreet.inference.results.evidence import BaselineResult, Evidence, place_of, sign_of
+from discreet.inference.results.evidence import Evidence, freedom_text, place_of, sign_of
 from discreet.inference.results.laws import Array, Noise, half_width, tail_and_density
 from discreet.inference.results.null_law import Recorded
-from discreet.inference.results.results import Quantity, checked_level
-from discreet.inference.tables.association import signed_association
+from discreet.inference.results.results import Quantity, checked_level, checked_target
+from discreet.inference.tables.association import association, signed_association
+from discreet.inference.tables.groups import BaselineResult, Pair, bonferroni_level, pair_level
 from discreet.inference.tables.tables import (
     FEW_DRAWS,
     MANY_DRAWS,
@@ -225,6 +227,10 @@ class ComparisonResult(BaselineResult):
         "Score intervals with sampling and noise in all counts; p-values simulate the null "
         "with the noise as it was released. One pair at a time."
     )
+    joint: ClassVar[str] = (
+        "Score intervals with sampling and noise in all counts, of groups one at a time; p-values "
+        "simulate the null with the noise as it was released."
+    )
 
     def _cube(self) -> Array:
         """Noisy counts of shape (groups, 2, strata)."""
@@ -237,11 +243,7 @@ class ComparisonResult(BaselineResult):
         """The noisy 2 × 2 tables (strata × 2 × 2) of a group above its baseline."""
         cube, release = self._cube(), self.release
         low = place_of(baseline, self.groups, "baseline=")
-        high = (
-            place_of(group, self.groups, "group")
-            if group is not None
-            else next(place for place in range(len(self.groups)) if place != low)
-        )
+        high = self._place_of_group(group, low)
         tables = np.moveaxis(cube[[high, low]], -1, 0)
         public = (
             release.public_rows
@@ -256,21 +258,28 @@ class ComparisonResult(BaselineResult):
             release.public_rows,
         )
 
+    def _arms(self) -> list[Group]:
+        """Every group's counts, over all strata together."""
+        noise, cube = noise_of(self.release.mechanism, 1.0), self._cube()
+        strata = cube.shape[-1]
+        pooled = Noise(noise.variance * strata, noise.fourth * strata)
+        cluster = self.release.neighbors.rows
+        return [Group(float(x), float(y), pooled, cluster) for x, y in cube.sum(axis=-1)]
+
+    def arms(self, level: float = 0.95, *, target: str = "population") -> Quantity:
+        """Every group's own share, over all strata together; one group at a time."""
+        z, arms = np.array([float(ndtri(0.5 + checked_level(level) / 2))]), self._arms()
+        low, high = np.array([group.ends(z, checked_target(target)) for group in arms])[..., 0].T
+        spread = np.array([group.variances() for group in arms]).T
+        sampling = spread[0] if target == "population" else 0.0 * spread[0]
+        share = np.array([arm.share for arm in arms])
+        return Quantity("share", share, low, high, sampling, spread[1])
+
     def share(self, level: float = 0.95) -> dict[str, tuple[float, float, float]]:
         """(estimate, low, high) of every group's own share, over all strata together."""
-        z = np.array([float(ndtri(0.5 + checked_level(level) / 2))])
-        noise, strata = noise_of(self.release.mechanism, 1.0), self._cube().shape[-1]
-        shares = {}
-        for name, (successes, others) in zip(self.groups, self._cube().sum(axis=-1), strict=True):
-            group = Group(
-                float(successes),
-                float(others),
-                Noise(noise.variance * strata, noise.fourth * strata),
-                self.release.neighbors.rows,
-            )
-            low, high = group.ends(z)
-            shares[name] = (group.share, float(low[0]), float(high[0]))
-        return shares
+        arms = self.arms(level)
+        ends = zip(arms.unprojected.tolist(), arms.low.tolist(), arms.high.tolist(), strict=True)
+        return dict(zip(self.groups, ends, strict=True))
 
     def contrast(
         self,
@@ -281,30 +290,63 @@ class ComparisonResult(BaselineResult):
         target: str = "population",
     ) -> Contrast:
         """Difference, ratio and odds ratio of one pair of groups (without strata)."""
-        tables = self.pair(group, baseline=baseline)
-        noise, cluster = noise_of(self.release.mechanism, 1.0), self.release.neighbors.rows
-        strata = len(tables.counts)
-        pooled = Noise(noise.variance * strata, noise.fourth * strata)
-        high, low = (
-            Group(float(row[0]), float(row[1]), pooled, cluster)
-            for row in tables.counts.sum(axis=0)
-        )
-        return contrast(high, low, checked_level(level), target=target)
+        low = place_of(baseline, self.groups, "baseline=")
+        high = self._place_of_group(group, low)
+        arms = self._arms()
+        return contrast(arms[high], arms[low], checked_level(level), target=target)
+
+    def _place_of_group(self, group: object, low: int) -> int:
+        """The place of a group; of the first that is not the baseline where none is named."""
+        if group is not None:
+            return place_of(group, self.groups, "group")
+        return next(place for place in range(len(self.groups)) if place != low)
+
+    def _differences(self, pairs: Sequence[Pair], level: float, target: str) -> Quantity:
+        if self._cube().shape[-1] > 1:
+            return self._common(pairs, level, target)
+        arms = self._arms()
+        found = [contrast(arms[high], arms[low], level, target=target) for high, low in pairs]
+        spread = np.array([arm.variances() for arm in arms])
+        both = np.array([spread[high] + spread[low] for high, low in pairs]).T
+        sampling = both[0] if target == "population" else 0.0 * both[0]
+        estimate, low, high = np.array([item.difference for item in found]).T
+        return Quantity("difference", estimate, low, high, sampling, both[1])
+
+    def _common(self, pairs: Sequence[Pair], level: float, target: str) -> Quantity:
+        """The common difference of each pair over all strata."""
+        noise = noise_of(self.release.mechanism, 1.0)
+        found = [
+            common_difference(
+                self.pair(self.groups[high], baseline=self.groups[low]), noise, level, target=target
+            )
+            for high, low in pairs
+        ]
+        common = np.array(found).T
+        if target == "data":
+            common[3] = 0.0
+        return Quantity("common difference", *common)
+
+    def _joint_level(self, level: float, target: str) -> float:
+        # common differences weigh strata by pair, so that their errors are no differences of groups
+        if self._cube().shape[-1] > 1:
+            return bonferroni_level(len(self.groups), level)
+        arms = self._arms()
+        spread = np.array([arm.variances() for arm in arms])
+        sampling = spread[:, 0] if target == "population" else 0.0 * spread[:, 0]
+        heavy = [
+            float(arm.noise.fourth)
+            * ((1 - arm.share) ** 4 + arm.share**4)
+            / max(arm.rows, 1.0) ** 4
+            for arm in arms
+        ]
+        return pair_level(sampling, Noise(spread[:, 1], np.array(heavy)), level)
 
     def quantities(
         self, level: float = 0.95, *, target: str = "population"
     ) -> tuple[Quantity, ...]:
         if self._cube().shape[-1] > 1:
-            noise = noise_of(self.release.mechanism, 1.0)
-            common = np.array(
-                [
-                    common_difference(self.pair(name), noise, level, target=target)
-                    for name in self.groups[1:]
-                ]
-            ).T
-            if target == "data":
-                common[3] = 0.0
-            return (Quantity("common difference", *common),)
+            baseline = [(place, 0) for place in range(1, len(self.groups))]
+            return (self._common(baseline, level, target),)
         found = [self.contrast(name, level=level, target=target) for name in self.groups[1:]]
         spread = np.array([self._spread(name) for name in self.groups[1:]])
         kept = spread * np.array([1.0 if target == "population" else 0.0, 1.0])
@@ -353,6 +395,38 @@ class ComparisonResult(BaselineResult):
             for slope in slopes
         ]
 
+    def overall(self, *, few: int = FEW_DRAWS, many: int = MANY_DRAWS) -> Evidence:
+        """Whether all groups have one share (in every stratum).
+
+        Method.   Of two groups: `test`. Of more: the distance of the table of groups × outcome to
+                  the nearest one with equal shares, summed over strata (`association`), its null
+                  law simulated with sampling and the released noise.
+        Validity. As `dp.independence_test`: docs/theory/tests.md.
+        """
+        if len(self.groups) == 2:
+            return self.test(few=few, many=many)
+        release, counts = self.release, np.moveaxis(self._cube(), -1, 0)
+        public = None if release.query.optional or len(counts) > 1 else release.public_rows
+        tables = NoisyTables(
+            counts,
+            released_noise(release.mechanism),
+            None if public is None else np.array([public], dtype=float),
+            release.neighbors.rows,
+            release.public_rows,
+        )
+        kept = Recorded(lambda given: np.asarray(association(given).sum(axis=-1)))
+        value, p, draws = table_p_value(tables, kept, seed_of(release), few=few, many=many)
+        return Evidence(
+            f"{release.description.column} has one share in all groups",
+            "some differ",
+            value,
+            p,
+            f"{freedom_text((len(self.groups) - 1) * len(counts))}, null law simulated {draws} "
+            "times with the released noise",
+            tables.lost,
+            kept.law(value, "distance from equal shares"),
+        )
+
     def test(
         self,
         *,
@@ -362,8 +436,9 @@ class ComparisonResult(BaselineResult):
         few: int = FEW_DRAWS,
         many: int = MANY_DRAWS,
     ) -> Evidence:
-        """Whether a group's share equals its baseline's (in every stratum); `group` defaults to the
-        first that is not the baseline.
+        """Without arguments: whether all groups have one share (`overall`). With a group, its
+        baseline or an alternative: these two alone, in every stratum; `group` defaults to the first
+        that is not the baseline.
 
         Method.   The distance to the nearest table with equal shares, weighed by curvature
                   (`discreet.inference.tables.association`); its null law is simulated with sampling
@@ -373,7 +448,10 @@ class ComparisonResult(BaselineResult):
         Validity. Size by simulation for 50 to 10 000 rows, also where noise exceeds every count:
                   docs/theory/tests.md, benchmarks/tests_size.py.
         """
-        tables, sign = self.pair(group, baseline=baseline), sign_of(alternative)
+        sign = sign_of(alternative)
+        if len(self.groups) > 2 and group is None and baseline is None and not sign:
+            return self.overall(few=few, many=many)
+        tables = self.pair(group, baseline=baseline)
         root = signed_association if len(tables.counts) == 1 else stratified_root
 
         def statistic(given: NoisyTables) -> Array:
@@ -385,9 +463,7 @@ class ComparisonResult(BaselineResult):
         value, p, draws = table_p_value(tables, kept, seed_of(self.release), few=few, many=many)
         seen = value if sign >= 0 else -value
         low = place_of(baseline, self.groups, "baseline=")
-        high = (
-            place_of(group, self.groups, "group") if group is not None else (1 if low == 0 else 0)
-        )
+        high = self._place_of_group(group, low)
         return Evidence(
             f"{self.release.description.column} has one share in {self.groups[high]} and "
             f"{self.groups[low]}",
