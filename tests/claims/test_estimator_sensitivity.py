@@ -31,7 +31,7 @@ from discreet.trusted.release import PublicFacts
 
 SCHEMA = Schema(
     {
-        "x": Real(-3, 7),
+        "x": Real(-3, 7, missing=2),
         "n": Integer(18, 90),
         "wide": Integer(0, 100_000),
         "b": Boolean(),

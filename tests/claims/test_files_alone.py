@@ -169,7 +169,8 @@ def test_a_file_that_changes_between_any_two_passes_of_a_fit_is_noticed(
     sums = reading.model_sums
 
     def counted(engine, plan):
-        passes.append(plan)
+        if isinstance(engine, FileEngine):  # not the made-up rows of a rehearsal
+            passes.append(plan)
         if len(passes) == 2:
             write(frame.with_columns(pl.col("x") + 1))
         return sums(engine, plan)

@@ -13,11 +13,11 @@ import discreet as dp
 from discreet.testing import seeded_session
 
 SCHEMA = {
-    "x": dp.Real(-2, 2),
-    "g": dp.Category(["a", "b", "c"]),
-    "y": dp.Real(-3, 5),
-    "b": dp.Boolean(),
-    "k": dp.Integer(0, 20),
+    "x": dp.Real(-2, 2, missing=0),
+    "g": dp.Category(["a", "b", "c"], missing="a"),
+    "y": dp.Real(-3, 5, missing=1),
+    "b": dp.Boolean(missing=False),
+    "k": dp.Integer(0, 20, missing=10),
 }
 CASES = [
     (dp.ols, "y ~ x + g", {}),

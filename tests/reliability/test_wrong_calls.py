@@ -157,7 +157,11 @@ def test_numbers_of_numpy_are_bounds():
 def test_a_missing_extra_is_named_by_package_and_extra(
     monkeypatch, desk, module, package, extra, call
 ):
-    for known in [known for known in sys.modules if known.split(".")[0] == package]:
+    for known in [
+        known
+        for known in sys.modules
+        if known.split(".")[0] == package or known.startswith("discreet.plots.")
+    ]:
         monkeypatch.delitem(sys.modules, known)
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setitem(sys.modules, module, None)

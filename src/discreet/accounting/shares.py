@@ -9,7 +9,7 @@ Theorem.  The spends of `split` are all granted by a new ledger of the budget, i
           the last digit of a float.
 Proof.    Each costs at most its share rounded down to units, and the shares add up to the box. One
           unit is lost where a share is rounded, and one where its spend is.
-Checked.  tests/accounting/test_shares.py
+Checked.  tests/accounting/test_budget_shares.py
 """
 
 from __future__ import annotations

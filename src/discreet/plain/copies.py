@@ -25,6 +25,7 @@ from discreet.plain.kinds import ATOM_IDS, DENOMINATOR, NUMERATOR, is_ours
 Given = TypeVar("Given")
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
+_NOTHING: Any = object()
 _NAMES: dict[int, tuple[str, ...]] = {}  # of the fields of our classes, by the class's id
 
 
@@ -90,18 +91,22 @@ def remembered(
     """
 
     def decorated(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
-        held: dict[Any, Returned] = {}
+        held: dict[Any, Any] = {}
 
         @functools.wraps(function)
         def asked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-            key = tuple(map(exact_key, args)), tuple(sorted(kwargs.items())) if kwargs else ()
-            if key not in held:
+            try:
+                key = tuple(map(exact_key, args)), tuple(sorted(kwargs.items())) if kwargs else ()
+            except TypeError:  # a number of numpy's, say: nothing is kept under it
+                return function(*args, **kwargs)
+            found = held.get(key, _NOTHING)
+            if found is _NOTHING:
                 found = function(*args, **kwargs)
                 if len(held) >= most:
                     held.clear()
                 held[key] = found
-                return twin(found) if copied else found
-            return twin(held[key]) if copied else held[key]
+            answer: Returned = twin(found) if copied else found
+            return answer
 
         asked.cache_clear = held.clear  # type: ignore[attr-defined]
         return asked

@@ -63,7 +63,10 @@ class Cells:
     def fits_upright(self, room: float) -> bool:
         """Whether all names fit below a panel of so many points."""
         slot = widest(self.below) + 8.0
-        few = self.shown <= MOST_UPRIGHT and max(name.count("\n") for name in self.below) <= 1
+        few = (
+            self.shown <= MOST_UPRIGHT
+            and max((name.count("\n") for name in self.below), default=0) <= 1
+        )
         return few and slot * self.shown <= room
 
     @property

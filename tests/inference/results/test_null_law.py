@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import chdtrc, ndtr, ndtri
-from tests.survey import data_set
+from tests.survey import SCHEMA, data_set, survey
 
 import discreet as dp
 from discreet.inference.results.null_law import (
@@ -71,9 +71,9 @@ def test_chi_square() -> None:
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("method", ["exact", "conservative", "symmetric", "score"])
 def test_a_proportion(side: str, method: str) -> None:
-    result = dp.proportion(
-        seeded_session(data_set(), dp.GDP(100), 1), "member", spend=dp.PureDP(0.5)
-    )
+    schema = {**SCHEMA, "member": dp.Boolean(missing=False)}
+    whole = dp.from_arrays(survey(), schema=schema, neighbors=dp.Replace())
+    result = dp.proportion(seeded_session(whole, dp.GDP(100), 1), "member", spend=dp.PureDP(0.5))
     test = result.test(0.28, alternative=side, method=method)
     law = test.null_law()
     assert law is not None

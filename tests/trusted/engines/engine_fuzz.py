@@ -29,6 +29,7 @@ from engine_reference import reference_gram, reference_histogram, reference_keys
 import discreet as dp
 from discreet.schema import Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
+from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartRejections
@@ -332,6 +333,7 @@ def _asked(session, neighbors):
     yield lambda: dp.mean(session, "x", spend=spend, where={"b": True, "y": (0, 40)})
     yield lambda: dp.mean(session, "y", spend=pure)
     yield lambda: dp.variance(session, "x", spend=spend)
+    yield lambda: dp.missing(session, spend=spend)
     yield lambda: dp.proportion(session, "b", spend=spend)
     yield lambda: dp.proportion(session, "c", level="é", spend=pure)
     yield lambda: dp.histogram(session, "x", bins=[-5, 0, 1.5, 33.3, 100], spend=spend)
@@ -577,6 +579,8 @@ def compare(choose, path, neighbors, queries):
                 continue
             expected = statistic(query, oracle)
             for name, engine in engines.items():
+                if name == "cells" and isinstance(query, CellStates):
+                    continue  # a list has no type by which all its cells are unreadable
                 done += 1
                 if statistic(query, engine) != expected:
                     wrong.append(f"{name}: {query} on {table.schema.types}")

@@ -202,8 +202,8 @@ def _squares_of_all(
     squares = (1 + center**2) * statistics.count + 2 * center * statistics.first - statistics.even
     mean = np.zeros_like(estimate)  # of z
     if rows is not None:
-        mean = estimate / rows
-        squares = (squares - estimate * mean + privacy / rows) * rows / max(rows - 1, 1)
+        mean = estimate / max(rows, 1)
+        squares = (squares - estimate * mean + privacy / max(rows, 1)) * rows / max(rows - 1, 1)
     uncertain = (
         (1 + center**2 - 2 * mean * center) ** 2 * statistics.count_noise.variance
         + 4 * (center - mean) ** 2 * statistics.first_noise.variance
