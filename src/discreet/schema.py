@@ -19,8 +19,9 @@ so each kind of column has a fixed rule:
 | an integer beyond 64 bits      | the nearest bound       | ``missing``  | no level           |
 | −0.0, subnormal                | 0, as any number        | no; neither  | equal to 0; itself |
 
-``missing`` is what the declaration names (a number's default: the midpoint; a Boolean's: False); a
-Category with ``missing`` gives that level where the table says "no level".
+``missing`` is what the declaration names; where it names nothing the cell has no value, and a
+statistic leaves its row out (docs/theory/missing.md). A Category with ``missing`` gives that level
+where the table says "no level".
 
 One cell has one meaning, whatever holds it (Parquet, CSV, a frame, a list):
 

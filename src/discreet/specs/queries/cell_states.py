@@ -4,6 +4,8 @@ missing      None, NaN, a null, blank text
 unreadable   anything else that has no value by the rules of `schema.py`: text that is no number,
              a level that was not declared, a value of another type
 outside      a number beyond the declared range, which counts as the nearest bound
+
+In a column of a type that has no reading for its declaration every cell is unreadable, a null too.
 """
 
 from __future__ import annotations
