@@ -39,7 +39,7 @@ One cell has one meaning, whatever holds it (Parquet, CSV, a frame, a list):
 - *A level by truth* is True or False, or the word true or false in any case; of several the one
   that is no text counts, then the first in order. Cells that are words match it in any case.
 
-No row is dropped from the data. A Category row with no level stays in the data and falls in no cell.
+No row is dropped from the data. A Category row with no level stays and falls in no cell.
 An `Open` column, whose values nobody lists, has its own table of which cells have a key; a row
 without one falls in no cell. A `Date` column has whole days as its numbers. Numbers are encoded as
 fixed-point integers (`Encoding`): code = clip(⌊(x − center)·per_unit + ½⌋, low, high), one float
