@@ -239,6 +239,6 @@ class Release:
             "secure": self.secure,
             "delta": fraction_text(self.delta),
             "found": list(self.found),
-            "filled": [list(pair) for pair in self.filled],
+            **({"filled": [list(pair) for pair in self.filled]} if self.filled else {}),
         }
         return json.dumps(record, ensure_ascii=False)
