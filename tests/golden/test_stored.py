@@ -127,7 +127,7 @@ def test_the_same_question_with_its_key_is_free(version: str, name: str, tmp_pat
             if EXACT or not key.endswith("/fit"):
                 raise
             continue
-        assert not differences(json.loads(record["json"]), parsed(result))
+        assert not differences(json.loads(record["json"]), unfilled(parsed(result)))
         asked += 1
     assert ledger.head == head
     assert asked > 60
@@ -161,6 +161,13 @@ def test_kept_reservations_can_be_closed(version: str, name: str, tmp_path: Path
 
 
 # ── results and reports ───────────────────────────────────────────────────────────────────────────
+
+
+def unfilled(record: Any) -> Any:
+    """A record without what later versions say of cells that were filled in."""
+    if isinstance(record, dict):
+        return {name: unfilled(part) for name, part in record.items() if name != "filled"}
+    return [unfilled(part) for part in record] if isinstance(record, list) else record
 
 
 @pytest.mark.parametrize(("version", "key"), KEYS)
