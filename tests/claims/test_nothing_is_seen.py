@@ -350,6 +350,8 @@ def release_seen(data, method, mode, injected=None, *, flags="call", monkeypatch
     """
     opened = seeded_session(data, dp.ApproxDP(100, 1e-3), 1)
     question, calls = question_for("sums" if method == "draw" else method, opened.public), []
+    # the rehearsal on made-up rows, before the debit, runs the same methods: it is over by now
+    opened._rehearsal.require(question.query)
 
     def wrap(function):
         def wrapped(*args):
