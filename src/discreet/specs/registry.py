@@ -34,6 +34,7 @@ from discreet.specs.queries.scores import CandidateScores
 from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import GramMatrix, Sum
 from discreet.specs.queries.trees import TreeCounts
+from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 
 PROVEN_MECHANISMS: tuple[type[Mechanism], ...] = (
     *ADDITIVE,
@@ -66,6 +67,8 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     DifferenceMoments,
     PartRejections,
     CellStates,
+    UnitSums,
+    UnitShares,
 )
 _MECHANISMS: dict[str, type[Mechanism]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}
 _QUERIES: dict[str, type[Query]] = {kind.kind: kind for kind in PROVEN_QUERIES}

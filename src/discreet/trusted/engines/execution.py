@@ -16,6 +16,7 @@ from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.queries.scores import ScoresPlan
+from discreet.specs.queries.unit_sums import UnitSumsPlan
 from discreet.trusted.engines.engine import Engine
 
 
@@ -62,9 +63,16 @@ def _state_counts(engine: Engine, plan: StatesPlan) -> Any:
     return state_counts(engine, plan)
 
 
+def _unit_sums(engine: Engine, plan: UnitSumsPlan) -> Any:
+    from discreet.trusted.extensions.unit_sums import unit_sums
+
+    return unit_sums(engine, plan)
+
+
 EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     EstimatingPlan: _model_sums,
     ResidualPlan: _model_sums,
     OpenPlan: _key_counts,
     StatesPlan: _state_counts,
+    UnitSumsPlan: _unit_sums,
 }
