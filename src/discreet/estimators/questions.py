@@ -262,7 +262,7 @@ def _of_units(
     """The design that releases the spread of units' sums beside means or a total: where a unit may
     have several rows and noise is Gaussian; elsewhere it would not be free (clusters.md).
     """
-    if public.neighbors.rows == 1 or norm_of(require_spend(spend)) == 1:
+    if public.neighbors.max_rows in (None, 1) or norm_of(require_spend(spend)) == 1:
         return None
     return unit_design(public.neighbors, cells=cells.count, total=total)
 

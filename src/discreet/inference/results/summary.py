@@ -232,7 +232,8 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
         if target == "population"
         else "Intervals are for this data set itself: privacy error alone."
     )
-    notes += unit_notes(release)
+    if release.neighbors.rows > 1:
+        notes += unit_notes(release)
     if len(result.labels) > SHOWN_CELLS:
         notes.append(f"The first {SHOWN_CELLS} of {len(result.labels)} cells; to_frame() has all.")
     if not release.secure:
