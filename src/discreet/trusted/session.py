@@ -98,7 +98,8 @@ class Session:
         self._secure = type(source) is SecureSource  # whatever another source says of itself
         # the engine's own, which nobody else holds
         self._schema, self._neighbors = engine.schema, neighbors
-        self._rehearsal = Rehearsal(engine.schema, neighbors)
+        rehearsal = Rehearsal(engine.schema, neighbors)
+        self._rehearsal = engine.remembered.setdefault(Rehearsal, rehearsal)
         self._count = _public_count(engine)
         self._public = PublicFacts(schema, require_neighbors(neighbors), self._count)
 

@@ -31,6 +31,7 @@ from discreet.specs.mechanisms.selection import (
 )
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
+from discreet.trusted.later import later
 from discreet.trusted.losses.loss import Loss
 from discreet.trusted.losses.theorems import (
     above_threshold_loss,
@@ -68,43 +69,6 @@ def _about_centre(mechanism: AboutCentre) -> Loss:
     return loss_of(mechanism.centre) + loss_of(mechanism.distances)
 
 
-def _thresholded(mechanism: ThresholdedCounts) -> Loss:
-    from discreet.trusted.extensions.open_keys.loss import thresholded_loss
-
-    return thresholded_loss(mechanism)
-
-
-def _quantile_choice(mechanism: QuantileChoice) -> Loss:
-    from discreet.trusted.extensions.data_dependent.loss import quantile_choice_loss
-
-    return quantile_choice_loss(mechanism)
-
-
-def _smooth(mechanism: SmoothNoise) -> Loss:
-    from discreet.trusted.extensions.data_dependent.loss import smooth_loss
-
-    return smooth_loss(mechanism)
-
-
-def _propose_test_release(mechanism: ProposeTestRelease) -> Loss:
-    from discreet.trusted.extensions.data_dependent.loss import propose_test_release_loss
-
-    return propose_test_release_loss(mechanism)
-
-
-def _descent(mechanism: NoisySGD) -> Loss:
-    from discreet.trusted.extensions.sgd.loss import descent_loss
-
-    return descent_loss(mechanism)
-
-
-def _report(mechanism: Any) -> Loss:
-    """One report of one record."""
-    from discreet.trusted.extensions.local.loss import report_loss
-
-    return report_loss(mechanism)
-
-
 _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     GaussianNoise: gaussian_loss,
     LaplaceNoise: pure_loss,
@@ -120,10 +84,14 @@ _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     AboveThreshold: above_threshold_loss,
     InTurn: _in_turn,
     AboutCentre: _about_centre,
-    ThresholdedCounts: _thresholded,
-    QuantileChoice: _quantile_choice,
-    SmoothNoise: _smooth,
-    ProposeTestRelease: _propose_test_release,
-    NoisySGD: _descent,
-    **dict.fromkeys(LOCAL, _report),
+    ThresholdedCounts: later("discreet.trusted.extensions.open_keys.loss", "thresholded_loss"),
+    QuantileChoice: later(
+        "discreet.trusted.extensions.data_dependent.loss", "quantile_choice_loss"
+    ),
+    SmoothNoise: later("discreet.trusted.extensions.data_dependent.loss", "smooth_loss"),
+    ProposeTestRelease: later(
+        "discreet.trusted.extensions.data_dependent.loss", "propose_test_release_loss"
+    ),
+    NoisySGD: later("discreet.trusted.extensions.sgd.loss", "descent_loss"),
+    **dict.fromkeys(LOCAL, later("discreet.trusted.extensions.local.loss", "report_loss")),
 }
