@@ -198,6 +198,18 @@ class Session:
         spend, delta = plain_spend(spend), rational(delta, "delta=")
         return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box, delta=delta), key=key)
 
+    def book(self, spend: Guarantee, *, note: str, key: str | None = None) -> Debit:
+        """Debit for what was made of the same data elsewhere, and release nothing.
+
+        spend   what it is known to satisfy, under this session's relation: an (ε, δ) is charged as
+                ε and δ₀, for nothing says that it is Gaussian
+        note    what it was, in words that the ledger keeps; under a `key` it is debited once
+        """
+        from discreet.trusted.extensions.procedures.booking import booked
+
+        about = {"neighbors": self._neighbors.to_dict(), "data": self._engine.data_id()}
+        return booked(self.ledger, plain_spend(spend), note, key, about, self._secure)
+
     def _checked(self, question: Question) -> Question:
         """The question as it will be run: a copy of its own, refused before the debit where noise,
         statistic and spend do not belong together.
@@ -257,9 +269,9 @@ class Session:
 
     def _aggregate(self, question: Question, key: str) -> Sealed:
         """The exact statistic, sealed; nothing that the engine says or raises beside it is seen."""
-        query = question.query
+        engine, query = self._engine, question.query
         statistic = aside(
-            lambda: Sealed(query.assemble(execute(self._engine, query.plan(), self._source)))
+            lambda: Sealed(query.assemble(execute(engine, query.plan(), self._source, Session)))
         )
         if isinstance(statistic, Failed):
             raise ReleaseFailed(key)

@@ -20,6 +20,7 @@ from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.local import LOCAL
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
+from discreet.specs.mechanisms.procedures import PROCEDURES
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.mechanisms.selection import (
@@ -74,28 +75,24 @@ def _thresholded(mechanism: ThresholdedCounts) -> Loss:
     return thresholded_loss(mechanism)
 
 
-def _quantile_choice(mechanism: QuantileChoice) -> Loss:
-    from discreet.trusted.extensions.data_dependent.loss import quantile_choice_loss
+def _by_data(mechanism: Any) -> Loss:
+    """Of a quantile, by a mechanism whose noise depends on the data."""
+    from discreet.trusted.extensions.data_dependent.loss import LOSSES
 
-    return quantile_choice_loss(mechanism)
-
-
-def _smooth(mechanism: SmoothNoise) -> Loss:
-    from discreet.trusted.extensions.data_dependent.loss import smooth_loss
-
-    return smooth_loss(mechanism)
-
-
-def _propose_test_release(mechanism: ProposeTestRelease) -> Loss:
-    from discreet.trusted.extensions.data_dependent.loss import propose_test_release_loss
-
-    return propose_test_release_loss(mechanism)
+    return LOSSES[type(mechanism)](mechanism)
 
 
 def _descent(mechanism: NoisySGD) -> Loss:
     from discreet.trusted.extensions.sgd.loss import descent_loss
 
     return descent_loss(mechanism)
+
+
+def _procedure(mechanism: Any) -> Loss:
+    """Of a whole procedure, by what is known of it: hidden runs, or a stated guarantee."""
+    from discreet.trusted.extensions.procedures.loss import LOSSES
+
+    return LOSSES[type(mechanism)](mechanism)
 
 
 def _report(mechanism: Any) -> Loss:
@@ -121,9 +118,10 @@ _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     InTurn: _in_turn,
     AboutCentre: _about_centre,
     ThresholdedCounts: _thresholded,
-    QuantileChoice: _quantile_choice,
-    SmoothNoise: _smooth,
-    ProposeTestRelease: _propose_test_release,
+    QuantileChoice: _by_data,
+    SmoothNoise: _by_data,
+    ProposeTestRelease: _by_data,
     NoisySGD: _descent,
+    **dict.fromkeys(PROCEDURES, _procedure),
     **dict.fromkeys(LOCAL, _report),
 }

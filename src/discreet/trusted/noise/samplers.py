@@ -19,6 +19,7 @@ from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
+from discreet.specs.mechanisms.procedures import BestOf
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.mechanisms.selection import SELECTION
@@ -77,10 +78,6 @@ def _about_centre(mechanism: AboutCentre, statistic: Any, source: Source) -> Ans
     )
 
 
-def _searched(mechanism: CountSearch, histogram: Histogram, source: Source) -> Answer:
-    return Answer(search(mechanism, histogram, source))
-
-
 # ── extensions ────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -110,6 +107,12 @@ def _descended(mechanism: NoisySGD, rows: Any, source: Source) -> Answer:
     return Answer(descend(mechanism, rows, source))
 
 
+def _best_run(mechanism: BestOf, runs: Any, source: Source) -> Answer:
+    from discreet.trusted.extensions.procedures.draw import best_run
+
+    return Answer(*best_run(mechanism, runs, source))
+
+
 SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     GaussianNoise: _added,
     LaplaceNoise: _added,
@@ -118,7 +121,7 @@ SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     CutTulapNoise: _added,
     SymmetricGaussianNoise: _added,
     **dict.fromkeys(SELECTION, _selected),
-    CountSearch: _searched,
+    CountSearch: lambda mechanism, tally, source: Answer(search(mechanism, tally, source)),
     InTurn: _in_turn,
     AboutCentre: _about_centre,
     ThresholdedCounts: _shown_keys,
@@ -126,4 +129,5 @@ SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     SmoothNoise: _by_data,
     ProposeTestRelease: _by_data,
     NoisySGD: _descended,
+    BestOf: _best_run,
 }
