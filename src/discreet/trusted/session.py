@@ -2,7 +2,8 @@
 
 `Session.release` does four things in this order: debit (durable) → aggregate → draw and store the
 answer (one transaction) → hand out the Release. Beside it only `open_threshold` sees private
-statistics: debit → a run that answers with noise (extensions/noisy_threshold.py has its theorem).
+statistics: debit → a run that answers with noise (extensions/noisy_threshold.py has its theorem);
+`book` debits, and sees none.
 
 Theorem.  Everything a session hands out satisfies its ledger's guarantee,
           for any adaptive choice of questions.
@@ -96,8 +97,7 @@ class Session:
             raise plain.not_exact(ledger, "ledger=")
         self._engine, self._source, self._ledger = engine, source, ledger
         self._secure = type(source) is SecureSource  # whatever another source says of itself
-        # the engine's own, which nobody else holds
-        self._schema, self._neighbors = engine.schema, neighbors
+        self._schema, self._neighbors = engine.schema, neighbors  # nobody else holds them
         self._rehearsal = Rehearsal(engine.schema, neighbors)
         self._count = _public_count(engine)
         self._public = PublicFacts(schema, require_neighbors(neighbors), self._count)
@@ -192,23 +192,17 @@ class Session:
     def reserve(
         self, spend: Guarantee, *, delta: Fraction = Fraction(0), key: str | None = None
     ) -> Reservation:
-        """Set budget aside for a procedure of several steps;
-        closing it gives back what no step used.
-        """
+        """Set budget aside for a procedure of several steps; closing it gives back the rest."""
         spend, delta = plain_spend(spend), rational(delta, "delta=")
         return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box, delta=delta), key=key)
 
     def book(self, spend: Guarantee, *, note: str, key: str | None = None) -> Debit:
-        """Debit for what was made of the same data elsewhere, and release nothing.
-
-        spend   what it is known to satisfy, under this session's relation: an (ε, δ) is charged as
-                ε and δ₀, for nothing says that it is Gaussian
-        note    what it was, in words that the ledger keeps; under a `key` it is debited once
-        """
+        """Debit what was given away elsewhere, by its guarantee; see procedures/booking.py."""
         from discreet.trusted.extensions.procedures.booking import booked
 
         about = {"neighbors": self._neighbors.to_dict(), "data": self._engine.data_id()}
-        return booked(self.ledger, plain_spend(spend), note, key, about, self._secure)
+        name = fresh_key() if key is None else asked_key(key)
+        return booked(self.ledger, plain_spend(spend), note, name, about, self._secure)
 
     def _checked(self, question: Question) -> Question:
         """The question as it will be run: a copy of its own, refused before the debit where noise,
@@ -278,9 +272,7 @@ class Session:
         return statistic
 
     def _draw(self, question: Question, statistic: Sealed) -> str:
-        """The mechanism's answer, as the JSON text that the ledger keeps; a draw that fails is an
-        answer too, so that it is not drawn again for nothing.
-        """
+        """The mechanism's answer, as JSON; a draw that fails is one too, and not drawn again."""
         answer = aside(lambda: apply(question.mechanism, statistic.take(), self._source))
         if isinstance(answer, Failed):
             return json.dumps({"failed": True, "secure": self._secure})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from typing import Any
 
 from discreet import plain
@@ -12,29 +11,27 @@ from discreet.accounting.renyi.rdp import ZCDP
 from discreet.exact import rational
 from discreet.specs.mechanisms.procedures import StatedGuarantee
 from discreet.trusted.ledger.core import Ledger
-from discreet.trusted.ledger.requests import Debit, asked_key
+from discreet.trusted.ledger.requests import Debit
 from discreet.trusted.losses.pricing import price_of
 
 LONGEST_NOTE = 500
 
 
 def booked(
-    ledger: Ledger,
-    spend: Guarantee,
-    note: str,
-    key: str | None,
-    about: dict[str, Any],
-    secure: bool,
+    ledger: Ledger, spend: Guarantee, note: str, key: str, about: dict[str, Any], secure: bool
 ) -> Debit:
-    """The debit of a stated guarantee, once for a key; refused where the box cannot hold it.
+    """The debit of a guarantee that holds for something made of the same data elsewhere, once for
+    a key; refused where the box cannot hold it. Nothing is released.
+
+    `spend` is what is known of it under the session's relation, `note` says what it was, in words
+    that the ledger keeps, `about` which data and which relation.
 
     Theorem.  If the stated guarantee holds under the ledger's relation, so does the ledger's.
     Proof.    It is charged as any mechanism with that loss (`stated_loss`), before or after what
               else is asked: the box is a filter for any order (docs/theory/ledger.md).
     Checked.  tests/trusted/test_booking.py
     """
-    note = plain.text(note, "note=", longest=LONGEST_NOTE)
-    name, stated = uuid.uuid4().hex if key is None else asked_key(key), stated_by(spend)
+    note, stated = plain.text(note, "note=", longest=LONGEST_NOTE), stated_by(spend)
     request = {
         "asked": {"estimator": f"booked: {note}"},
         "mechanism": stated.to_dict(),
@@ -42,8 +39,8 @@ def booked(
         **about,
     }
     price = price_of((stated,), box=ledger.box)
-    debit = ledger.debit(key=name, request=request, price=price, secure=secure)
-    ledger.store(name, lambda: json.dumps({"booked": note}))
+    debit = ledger.debit(key=key, request=request, price=price, secure=secure)
+    ledger.store(key, lambda: json.dumps({"booked": note}))
     return debit
 
 

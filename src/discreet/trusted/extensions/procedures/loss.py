@@ -17,8 +17,8 @@ def best_of_loss(mechanism: BestOf) -> Loss:
 
     Theorem.  Let one run be (ε, δ(ε))-DP for every ε ≥ 0, its score included, and
               δ(ε̂) ≤ γ(e^ε̂ − 1)/(1 − γ). Then the best of K runs is
-              (ε₁ + (1+η)ε̂, m·e^((1+η)ε̂)·δ(ε₁))-DP for every ε₁ ≥ 0, m the mean of K; for pure runs
-              it is (2+η)ε-DP.
+              (ε₁ + (1+η)ε̂, m·e^((1+η)ε̂)·δ(ε₁))-DP for every ε₁ ≥ 0, m the mean of K;
+              for pure runs it is (2+η)ε-DP.
     Proof.    docs/theory/tuning.md. In short: the best run is y with density Q(y)·f′(u), u the
               chance of a worse run, f the generating function of K; f′(u) is in proportion to
               (γ + (1−γ)(1−u))^(−1−η), at most m, and the condition bounds its ratio between
