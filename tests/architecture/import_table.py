@@ -75,7 +75,7 @@ TABLE = (
     _row(
         "trusted.losses",
         f"{VOCABULARY} specs.mechanisms accounting.gaussian accounting.guarantees accounting.renyi"
-        f" {EXTENSION_LOSSES}",
+        f" trusted.later {EXTENSION_LOSSES}",
         "",
         "one theorem a mechanism, and its price",
     ),
@@ -87,17 +87,18 @@ TABLE = (
     ),
     _row(
         "trusted.noise",
-        f"{VOCABULARY} specs search trusted.compiled trusted.extensions.data_dependent"
-        " trusted.extensions.open_keys trusted.extensions.procedures trusted.extensions.selection"
-        " trusted.extensions.sgd",
+        f"{VOCABULARY} specs search trusted.compiled trusted.later"
+        " trusted.extensions.data_dependent trusted.extensions.open_keys"
+        " trusted.extensions.procedures trusted.extensions.selection trusted.extensions.sgd",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
+    _row("trusted.later", "", "", "what is loaded only where it is used"),
     _row("trusted.compiled", "", "numba", "loops, kept under the hash of what they bake in"),
     _row("trusted.values", "schema", "numpy", "one value, read by the total rules"),
     _row(
         "trusted.engines",
-        f"{VOCABULARY} seclusion trusted.compiled specs trusted.values"
+        f"{VOCABULARY} seclusion trusted.compiled trusted.later specs trusted.values"
         " trusted.extensions.cell_states trusted.extensions.csv_files trusted.extensions.date_cells"
         " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"

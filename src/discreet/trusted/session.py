@@ -2,8 +2,7 @@
 
 `Session.release` does four things in this order: debit (durable) → aggregate → draw and store the
 answer (one transaction) → hand out the Release. Beside it only `open_threshold` sees private
-statistics: debit → a run that answers with noise (extensions/noisy_threshold.py has its theorem);
-`book` debits, and sees none.
+statistics: debit → a run that answers with noise (extensions/noisy_threshold.py has its theorem).
 
 Theorem.  Everything a session hands out satisfies its ledger's guarantee,
           for any adaptive choice of questions.
@@ -98,7 +97,8 @@ class Session:
         self._engine, self._source, self._ledger = engine, source, ledger
         self._secure = type(source) is SecureSource  # whatever another source says of itself
         self._schema, self._neighbors = engine.schema, neighbors  # nobody else holds them
-        self._rehearsal = Rehearsal(engine.schema, neighbors)
+        rehearsal = Rehearsal(engine.schema, neighbors)
+        self._rehearsal = engine.remembered.setdefault(Rehearsal, rehearsal)
         self._count = _public_count(engine)
         self._public = PublicFacts(schema, require_neighbors(neighbors), self._count)
 
@@ -200,7 +200,7 @@ class Session:
         """Debit what was given away elsewhere, by its guarantee; see procedures/booking.py."""
         from discreet.trusted.extensions.procedures.booking import booked
 
-        about = {"neighbors": self._neighbors.to_dict(), "data": self._engine.data_id()}
+        about = self._neighbors.to_dict(), self._engine.data_id()
         name = fresh_key() if key is None else asked_key(key)
         return booked(self.ledger, plain_spend(spend), note, name, about, self._secure)
 

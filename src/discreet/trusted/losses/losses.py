@@ -20,7 +20,7 @@ from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.local import LOCAL
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
-from discreet.specs.mechanisms.procedures import PROCEDURES
+from discreet.specs.mechanisms.procedures import BestOf, StatedGuarantee
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.mechanisms.selection import (
@@ -32,6 +32,7 @@ from discreet.specs.mechanisms.selection import (
 )
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
+from discreet.trusted.later import later
 from discreet.trusted.losses.loss import Loss
 from discreet.trusted.losses.theorems import (
     above_threshold_loss,
@@ -69,39 +70,6 @@ def _about_centre(mechanism: AboutCentre) -> Loss:
     return loss_of(mechanism.centre) + loss_of(mechanism.distances)
 
 
-def _thresholded(mechanism: ThresholdedCounts) -> Loss:
-    from discreet.trusted.extensions.open_keys.loss import thresholded_loss
-
-    return thresholded_loss(mechanism)
-
-
-def _by_data(mechanism: Any) -> Loss:
-    """Of a quantile, by a mechanism whose noise depends on the data."""
-    from discreet.trusted.extensions.data_dependent.loss import LOSSES
-
-    return LOSSES[type(mechanism)](mechanism)
-
-
-def _descent(mechanism: NoisySGD) -> Loss:
-    from discreet.trusted.extensions.sgd.loss import descent_loss
-
-    return descent_loss(mechanism)
-
-
-def _procedure(mechanism: Any) -> Loss:
-    """Of a whole procedure, by what is known of it: hidden runs, or a stated guarantee."""
-    from discreet.trusted.extensions.procedures.loss import LOSSES
-
-    return LOSSES[type(mechanism)](mechanism)
-
-
-def _report(mechanism: Any) -> Loss:
-    """One report of one record."""
-    from discreet.trusted.extensions.local.loss import report_loss
-
-    return report_loss(mechanism)
-
-
 _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     GaussianNoise: gaussian_loss,
     LaplaceNoise: pure_loss,
@@ -117,11 +85,16 @@ _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     AboveThreshold: above_threshold_loss,
     InTurn: _in_turn,
     AboutCentre: _about_centre,
-    ThresholdedCounts: _thresholded,
-    QuantileChoice: _by_data,
-    SmoothNoise: _by_data,
-    ProposeTestRelease: _by_data,
-    NoisySGD: _descent,
-    **dict.fromkeys(PROCEDURES, _procedure),
-    **dict.fromkeys(LOCAL, _report),
+    ThresholdedCounts: later("discreet.trusted.extensions.open_keys.loss", "thresholded_loss"),
+    QuantileChoice: later(
+        "discreet.trusted.extensions.data_dependent.loss", "quantile_choice_loss"
+    ),
+    SmoothNoise: later("discreet.trusted.extensions.data_dependent.loss", "smooth_loss"),
+    ProposeTestRelease: later(
+        "discreet.trusted.extensions.data_dependent.loss", "propose_test_release_loss"
+    ),
+    NoisySGD: later("discreet.trusted.extensions.sgd.loss", "descent_loss"),
+    BestOf: later("discreet.trusted.extensions.procedures.loss", "best_of_loss"),
+    StatedGuarantee: later("discreet.trusted.extensions.procedures.loss", "stated_loss"),
+    **dict.fromkeys(LOCAL, later("discreet.trusted.extensions.local.loss", "report_loss")),
 }

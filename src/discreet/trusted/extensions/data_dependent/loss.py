@@ -197,10 +197,3 @@ _LAWS: dict[str, Callable[[SmoothNoise, Fraction, Fraction], Loss]] = {
     "gaussian": _gaussian,
     "lln": _lln,
 }
-
-
-LOSSES: dict[type[Any], Callable[[Any], Loss]] = {
-    QuantileChoice: quantile_choice_loss,
-    ProposeTestRelease: propose_test_release_loss,
-    SmoothNoise: smooth_loss,
-}

@@ -18,13 +18,13 @@ LONGEST_NOTE = 500
 
 
 def booked(
-    ledger: Ledger, spend: Guarantee, note: str, key: str, about: dict[str, Any], secure: bool
+    ledger: Ledger, spend: Guarantee, note: str, key: str, about: tuple[Any, Any], secure: bool
 ) -> Debit:
     """The debit of a guarantee that holds for something made of the same data elsewhere, once for
     a key; refused where the box cannot hold it. Nothing is released.
 
     `spend` is what is known of it under the session's relation, `note` says what it was, in words
-    that the ledger keeps, `about` which data and which relation.
+    that the ledger keeps, `about` which relation it protects, on which data.
 
     Theorem.  If the stated guarantee holds under the ledger's relation, so does the ledger's.
     Proof.    It is charged as any mechanism with that loss (`stated_loss`), before or after what
@@ -36,7 +36,8 @@ def booked(
         "asked": {"estimator": f"booked: {note}"},
         "mechanism": stated.to_dict(),
         "spend": spend.to_dict(),
-        **about,
+        "neighbors": about[0],
+        "data": about[1],
     }
     price = price_of((stated,), box=ledger.box)
     debit = ledger.debit(key=key, request=request, price=price, secure=secure)

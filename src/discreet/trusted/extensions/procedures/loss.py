@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from discreet.accounting.loss_distributions.best_of import best_epsilon, best_mu
 from discreet.exact import rational
@@ -47,9 +45,3 @@ def stated_loss(stated: StatedGuarantee) -> Loss:
     """
     pure = (stated.epsilon,) if stated.epsilon else ()
     return Loss(stated.mu_squared, pure, rho=stated.rho, delta=stated.delta)
-
-
-LOSSES: dict[type[Any], Callable[[Any], Loss]] = {
-    BestOf: best_of_loss,
-    StatedGuarantee: stated_loss,
-}
