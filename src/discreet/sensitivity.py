@@ -156,7 +156,7 @@ class Rows:
 @dataclass(frozen=True, slots=True)
 class OneRow:
     """What one row adds to a sum of vectors, for mechanisms that read a secret sample of the rows:
-    ℓ₂ norm at most √squared.
+    ℓ₂ norm (`norm` 1: ℓ₁ norm) at most √squared.
 
     ``replaced``           one of a public number of `rows` takes another value
     ``added or removed``   one row comes or goes; their number is private (`rows` is None)
@@ -165,6 +165,7 @@ class OneRow:
     squared: Fraction
     change: str
     rows: int | None
+    norm: int = 2
 
     def __post_init__(self) -> None:
         _positive(self.squared)
@@ -172,7 +173,7 @@ class OneRow:
         if (self.change, known, self.rows is None) not in (
             ("replaced", True, False),
             ("added or removed", False, True),
-        ):
+        ) or not (type(self.norm) is int and self.norm in (1, 2)):
             raise InvalidParameter(
                 "a sensitivity",
                 "it does not say how sampled rows may change",
@@ -182,7 +183,7 @@ class OneRow:
 
     @property
     def moved_squared(self) -> Fraction:
-        """The squared ℓ₂ sensitivity of a sum over a sample that holds the row:
+        """The squared sensitivity, in the norm, of a sum over a sample that holds the row:
         that of one vector, or of the difference of two.
         """
         return 4 * self.squared if self.change == "replaced" else self.squared
@@ -193,7 +194,7 @@ class OneRow:
             "squared": fraction_text(self.squared),
             "change": self.change,
             "rows": self.rows,
-        }
+        } | ({"of": self.norm} if self.norm == 1 else {})
 
 
 @plain.kept()
@@ -233,7 +234,12 @@ def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
     if record["norm"] == "frobenius":
         return Frobenius(record["order"], stored_fraction(record["squared"]))
     if record["norm"] == "one row":
-        return OneRow(stored_fraction(record["squared"]), record["change"], record["rows"])
+        return OneRow(
+            stored_fraction(record["squared"]),
+            record["change"],
+            record["rows"],
+            record.get("of", 2),
+        )
     if record["norm"] == "runs":
         return PrivateRuns(record["mu"], record["epsilon"])
     return (
