@@ -11,6 +11,7 @@ from typing import Any
 
 from discreet.specs.estimating.batches import SampledGradients
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
+from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
@@ -63,6 +64,8 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     WeightedGram,
     ResidualCounts,
     SampledGradients,
+    NetworkGradients,
+    Agreement,
     DifferenceMoments,
     PartRejections,
     CellStates,
