@@ -11,6 +11,7 @@ from typing import Any
 
 from discreet.specs.estimating.batches import SampledGradients
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
+from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.estimating.scores import PredictionScore
 from discreet.specs.hidden_runs import HiddenRuns
@@ -67,6 +68,8 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     WeightedGram,
     ResidualCounts,
     SampledGradients,
+    NetworkGradients,
+    Agreement,
     DifferenceMoments,
     PartRejections,
     CellStates,
