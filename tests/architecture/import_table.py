@@ -108,9 +108,16 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.estimating",
-        f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd",
+        f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd"
+        " trusted.extensions.network trusted.later",
         "numpy numba",
         "sums over the rows of a model",
+    ),
+    _row(
+        "trusted.extensions.network",
+        f"{VOCABULARY} specs trusted.extensions.estimating",
+        "numpy",
+        "small networks: gradients, agreement",
     ),
     _row(
         "trusted.extensions.sgd",
@@ -240,7 +247,7 @@ TABLE = (
     _row("trusted", "", "", "an empty room with rooms"),
     _row(
         "inference",
-        READERS,
+        f"{READERS} trusted.values",
         "numpy scipy rich pandas polars pyarrow",
         "releases and specifications in, intervals out; no engine, noise, session, ledger",
     ),
