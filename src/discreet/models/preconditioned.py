@@ -99,7 +99,7 @@ def run(
     scores = Step("scores")
     fitting.ask(
         scores,
-        WeightedGram(wide, metric, "scores", fitting.optional, family, fit.point(here)),
+        WeightedGram(wide, metric, fitting.scores_part, fitting.optional, family, fit.point(here)),
         tuning.share(scores),
     )
 

@@ -202,7 +202,7 @@ class ClassicalResult(RegressionResult):
             largest,
             decode.scale_at(curvature),
             rows,
-            curvature.neighbors.rows,
+            decode.cluster_of(scores),
         )
 
     @functools.cached_property

@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet.inference.results.decode import noise_of, to_float
 from discreet.inference.results.laws import Array, Noise, half_width
+from discreet.specs.estimating.equations import WeightedGram
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.queries.differences import DifferenceMoments
 from discreet.specs.queries.keys import Held
@@ -70,7 +71,7 @@ def unit_notes(*releases: Release) -> list[str]:
     """What a summary says of rows that are one unit's."""
     if all(release.neighbors.rows == 1 for release in releases):
         return []
-    if any(_between_units(release) for release in releases):
+    if any(between_units(release) for release in releases):
         return [
             "Rows of one unit are taken together: sampling errors are those of the units' own sums."
         ]
@@ -79,9 +80,11 @@ def unit_notes(*releases: Release) -> list[str]:
     ]
 
 
-def _between_units(release: Release) -> bool:
+def between_units(release: Release) -> bool:
     """Whether a release says how units' own sums spread."""
-    return isinstance(release.query, (UnitSums, UnitShares))
+    return isinstance(release.query, (UnitSums, UnitShares)) or (
+        isinstance(release.query, WeightedGram) and release.query.part == "unit scores"
+    )
 
 
 def held_notes(release: Release, rows: float | None = None) -> list[str]:
