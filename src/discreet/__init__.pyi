@@ -53,7 +53,7 @@ from discreet.inference.results.results import Result
 from discreet.models.m_estimate import m_estimate
 from discreet.models.regression import logistic, ols, poisson, robust
 from discreet.models.residuals import residuals
-from discreet.models.solvers import SGD, GradientDescent, Newton
+from discreet.models.solvers import SGD, GradientDescent, MayNotConverge, Newton
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Real, Schema
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
@@ -82,6 +82,7 @@ __all__ = [
     "InvalidParameter",
     "Ledger",
     "LedgerRefused",
+    "MayNotConverge",
     "MissingExtra",
     "NeighborsMissing",
     "Newton",

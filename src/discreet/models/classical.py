@@ -129,9 +129,11 @@ def classical_budget(
 
 
 def doubt_of(regression: Regression, solver: Solver, mu_squared: Fraction) -> MayNotConverge | None:
-    """Why a solver may not converge, from public facts, before anything is spent."""
+    """Why a solver may not converge, from public facts, before anything is spent; where a filter
+    leaves rows out there are fewer, and doubt comes late rather than early.
+    """
     public = regression.session.public
-    if public.rows is None or regression.optional:
+    if public.rows is None:
         return convergence_doubt(solver, None, None)
     columns = len(regression.model.columns)
     index = noise_index(columns, float(public.rows), math.sqrt(mu_squared), public.neighbors)
