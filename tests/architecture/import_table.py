@@ -35,7 +35,8 @@ SPECS = f"{VOCABULARY} specs search"
 READERS = f"{SPECS} trusted.release accounting inference plots"
 EXTENSION_LOSSES = (
     "trusted.extensions.data_dependent.loss trusted.extensions.local.loss"
-    " trusted.extensions.open_keys.loss trusted.extensions.sgd.loss"
+    " trusted.extensions.open_keys.loss trusted.extensions.procedures.loss"
+    " trusted.extensions.sgd.loss"
 )
 EDGES = f"{VOCABULARY} specs search accounting trusted"
 
@@ -74,7 +75,7 @@ TABLE = (
     _row(
         "trusted.losses",
         f"{VOCABULARY} specs.mechanisms accounting.gaussian accounting.guarantees accounting.renyi"
-        f" {EXTENSION_LOSSES}",
+        f" trusted.later {EXTENSION_LOSSES}",
         "",
         "one theorem a mechanism, and its price",
     ),
@@ -86,16 +87,18 @@ TABLE = (
     ),
     _row(
         "trusted.noise",
-        f"{VOCABULARY} specs search trusted.compiled trusted.extensions.data_dependent"
-        " trusted.extensions.open_keys trusted.extensions.selection trusted.extensions.sgd",
+        f"{VOCABULARY} specs search trusted.compiled trusted.later"
+        " trusted.extensions.data_dependent trusted.extensions.open_keys"
+        " trusted.extensions.procedures trusted.extensions.selection trusted.extensions.sgd",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
+    _row("trusted.later", "", "", "what is loaded only where it is used"),
     _row("trusted.compiled", "", "numba", "loops, kept under the hash of what they bake in"),
     _row("trusted.values", "schema", "numpy", "one value, read by the total rules"),
     _row(
         "trusted.engines",
-        f"{VOCABULARY} seclusion trusted.compiled specs trusted.values"
+        f"{VOCABULARY} seclusion trusted.compiled trusted.later specs trusted.values"
         " trusted.extensions.cell_states trusted.extensions.csv_files trusted.extensions.date_cells"
         " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"
@@ -105,9 +108,16 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.estimating",
-        f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd",
+        f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd"
+        " trusted.extensions.network trusted.later",
         "numpy numba",
         "sums over the rows of a model",
+    ),
+    _row(
+        "trusted.extensions.network",
+        f"{VOCABULARY} specs trusted.extensions.estimating",
+        "numpy",
+        "small networks: gradients, agreement",
     ),
     _row(
         "trusted.extensions.sgd",
@@ -166,7 +176,7 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.csv_files",
-        "schema trusted.extensions.csv_dialects",
+        "schema specs.dialects",
         "numpy pyarrow",
         "any bytes are a table",
     ),
@@ -176,7 +186,6 @@ TABLE = (
         "numpy",
         "dates and times, cell by cell",
     ),
-    _row("trusted.extensions.csv_dialects", "errors plain schema", "", "declared, never guessed"),
     _row(
         "trusted.extensions.cell_states",
         f"{VOCABULARY} specs trusted.engines trusted.extensions.open_keys",
@@ -207,14 +216,32 @@ TABLE = (
         "",
         "a threshold that stays open",
     ),
+    _row(
+        "trusted.extensions.procedures",
+        f"{VOCABULARY} seclusion specs accounting.guarantees accounting.renyi trusted.ledger"
+        " trusted.losses trusted.noise",
+        "flint",
+        "the best of hidden runs, and bookings",
+    ),
+    _row(
+        "trusted.extensions.procedures.loss",
+        f"{VOCABULARY} specs.mechanisms accounting.loss_distributions trusted.losses.loss",
+        "",
+        "whole procedures: price",
+    ),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
     _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
-    _row("trusted.datasets", f"{VOCABULARY} accounting trusted", "", "data are declared"),
+    _row(
+        "trusted.datasets",
+        f"{VOCABULARY} specs.dialects accounting trusted",
+        "",
+        "data are declared",
+    ),
     _row("trusted", "", "", "an empty room with rooms"),
     _row(
         "inference",
-        READERS,
+        f"{READERS} trusted.values",
         "numpy scipy rich pandas polars pyarrow",
         "releases and specifications in, intervals out; no engine, noise, session, ledger",
     ),
@@ -233,7 +260,7 @@ TABLE = (
     _row(
         "asking.declarations",
         "errors plain neighbors schema accounting.guarantees asking.written trusted.datasets"
-        " trusted.extensions.csv_dialects",
+        " specs.dialects",
         "",
         "a data set as a TOML file",
     ),

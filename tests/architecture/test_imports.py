@@ -19,8 +19,9 @@ STANDARD = set(sys.stdlib_module_names)
 NEVER = ("numpy.random", "random")  # noise comes from discreet.trusted.noise, everywhere
 COMPUTED = "an import by a computed name"
 
-# who may import by a computed name: places of records, which test_records.py walks
-MAY_COMPUTE = ("asking.records",)
+# who may import by a computed name: places of records, which test_records.py walks, and of
+# extensions, whose texts are read here as imports
+MAY_COMPUTE = ("asking.records", "trusted.later")
 
 # who may ask the system for random bits: keys of the generator, and names that identify
 BITS = ("secrets", "os.urandom", "os.getrandom", "uuid.uuid1", "uuid.uuid4", "ssl")
@@ -97,9 +98,8 @@ def _is_type_checking(node: ast.If) -> bool:
 
 def _calls_import_by_name(node: ast.Call, called: dict[str, str]) -> bool:
     name, attribute = getattr(node.func, "id", ""), getattr(node.func, "attr", None)
-    return called.get(name, name) in ("__import__", "importlib.import_module") or (
-        attribute in ("import_module", "__import__")
-    )
+    by_name = ("__import__", "importlib.import_module", "discreet.trusted.later.later")
+    return called.get(name, name) in by_name or (attribute in ("import_module", "__import__"))
 
 
 def _text_argument(node: ast.Call) -> str:
@@ -199,6 +199,12 @@ BAD = [
     ("trusted.session", "from discreet.estimators import mean"),
     ("trusted.engines", "if True:\n    from discreet.trusted.noise import draw"),
     ("trusted.extensions.local", "from discreet.trusted.session import Session"),
+    (
+        "trusted.noise",
+        "from discreet.trusted.later import later\n"
+        "f = later('discreet.trusted.engines.memory', 'sums')",
+    ),
+    ("trusted.noise", "from discreet.trusted.later import later\nf = later(place, 'sums')"),
     ("accounting", "import pandas"),
     ("specs", "from discreet import GDP"),
     ("errors", "import random"),

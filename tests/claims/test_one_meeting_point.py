@@ -75,6 +75,7 @@ class Watched:
     def __init__(self, neighbors, columns=DATA, text=""):
         self._inner = memory_engine_from_arrays(columns, SCHEMA, neighbors)
         self.schema, self.neighbors, self.reads, self.text = SCHEMA, neighbors, 0, text
+        self.remembered = {}
 
     def sums(self, plan):
         self.reads += 1

@@ -40,7 +40,6 @@ from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.specs.queries.sums import Sum
 from discreet.specs.queries.trees import TreeCounts
-from discreet.trusted.engines import rehearsal
 from discreet.trusted.engines.kernels import encoding_limits
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating import kernels as model_kernels
@@ -91,11 +90,6 @@ def queries_of(component: Any, code: int) -> list[Any]:
         WeightedGradient(model, METRIC, Huber(1.0), point, True),
         ResidualCounts(model, point, (0, 5), True),
     ]
-
-
-@pytest.fixture(autouse=True)
-def nothing_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rehearsal, "_TRIED", set(), raising=False)
 
 
 # -- tables ----------------------------------------

@@ -26,7 +26,6 @@ from discreet.inference.regression.classical_covariance import (
     pooled,
 )
 from discreet.inference.regression.covariance import Estimate
-from discreet.inference.regression.curvature import shrunk
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import clip_notes, closing_notes, filter_notes
 from discreet.inference.results.decode import as_kind
@@ -39,7 +38,6 @@ from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-lecture-fit", 1
-LEAST_KEPT = 0.2  # of a shrunk curvature's noise
 METRIC_FIELDS = ("metric_radius", "first_radius", "least_moments")
 SOLVERS = {
     "gradient": "noisy gradient descent",
@@ -274,14 +272,12 @@ class ClassicalResult(RegressionResult):
         )
 
     def _matrix_noise(self, place: int) -> float:
-        """The noise of the curvature that a step was taken with: less where it was shrunk."""
-        release = self._curvatures[place]
+        """The noise of the curvature that a step was taken with; shrinking it leaves no larger
+        error.
+        """
         if not self.facts.white:
-            return decode.read_gram(release, self.facts.radius, self.rows).noise
-        reading = pooled(self._curvature_readings[: place + 1], residual=self.family.residual)
-        largest = decode.curvature_bound(release)
-        kept = shrunk(reading.value, reading.noise, largest=largest, curvature=True).kept
-        return reading.noise * float(max(kept, LEAST_KEPT) ** 0.5)
+            return self._curvature_readings[place].noise
+        return pooled(self._curvature_readings[: place + 1], residual=self.family.residual).noise
 
     @functools.cached_property
     def _curvature_readings(self) -> list[decode.Reading]:

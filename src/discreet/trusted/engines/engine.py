@@ -37,7 +37,7 @@ class Engine(Protocol):
 
     schema: Schema
     neighbors: Neighbors
-    remembered: dict[type[Any], Any]  # what an extension keeps with the rows, by its type
+    remembered: dict[type[Any], Any]  # what is kept with the rows, by its type
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
         """Σ of each term over the rows of each cell, shape (cells, terms)."""

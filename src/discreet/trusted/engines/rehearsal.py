@@ -12,7 +12,6 @@ are: the failure would be a release without noise. A caller's own test of parts 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 from typing import Any
 
@@ -36,9 +35,6 @@ MADE_UP_ROWS = (0, 1, 4)  # none, one, and one of each of `_column`
 MOST_TRIED = 1 << 10  # queries that are remembered
 
 
-_TRIED: set[str] = set()  # texts of queries, each with its schema and relation
-
-
 class Rehearsal:
     """Tries queries of one schema and relation, each once, whatever the point and the metric are
     that it is taken at: their own checks hold for every row (specs/estimating/model.py, metric.py).
@@ -46,8 +42,7 @@ class Rehearsal:
 
     def __init__(self, schema: Schema, neighbors: Neighbors) -> None:
         self._schema, self._neighbors = schema, neighbors
-        declared = json.dumps([schema.to_dict(), neighbors.to_dict()])
-        self._declared = hashlib.sha256(declared.encode()).hexdigest()
+        self._tried: set[str] = set()  # texts of queries
 
     def require(self, query: Query) -> None:
         """Refuses a query that misreads a column, or fails on made-up rows: its failure on real
@@ -59,16 +54,16 @@ class Rehearsal:
 
     def _refusal(self, query: Query) -> str | None:
         """Why a query is not run on rows so declared; None where it is."""
-        text = self._declared + json.dumps({**query.to_dict(), "point": None, "metric": None})
-        if text in _TRIED:
+        text = json.dumps({**query.to_dict(), "point": None, "metric": None})
+        if text in self._tried:
             return None
         found = misread(query, self._schema)
         if found is None and isinstance(aside(lambda: self._tries(query)), Failed):
             found = "its query fails on rows that its schema allows"
         if found is None:
-            if len(_TRIED) >= MOST_TRIED:
-                _TRIED.clear()
-            _TRIED.add(text)
+            if len(self._tried) >= MOST_TRIED:
+                self._tried.clear()
+            self._tried.add(text)
         return found
 
     def _tries(self, query: Query) -> None:
@@ -84,7 +79,7 @@ class Rehearsal:
         engine = _AllCount(columns, schema, self._neighbors, rows=rows, source="made up")
         answer = execute(engine, query.plan())
         if query.gives == "rows":  # a reader of rows, whose number may be another
-            answer.gradient(np.arange(rows), np.zeros(len(query.plan().point.beta)))
+            answer.gradient(np.arange(rows), np.zeros(query.size))
         else:
             query.assemble(answer)
 

@@ -142,3 +142,8 @@ SELECTORS: dict[type[Any], Callable[[Any, list[int], Source], tuple[int, ...]]] 
     TopChoices: top_choices,
     AboveThreshold: above_threshold,
 }
+
+
+def select(mechanism: Any, scores: list[int], source: Source) -> tuple[int, ...]:
+    """Indices of chosen candidates, or ones and zeros."""
+    return SELECTORS[type(mechanism)](mechanism, scores, source)

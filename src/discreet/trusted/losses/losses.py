@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from discreet.errors import NoTheorem
+from discreet.errors import prices
 from discreet.specs.mechanisms.additive import (
     GaussianNoise,
     GeometricNoise,
@@ -20,6 +20,7 @@ from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.local import LOCAL
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
+from discreet.specs.mechanisms.procedures import BestOf, StatedGuarantee
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.mechanisms.selection import (
@@ -31,6 +32,7 @@ from discreet.specs.mechanisms.selection import (
 )
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
+from discreet.trusted.later import later
 from discreet.trusted.losses.loss import Loss
 from discreet.trusted.losses.theorems import (
     above_threshold_loss,
@@ -50,12 +52,7 @@ def loss_of(mechanism: Mechanism) -> Loss:
     """The loss of one mechanism, by its theorem."""
     theorem = _THEOREMS.get(type(mechanism))
     if theorem is None:
-        raise NoTheorem(
-            "pricing a mechanism",
-            f"a {type(mechanism).__name__} has no theorem",
-            "only what is proven can be charged",
-            "use a mechanism of discreet.specs.mechanisms",
-        )
+        raise prices.no_theorem(type(mechanism).__name__)
     return theorem(mechanism)
 
 
@@ -66,43 +63,6 @@ def _in_turn(mechanism: InTurn) -> Loss:
 def _about_centre(mechanism: AboutCentre) -> Loss:
     """Folding at a released centre keeps how neighbours differ: trusted/noise/search.py."""
     return loss_of(mechanism.centre) + loss_of(mechanism.distances)
-
-
-def _thresholded(mechanism: ThresholdedCounts) -> Loss:
-    from discreet.trusted.extensions.open_keys.loss import thresholded_loss
-
-    return thresholded_loss(mechanism)
-
-
-def _quantile_choice(mechanism: QuantileChoice) -> Loss:
-    from discreet.trusted.extensions.data_dependent.loss import quantile_choice_loss
-
-    return quantile_choice_loss(mechanism)
-
-
-def _smooth(mechanism: SmoothNoise) -> Loss:
-    from discreet.trusted.extensions.data_dependent.loss import smooth_loss
-
-    return smooth_loss(mechanism)
-
-
-def _propose_test_release(mechanism: ProposeTestRelease) -> Loss:
-    from discreet.trusted.extensions.data_dependent.loss import propose_test_release_loss
-
-    return propose_test_release_loss(mechanism)
-
-
-def _descent(mechanism: NoisySGD) -> Loss:
-    from discreet.trusted.extensions.sgd.loss import descent_loss
-
-    return descent_loss(mechanism)
-
-
-def _report(mechanism: Any) -> Loss:
-    """One report of one record."""
-    from discreet.trusted.extensions.local.loss import report_loss
-
-    return report_loss(mechanism)
 
 
 _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
@@ -120,10 +80,16 @@ _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     AboveThreshold: above_threshold_loss,
     InTurn: _in_turn,
     AboutCentre: _about_centre,
-    ThresholdedCounts: _thresholded,
-    QuantileChoice: _quantile_choice,
-    SmoothNoise: _smooth,
-    ProposeTestRelease: _propose_test_release,
-    NoisySGD: _descent,
-    **dict.fromkeys(LOCAL, _report),
+    ThresholdedCounts: later("discreet.trusted.extensions.open_keys.loss", "thresholded_loss"),
+    QuantileChoice: later(
+        "discreet.trusted.extensions.data_dependent.loss", "quantile_choice_loss"
+    ),
+    SmoothNoise: later("discreet.trusted.extensions.data_dependent.loss", "smooth_loss"),
+    ProposeTestRelease: later(
+        "discreet.trusted.extensions.data_dependent.loss", "propose_test_release_loss"
+    ),
+    NoisySGD: later("discreet.trusted.extensions.sgd.loss", "descent_loss"),
+    BestOf: later("discreet.trusted.extensions.procedures.loss", "best_of_loss"),
+    StatedGuarantee: later("discreet.trusted.extensions.procedures.loss", "stated_loss"),
+    **dict.fromkeys(LOCAL, later("discreet.trusted.extensions.local.loss", "report_loss")),
 }

@@ -19,12 +19,14 @@ from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
+from discreet.specs.mechanisms.procedures import BestOf
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.mechanisms.selection import SELECTION
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
-from discreet.specs.statistics import Histogram, KeyCounts
+from discreet.specs.statistics import Histogram
+from discreet.trusted.later import later
 from discreet.trusted.noise.additive import add_noise
 from discreet.trusted.noise.search import folded, search
 from discreet.trusted.noise.source import Source
@@ -84,32 +86,17 @@ def _searched(mechanism: CountSearch, histogram: Histogram, source: Source) -> A
 # ── extensions ────────────────────────────────────────────────────────────────────────────────────
 
 
-def _selected(mechanism: Mechanism, statistic: list[int], source: Source) -> Answer:
-    """Indices of chosen candidates, or ones and zeros."""
-    from discreet.trusted.extensions.selection import SELECTORS
-
-    return Answer(SELECTORS[type(mechanism)](mechanism, statistic, source))
+def _whole(drawn: Callable[..., tuple[int, ...]]) -> Callable[[Any, Any, Source], Answer]:
+    """The sampler of an extension that gives whole numbers."""
+    return lambda mechanism, statistic, source: Answer(drawn(mechanism, statistic, source))
 
 
-def _shown_keys(mechanism: ThresholdedCounts, counts: KeyCounts, source: Source) -> Answer:
-    from discreet.trusted.extensions.open_keys.draw import shown_keys
-
-    return Answer(*shown_keys(mechanism, counts, source))
-
-
-def _by_data(mechanism: Mechanism, histogram: Histogram, source: Source) -> Answer:
-    """A quantile, by a mechanism whose noise depends on the data."""
-    from discreet.trusted.extensions.data_dependent.draw import quantile
-
-    return Answer(quantile(mechanism, histogram, source))
+def _named(drawn: Callable[..., Any]) -> Callable[[Any, Any, Source], Answer]:
+    """The sampler of an extension that gives whole numbers and texts."""
+    return lambda mechanism, statistic, source: Answer(*drawn(mechanism, statistic, source))
 
 
-def _descended(mechanism: NoisySGD, rows: Any, source: Source) -> Answer:
-    from discreet.trusted.extensions.sgd.draw import descend
-
-    return Answer(descend(mechanism, rows, source))
-
-
+_BY_DATA = _whole(later("discreet.trusted.extensions.data_dependent.draw", "quantile"))
 SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     GaussianNoise: _added,
     LaplaceNoise: _added,
@@ -117,13 +104,14 @@ SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     TulapNoise: _added,
     CutTulapNoise: _added,
     SymmetricGaussianNoise: _added,
-    **dict.fromkeys(SELECTION, _selected),
+    **dict.fromkeys(SELECTION, _whole(later("discreet.trusted.extensions.selection", "select"))),
     CountSearch: _searched,
     InTurn: _in_turn,
     AboutCentre: _about_centre,
-    ThresholdedCounts: _shown_keys,
-    QuantileChoice: _by_data,
-    SmoothNoise: _by_data,
-    ProposeTestRelease: _by_data,
-    NoisySGD: _descended,
+    ThresholdedCounts: _named(later("discreet.trusted.extensions.open_keys.draw", "shown_keys")),
+    QuantileChoice: _BY_DATA,
+    SmoothNoise: _BY_DATA,
+    ProposeTestRelease: _BY_DATA,
+    NoisySGD: _whole(later("discreet.trusted.extensions.sgd.draw", "descend")),
+    BestOf: _named(later("discreet.trusted.extensions.procedures.draw", "best_run")),
 }

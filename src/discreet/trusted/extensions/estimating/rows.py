@@ -28,11 +28,13 @@ from discreet.specs.estimating.components import (
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
 from discreet.specs.estimating.model import EstimatingPlan, Model
+from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.trusted.engines import kernels
 from discreet.trusted.engines.cells import Cells, numbers
 from discreet.trusted.extensions.estimating.kernels import (
     ModelData,
+    absolute_weights,
     estimating_sums,
     residual_counts,
     row_weights,
@@ -40,7 +42,9 @@ from discreet.trusted.extensions.estimating.kernels import (
 )
 from discreet.trusted.extensions.estimating.loops import encode_loop
 from discreet.trusted.extensions.sgd.batches import RowGradients
+from discreet.trusted.later import later
 
+_OF_NETWORK = later("discreet.trusted.extensions.network.rows", "of_network")
 RESPONSE_ROWS = 1 << 16  # of a block of responses
 # of a block: what is kept beside the cells is small, and columns are not taken up anew too often
 ENCODED_ROWS = 1 << 14
@@ -142,13 +146,21 @@ class ModelRows:
         # second moments with all weights 1
         self._plain: tuple[Model, npt.NDArray[np.object_]] | None = None
 
-    def sums(self, plan: EstimatingPlan | ResidualPlan) -> Any:
+    def sums(self, plan: EstimatingPlan | ResidualPlan | NetworkPlan) -> Any:
+        if isinstance(plan, NetworkPlan):
+            with self._lock:
+                data = self._data(plan.model, None)
+                codes = self._rows[2] if self._rows and plan.network.outcome == "classes" else None
+            return _OF_NETWORK(plan, data, codes)
         if isinstance(plan, ResidualPlan):
             with self._lock:
                 data = self._data(plan.model, None)
             return residual_counts(data, plan.point, plan.edges)
         with self._lock:
             data = self._data(plan.model, plan.family, response=plan.part != "metric")
+            if plan.part == "absolute rows" and plan.family is not None and plan.point is not None:
+                weights = absolute_weights(data.matrix, plan.metric)
+                return RowGradients(data, weights, plan.family, plan.point)
             if self._weights is None or self._weights[0] != (plan.model, plan.metric):
                 key = plain.twin((plan.model, plan.metric))
                 self._weights = (key, row_weights(data.matrix, plan.metric))
