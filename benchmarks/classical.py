@@ -283,6 +283,7 @@ def main() -> None:
     parser.add_argument("--reps", type=int, default=400)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--only", default="gradient,newton,defaults")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", default=",".join(map(str, LITERATURE)))
     arguments = parser.parse_args()
     parts = arguments.only.split(",")
@@ -292,10 +293,11 @@ def main() -> None:
     for name in [part for part in parts if part in found]:
         for rows in map(int, arguments.rows.split(",")):
             solver = dp.GradientDescent(steps=LITERATURE[rows][0])
-            one = measured(rows, solver if name == "gradient" else dp.Newton(), arguments.reps)
+            chosen = solver if name == "gradient" else dp.Newton()
+            one = measured(rows, chosen, arguments.reps, arguments.seed)
             found[name].append(one)
             print(
-                f"{name:9} {rows:5d} {solver.steps if name == 'gradient' else dp.Newton().steps:3d}"
+                f"{name:9} {rows:5d} {chosen.steps:3d}"
                 f"  {one.coverage:.3f} ± {one.coverage_error:.3f} ({one.lectures:.3f})"
                 f"  {one.width:.3f}  {one.error:.3f}  {one.converged:.3f}",
                 flush=True,

@@ -219,8 +219,9 @@ class ClassicalResult(RegressionResult):
         curvature, scores = self._curvatures[-1], self._one("scores 1")
         largest = (decode.curvature_bound(curvature), decode.curvature_bound(scores))
         return Released(
-            pooled(self._curvature_readings, residual=True)
-            if self.facts.white and self.family.residual
+            # the first was taken at the start, whose scale is wide
+            pooled(self._curvature_readings[1:], residual=True)
+            if self.facts.white and self.family.residual and len(self._curvatures) > 1
             else self._curvature_readings[-1],
             decode.read_gram(scores, radius, rows),
             largest,
