@@ -91,6 +91,10 @@ class Watched:
         self.reads += 1
         return self._inner.histogram(plan)
 
+    def fold(self, *asked, **options):
+        self.reads += 1
+        return self._inner.fold(*asked, **options)
+
     def public_count(self):
         return self._inner.public_count()
 
