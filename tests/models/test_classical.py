@@ -331,7 +331,7 @@ def published(n, seed):
 @pytest.mark.parametrize(("solver", "n"), [("gradient", 400), ("newton", 200)])
 def test_the_literatures_settings_are_covered_at_less_than_its_width(solver, n):
     """20 data sets, 60 slopes; fewer than 50 of 60 hits have a probability below 1e-3 at 0.95.
-    benchmarks/classical.py has all settings: coverage .94–.96 at .45–.62 of the width.
+    benchmarks/classical.py has all settings: coverage .95–.96 at .50–.67 of the width.
     """
     steps, width = LITERATURE[n]
     chosen = GradientDescent(steps=steps) if solver == "gradient" else Newton()
