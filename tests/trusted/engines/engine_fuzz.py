@@ -24,7 +24,13 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from engine_reference import reference_gram, reference_histogram, reference_keys, reference_sums
+from engine_reference import (
+    bounded,
+    reference_gram,
+    reference_histogram,
+    reference_keys,
+    reference_sums,
+)
 
 import discreet as dp
 from discreet.schema import Schema
@@ -517,17 +523,20 @@ def sizes(choose):
 # ── comparisons ───────────────────────────────────────────────────────────────────────────────────
 
 
-def naive(plan, listed, neighbors):
-    """A plan's integers by the plain reading, cell by cell; None where there is none."""
+def naive(plan, counted):
+    """A plan's integers over rows that all count, by the plain reading, cell by cell; None where
+    there is none.
+    """
+    alone = dp.Replace()
     if isinstance(plan, ScoresPlan):
-        return [reference_sums(listed, part, SCHEMA, neighbors) for part in plan.plans]
+        return [reference_sums(counted, part, SCHEMA, alone) for part in plan.plans]
     if isinstance(plan, SumsPlan):
-        return reference_sums(listed, plan, SCHEMA, neighbors)
+        return reference_sums(counted, plan, SCHEMA, alone)
     if isinstance(plan, GramPlan):
-        return reference_gram(listed, plan, SCHEMA, neighbors)
+        return reference_gram(counted, plan, SCHEMA, alone)
     if isinstance(plan, HistogramPlan):
-        return reference_histogram(listed, plan, SCHEMA, neighbors)
-    return reference_keys(listed, plan, SCHEMA, neighbors) if isinstance(plan, OpenPlan) else None
+        return reference_histogram(counted, plan, SCHEMA, alone)
+    return reference_keys(counted, plan, SCHEMA, alone) if isinstance(plan, OpenPlan) else None
 
 
 def plain(found):
@@ -566,11 +575,10 @@ def compare(choose, path, neighbors, queries):
     if choose.random() < 0.3 and all(type_is_common(field.type) for field in table.schema):
         engines["polars"] = memory_engine_from_frame(pl.read_parquet(path), SCHEMA, neighbors)
     oracle, done, wrong = memory_engine_from_frame(table, SCHEMA, neighbors), 0, []
-    listed = (
-        [{name: plain_cell(cell) for name, cell in row.items()} for row in table.to_pylist()]
-        if choose.random() < 0.25
-        else None
-    )
+    counted = None
+    if choose.random() < 0.25:
+        listed = [{name: plain_cell(row[name]) for name in row} for row in table.to_pylist()]
+        counted = bounded(listed, SCHEMA, neighbors)
     with sizes(choose):
         for query in queries:
             if not applies(query, rows) or (
@@ -584,10 +592,7 @@ def compare(choose, path, neighbors, queries):
                 done += 1
                 if statistic(query, engine) != expected:
                     wrong.append(f"{name}: {query} on {table.schema.types}")
-            if (
-                listed is not None
-                and (reading := naive(query.plan(), listed, neighbors)) is not None
-            ):
+            if counted is not None and (reading := naive(query.plan(), counted)) is not None:
                 done += 1
                 if plain(execute(oracle, query.plan())) != reading:
                     wrong.append(f"naive: {query} on {table.schema.types}")
