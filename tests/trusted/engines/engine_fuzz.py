@@ -33,6 +33,7 @@ from engine_reference import (
 )
 
 import discreet as dp
+from discreet.models.trials.scores import score_question
 from discreet.schema import Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
 from discreet.specs.queries.cell_states import CellStates
@@ -375,10 +376,20 @@ def _asked(session, neighbors):
     yield lambda: dp.ols(session, "x ~ n + y", spend=fit, method="moments")
     yield lambda: dp.robust(session, "y ~ x + b", spend=fit)
     yield lambda: dp.logistic(session, "b ~ x + c", spend=fit)
+    yield lambda: dp.accuracy(session, dp.logistic(session, "b ~ x", spend=fit), spend=spend)
+    yield lambda: _score(session, dp.logistic(session, "b ~ x", spend=fit), "log-loss")
+    yield lambda: _score(session, dp.ols(session, "x ~ n", spend=fit), "squared error")
     yield lambda: dp.poisson(session, "n ~ x", spend=fit)
     yield lambda: dp.residuals(session, dp.ols(session, "x ~ n", spend=fit), spend=spend)
     if neighbors.unit is None:
         yield lambda: dp.logistic(session, "b ~ x", spend=dp.ApproxDP(5, 1e-3), solver=dp.SGD())
+        small = dp.SGD(steps=2, batch=4)
+        private = dp.ApproxDP(5, 1e-3)
+        yield lambda: dp.network(session, "b ~ x + n", hidden=(3,), spend=private, solver=small)
+
+
+def _score(session, fit, score):
+    return session.release(score_question(session.public, fit, score, dp.GDP(3)))
 
 
 def _mean_below(x, n):
