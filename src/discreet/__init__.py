@@ -56,6 +56,7 @@ _HOMES = {
     "estimators.selection": ("Watch",),
     "inference.counts.selection": ("SelectionResult",),
     "inference.results.results": ("Result",),
+    "models.trials.tune": ("trial",),
     "models.solvers": ("GradientDescent", "Newton", "SGD"),
     "neighbors": ("AddRemove", "Replace"),
     "schema": ("Boolean", "Category", "Date", "Datetime", "Integer", "Open", "Real", "Schema"),

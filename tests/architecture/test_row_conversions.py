@@ -20,6 +20,7 @@ TRUSTED = (
     "trusted/extensions/csv_files.py",
     "trusted/extensions/date_cells.py",
     "trusted/extensions/unit_buckets.py",
+    "trusted/extensions/unit_sums.py",
     "trusted/extensions/estimating",
     "trusted/extensions/open_keys/labels.py",
     "trusted/extensions/open_keys/counts.py",
@@ -426,6 +427,17 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     },
     ("trusted/extensions/part_tests.py", "rejections"): {
         "argsort": ORDER,
+    },
+    ("trusted/extensions/unit_sums.py", "_add"): {
+        "astype": "whole numbers below 2**53, to float64 and back",
+        "unique": "numbers of units and cells; equal ones are one unit's rows in one cell",
+    },
+    ("trusted/extensions/unit_sums.py", "kept_units"): {
+        "asarray": VIEW,
+    },
+    ("trusted/extensions/unit_sums.py", "unit_sums"): {
+        "asarray": VIEW,
+        "column_stack": RESULT,
     },
     ("trusted/extensions/unit_buckets.py", "Buckets.deal"): {
         "argsort": "rows are put in the order of their buckets; none changes",
