@@ -15,6 +15,8 @@ import pytest
 import discreet as dp
 from discreet.models.trials import tune as room
 from discreet.testing import seeded_session
+from discreet.trusted.engines.rehearsal import Rehearsal
+from discreet.trusted.extensions.estimating.rows import ModelRows
 from discreet.trusted.losses.pricing import within_spend
 
 ROWS = 400
@@ -129,6 +131,9 @@ def test_a_losing_run_is_nowhere(tmp_path: Any, monkeypatch: Any, capfd: Any, ca
         err,
         caplog.text,
     ]
+    kept = session._engine.remembered  # with the rows: no model of a run, no question of one
+    assert ModelRows not in kept
+    assert not [text for text in kept[Rehearsal]._tried if "hidden runs" not in text]
     assert not [canary for canary in lost if any(canary in one for one in seen)]
     assert all(any(number in one for one in seen[:-3]) for number in won)
 
