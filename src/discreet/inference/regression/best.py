@@ -26,8 +26,9 @@ class BestResult(Told):
     Method.    A trial is drawn for each of K runs, K is random, and the run with the greatest noisy
                score is released (docs/theory/tuning.md).
     Validity.  The fit is that of one run at a part of the spend; its intervals do not know that it
-               was chosen. Runs are chosen by how well they fit the rows they were made from, with
-               noise: intervals of the best are a little too narrow, and its score too good.
+               was chosen. Among fits of one model they cover as those of one run; where trials are
+               different models they are too narrow, as after any choice of a model
+               (docs/how-to/tuning.md has figures). The score of the best run is too good.
     """
 
     release: Release
