@@ -76,6 +76,11 @@ class RegressionResult(Told):
         return self._named(self._scale[1] @ self.fitted.beta + self._scale[2])
 
     @property
+    def beta(self) -> Array:
+        """Coefficients of the columns as their declared ranges scale them."""
+        return self.fitted.beta
+
+    @property
     def unprojected(self) -> NamedVector:
         """The coefficients: they have no range, so nothing is projected."""
         return self.params
