@@ -57,7 +57,7 @@ _HOMES = {
     "inference.counts.selection": ("SelectionResult",),
     "inference.results.results": ("Result",),
     "models.trials.tune": ("trial",),
-    "models.solvers": ("GradientDescent", "Newton", "SGD"),
+    "models.solvers": ("GradientDescent", "MayNotConverge", "Newton", "SGD"),
     "neighbors": ("AddRemove", "Replace"),
     "schema": ("Boolean", "Category", "Date", "Datetime", "Integer", "Open", "Real", "Schema"),
     "trusted.datasets": ("Dataset", "from_arrays", "from_frame", "read_csv", "read_parquet"),
