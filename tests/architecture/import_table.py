@@ -181,7 +181,8 @@ TABLE = (
     _row("trusted.extensions.csv_dialects", "errors plain schema", "", "declared, never guessed"),
     _row(
         "trusted.extensions.cell_states",
-        f"{VOCABULARY} specs trusted.engines trusted.extensions.open_keys",
+        f"{VOCABULARY} specs trusted.engines trusted.extensions.date_cells"
+        " trusted.extensions.open_keys",
         "numpy",
         "what cells hold",
     ),
