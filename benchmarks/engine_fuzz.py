@@ -26,12 +26,19 @@ import time
 import traceback
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "engines"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "trusted" / "engines"))
 import engine_fuzz as fuzz
 
 
 def worker(seed: int, seconds: float, results: multiprocessing.Queue) -> None:
-    """Random tables of every relation in turn until the time is up."""
+    """Random tables of every relation in turn until the time is up; None says that it ended."""
+    try:
+        _work(seed, seconds, results)
+    finally:
+        results.put(None)
+
+
+def _work(seed: int, seconds: float, results: multiprocessing.Queue) -> None:
     asked = {neighbors: fuzz.questions(neighbors)[0] for neighbors in fuzz.RELATIONS}
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
@@ -48,7 +55,6 @@ def worker(seed: int, seconds: float, results: multiprocessing.Queue) -> None:
                 results.put(
                     (0, [], 0, 0.0, [], [f"{seed} {number} {neighbors}\n{traceback.format_exc()}"])
                 )
-    results.put(None)
 
 
 def main() -> None:

@@ -35,7 +35,8 @@ SPECS = f"{VOCABULARY} specs search"
 READERS = f"{SPECS} trusted.release accounting inference plots"
 EXTENSION_LOSSES = (
     "trusted.extensions.data_dependent.loss trusted.extensions.local.loss"
-    " trusted.extensions.open_keys.loss trusted.extensions.sgd.loss"
+    " trusted.extensions.open_keys.loss trusted.extensions.procedures.loss"
+    " trusted.extensions.sgd.loss"
 )
 EDGES = f"{VOCABULARY} specs search accounting trusted"
 
@@ -88,7 +89,7 @@ TABLE = (
         "trusted.noise",
         f"{VOCABULARY} specs search trusted.compiled trusted.later"
         " trusted.extensions.data_dependent trusted.extensions.open_keys"
-        " trusted.extensions.selection trusted.extensions.sgd",
+        " trusted.extensions.procedures trusted.extensions.selection trusted.extensions.sgd",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
@@ -168,7 +169,7 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.csv_files",
-        "schema trusted.extensions.csv_dialects",
+        "schema specs.dialects",
         "numpy pyarrow",
         "any bytes are a table",
     ),
@@ -178,7 +179,6 @@ TABLE = (
         "numpy",
         "dates and times, cell by cell",
     ),
-    _row("trusted.extensions.csv_dialects", "errors plain schema", "", "declared, never guessed"),
     _row(
         "trusted.extensions.cell_states",
         f"{VOCABULARY} specs trusted.engines trusted.extensions.date_cells"
@@ -210,10 +210,28 @@ TABLE = (
         "",
         "a threshold that stays open",
     ),
+    _row(
+        "trusted.extensions.procedures",
+        f"{VOCABULARY} seclusion specs accounting.guarantees accounting.renyi trusted.ledger"
+        " trusted.losses trusted.noise",
+        "flint",
+        "the best of hidden runs, and bookings",
+    ),
+    _row(
+        "trusted.extensions.procedures.loss",
+        f"{VOCABULARY} specs.mechanisms accounting.loss_distributions trusted.losses.loss",
+        "",
+        "whole procedures: price",
+    ),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
     _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
-    _row("trusted.datasets", f"{VOCABULARY} accounting trusted", "", "data are declared"),
+    _row(
+        "trusted.datasets",
+        f"{VOCABULARY} specs.dialects accounting trusted",
+        "",
+        "data are declared",
+    ),
     _row("trusted", "", "", "an empty room with rooms"),
     _row(
         "inference",
@@ -236,7 +254,7 @@ TABLE = (
     _row(
         "asking.declarations",
         "errors plain neighbors schema accounting.guarantees asking.written trusted.datasets"
-        " trusted.extensions.csv_dialects",
+        " specs.dialects",
         "",
         "a data set as a TOML file",
     ),

@@ -376,7 +376,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/engines/memory.py", "MemoryEngine.cell_index"): {
         "astype": DTYPE,
     },
-    ("trusted/engines/memory.py", "MemoryEngine._content"): {
+    ("trusted/engines/memory.py", "MemoryEngine.content"): {
         "array": ONE_BY_ONE,
         "astype": DTYPE,
     },

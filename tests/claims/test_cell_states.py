@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+import random
 from decimal import Decimal
 
 import numpy as np
@@ -16,7 +17,9 @@ from discreet.schema import Schema
 from discreet.specs.queries.cell_states import CellStates
 from discreet.testing import seeded_session
 from discreet.trusted.engines.execution import execute
+from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
+from discreet.trusted.extensions import unit_buckets
 
 SCHEMA = Schema({"x": dp.Real(0, 10), "b": dp.Boolean(missing=False), "g": dp.Category(["p", ""])})
 STATES = {
@@ -109,6 +112,48 @@ def test_no_unit_moves_the_counts_further_than_claimed(neighbors):
             for first, second in pairs
         )
         assert moved == bound
+
+
+def stored(columns, path):
+    """The columns as text in a CSV file, as an engine over it."""
+    lines = [",".join(columns), *map(",".join, zip(*columns.values(), strict=True))]
+    path.write_text("\n".join(lines))
+    return FileEngine(path, "csv", SCHEMA, dp.AddRemove(unit="id", max_rows=2))
+
+
+def test_rows_that_tie_are_kept_by_their_own_unit_alone(tmp_path, monkeypatch):
+    """Clamped, 10 and 11 are one value, and text that is none is as good as nothing: which of such
+    rows count must depend neither on their order nor on other units.
+    """
+    query = CellStates(("x", "b", "g"), True)
+    choose = random.Random(1)
+    crowd = [(choose.choice(["10", "11"]), choose.choice(["", "?"])) for _ in range(24)]
+    other = [("10", "?"), ("11", "")]
+
+    def value(rows, kind):
+        columns = {
+            "x": [row[0] for _, row in rows],
+            "b": ["true"] * len(rows),
+            "g": [row[1] for _, row in rows],
+            "id": [unit for unit, _ in rows],
+        }
+        if kind == "file":
+            engine = stored(columns, tmp_path / "cells.csv")
+        else:
+            engine = memory_engine_from_arrays(columns, SCHEMA, dp.AddRemove(unit="id", max_rows=2))
+        return query.assemble(execute(engine, query.plan()))
+
+    mine, theirs = [("u", row) for row in crowd], [("a", row) for row in other]
+    monkeypatch.setattr(unit_buckets, "HELD_BYTES", 500)
+    for kind in ("memory", "file"):
+        added, alone = value(theirs, kind), value(mine, kind)
+        for turn in range(6):
+            shuffled = choose.sample(mine, len(mine))
+            place = choose.randrange(len(mine))
+            both = [*shuffled[:place], *theirs, *shuffled[place:]]
+            assert value(shuffled, kind) == alone, (kind, turn)
+            moved = [a - b for a, b in zip(value(both, kind), alone, strict=True)]
+            assert moved == added, (kind, turn)
 
 
 @pytest.mark.parametrize("spend", [dp.GDP(50), dp.PureDP(400)], ids=str)

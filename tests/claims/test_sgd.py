@@ -13,27 +13,45 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import binom, chi2, norm
+from scipy.stats import binom, chi2, kstest, laplace, norm
 
 import discreet as dp
-from discreet.accounting.calibration.sgd import sgd_multiplier
+from discreet.accounting.calibration.sgd import pure_sgd_spread, sgd_multiplier
 from discreet.accounting.gaussian import gdp_delta
 from discreet.accounting.least_price import least_mu
 from discreet.encoding import Encoding
 from discreet.sensitivity import OneRow, sensitivity_from_dict
-from discreet.specs.estimating.batches import ETA_BITS, LARGEST_BETA, SampledGradients, plain_metric
+from discreet.specs.estimating.batches import (
+    ETA_BITS,
+    LARGEST_BETA,
+    SampledGradients,
+    absolute_radius,
+    plain_metric,
+)
 from discreet.specs.estimating.components import RESPONSE_BITS, UNIT, ModelColumn, Response
 from discreet.specs.estimating.families import Huber, Logistic, Poisson
+from discreet.specs.estimating.metric import WEIGHT_BITS
 from discreet.specs.estimating.model import Model, Point
 from discreet.specs.estimating.tables import GRID, PSI
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.queries.plans import Factor
 from discreet.specs.registry import mechanism_from_dict, query_from_dict
 from discreet.testing.seeded import SeededSource, seeded_session
-from discreet.trusted.extensions.estimating.kernels import ModelData, gradient_sums, row_weights
+from discreet.trusted.extensions.estimating.kernels import (
+    ModelData,
+    absolute_weights,
+    gradient_sums,
+    row_weights,
+)
 from discreet.trusted.extensions.sgd.batches import RowGradients
 from discreet.trusted.extensions.sgd.draw import PoissonBatches, descend, subset
-from discreet.trusted.extensions.sgd.loss import descent_loss, descent_mu, descent_pld, poisson_rate
+from discreet.trusted.extensions.sgd.loss import (
+    descent_loss,
+    descent_mu,
+    descent_pld,
+    poisson_rate,
+    step_epsilon,
+)
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.release import Description, Question
 
@@ -50,7 +68,7 @@ def point_of(family, beta, sigma=0.1):
     return Point(whole, ETA_BITS, GRID / 2.0**ETA_BITS)
 
 
-def query_of(family, *, rows, columns=3, radius=1.3, optional=False):
+def query_of(family, *, rows, columns=3, radius=1.3, optional=False, norm=2):
     response = (
         Response(level=("b", 1))
         if isinstance(family, Logistic)
@@ -64,12 +82,14 @@ def query_of(family, *, rows, columns=3, radius=1.3, optional=False):
         point_of(family, (0.0,) * columns),
         optional,
         rows,
+        norm,
     )
 
 
 def reader_of(family, matrix, response, query):
+    weigh = row_weights if query.norm == 2 else absolute_weights
     return RowGradients(
-        ModelData(matrix, response), row_weights(matrix, query.metric), family, query.point
+        ModelData(matrix, response), weigh(matrix, query.metric), family, query.point
     )
 
 
@@ -131,6 +151,31 @@ def test_a_batch_gradient_never_moves_further_than_stated(family):
         assert (reader.gradient(batch, beta) - without == singles[batch[0]]).all()
         largest = max(largest, max(norms))
     assert largest >= 0.8 * added.squared, "the bound should be nearly attained"
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda one: one.kind)
+def test_absolute_weights_never_exceed_their_bound(family):
+    rng, n = np.random.default_rng(15), 300
+    query = query_of(family, rows=n, norm=1)
+    added = query_of(family, rows=None, norm=1).sensitivity(dp.AddRemove())
+    replaced = query.sensitivity(dp.Replace())
+    assert (added.norm, replaced.moved_squared) == (1, 4 * added.squared)
+    matrix = extreme(rng, n)
+    matrix[:3] = [[0, 0, 0], [1, 0, 0], [UNIT, 0, 0]]
+    sizes = np.abs(matrix.astype(np.int64)).sum(axis=1)
+    weights = absolute_weights(matrix, query.metric)
+    assert (weights * sizes <= absolute_radius(query.metric) << WEIGHT_BITS).all()
+    assert (weights[:3] == 1 << WEIGHT_BITS).all()
+    reader, largest = reader_of(family, matrix, responses(rng, family, n), query), 0
+    for scale in (0.0, 5.0, 1000.0):
+        beta = np.rint(rng.normal(size=3) * scale * 2**24)
+        norms = [int(np.abs(reader.gradient(np.array([row]), beta)).sum()) for row in range(n)]
+        assert max(norms) ** 2 <= added.squared
+        largest = max(largest, max(norms))
+    assert largest**2 >= 0.8 * added.squared, "the bound should be nearly attained"
+    plain = reader_of(family, matrix, responses(rng, family, n), query_of(family, rows=n))
+    control = max(np.abs(plain.gradient(np.array([row]), beta)).sum() for row in range(n))
+    assert control**2 > added.squared, "ℓ₂ weights do not bound the ℓ₁ norm"
 
 
 @pytest.mark.compiled
@@ -401,6 +446,144 @@ def test_a_loss_distribution_that_cannot_be_bounded_has_no_price():
     """
     with pytest.raises(dp.NoTheorem, match="bounded"):
         least_mu(descent_pld(1 / 18, 256 / 300, "fixed", 400), 1e-7)
+
+
+# ── pure parts ────────────────────────────────────────────────────────────────────────────────────
+
+
+def pure_of(one, **changes):
+    fields = {"spread": Fraction(2.0**20), "delta": Fraction(0), "law": "laplace"}
+    return descent_of(one, **(fields | changes))
+
+
+def noisy_sum(values, subsets, scale, at):
+    """The density of a noisy sum over a random subset, at given points."""
+    total = np.zeros(len(at))
+    for subset_of_rows, chance in subsets:
+        middle = sum(values[row] for row in subset_of_rows)
+        total += chance * laplace.pdf(at, middle, scale)
+    return total
+
+
+def fixed_subsets(count, size):
+    chosen = list(itertools.combinations(range(count), size))
+    return [(one, 1 / len(chosen)) for one in chosen]
+
+
+def poisson_subsets(count, rate):
+    return [
+        (one, rate ** len(one) * (1 - rate) ** (count - len(one)))
+        for size in range(count + 1)
+        for one in itertools.combinations(range(count), size)
+    ]
+
+
+@pytest.mark.parametrize("relation", ["replaced", "added or removed"])
+def test_a_pure_step_is_never_dearer_than_its_price(relation):
+    """Densities of one noisy sum, by enumeration of all batches, for worst neighbours."""
+    rng, bound, caught, closest = np.random.default_rng(8), 2**20, 0, 0.0
+    for _ in range(60):
+        count = int(rng.integers(2, 6))
+        spread = Fraction(float(rng.choice([0.3, 1.0, 4.0]) * bound))
+        values = rng.choice([-bound, 0, bound], count).astype(float)
+        at = np.linspace(-(count + 2) * bound, (count + 2) * bound, 4001)
+        at = np.concatenate([at, [-40.0 * bound, 40.0 * bound]])
+        if relation == "replaced":
+            size = int(rng.integers(1, count + 1))
+            spec = pure_of(OneRow(Fraction(bound**2), relation, count, 1), spread=spread, size=size)
+            other = values.copy()
+            values[0], other[0] = bound, -bound
+            subsets = fixed_subsets(count, size)
+            laws = [noisy_sum(one, subsets, float(spread), at) for one in (values, other)]
+        else:
+            gap = Fraction(float(rng.choice([0.5, 2.0, 8.0])))
+            spec = pure_of(OneRow(Fraction(bound**2), relation, None, 1), spread=spread, gap=gap)
+            values[0], rate = bound, -math.expm1(-1 / float(gap))
+            laws = [
+                noisy_sum(values, poisson_subsets(count, rate), float(spread), at),
+                noisy_sum(values[1:], poisson_subsets(count - 1, rate), float(spread), at),
+            ]
+        price = float(step_epsilon(spec))
+        loss = float(np.abs(np.log(laws[0] / laws[1])).max())
+        assert loss <= price * (1 + 1e-9)
+        closest = max(closest, loss / price)
+        half = pure_of(spec.sensitivity, spread=2 * spread, gap=spec.gap, size=spec.size)
+        caught += loss > float(step_epsilon(half))
+        assert loss_of(spec).pure == (step_epsilon(spec),) * spec.steps
+        assert loss_of(spec).delta == 0
+    assert closest > 0.99, "the price should be attained"
+    assert caught > 10, "the price of twice the noise must be exceeded"
+
+
+def test_laplace_noise_has_its_law_and_a_wrong_one_is_noticed():
+    spec = pure_of(
+        OneRow(Fraction(4), "added or removed", None, 1),
+        spread=Fraction(2.0**14),
+        steps=2000,
+        every=1,
+        averaged=1,
+        rate=1.0,
+        limit=1 << 36,
+    )
+    shown = np.array(descend(spec, Recorder(0), SeededSource(6)), dtype=float).reshape(-1, 3)
+    noise = np.diff(shown[:-1], axis=0).ravel() / 2.0**14
+    assert kstest(noise, laplace.cdf).pvalue > ALPHA
+    for wrong in (noise / 1.3, noise * 1.3):
+        assert kstest(wrong, laplace.cdf).pvalue < ALPHA
+    assert kstest(noise / math.sqrt(2), norm.cdf).pvalue < ALPHA
+    assert spec.variance == pytest.approx(2 * 2.0**28)
+
+
+def test_the_scale_of_scenario_one_is_the_reference_value():
+    """scenario1_laplace_scale of the reference values: the mean's scale times the batch."""
+    spread = pure_sgd_spread(Fraction(1), Fraction(100, 10_000), Fraction(1), 100)
+    assert float(spread) / 100 == pytest.approx(0.01437499545006971, abs=1e-12)
+
+
+def test_a_pure_descent_is_stored_with_its_law_and_others_without():
+    one, other = OneRow(Fraction(4), "replaced", 9, 1), OneRow(Fraction(4), "replaced", 9)
+    pure, plain = pure_of(one), descent_of(other)
+    assert mechanism_from_dict(pure.to_dict()) == pure
+    assert sensitivity_from_dict(one.to_dict()) == one
+    assert not {"law", "momentum"} & set(plain.to_dict())
+    assert "of" not in other.to_dict()
+    assert mechanism_from_dict(plain.to_dict()).law == "gaussian"
+    for family in FAMILIES:
+        query = query_of(family, rows=9, norm=1)
+        assert query_from_dict(query.to_dict()) == query
+        assert "norm" not in query_of(family, rows=9).to_dict()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"law": "cauchy"},
+        {"law": "gaussian"},
+        {"delta": DELTA},
+        {"steps": 20_001, "every": 5},
+        {"momentum": 1.0},
+        {"momentum": math.nan},
+        {"momentum": 0},
+    ],
+)
+def test_bad_pure_specs_are_refused(changes):
+    with pytest.raises(dp.InvalidParameter):
+        pure_of(OneRow(Fraction(4), "added or removed", None, 1), **changes)
+    with pytest.raises(dp.InvalidParameter):
+        descent_of(OneRow(Fraction(4), "added or removed", None), law="laplace")
+
+
+def test_momentum_is_a_function_of_the_noisy_sums():
+    one = OneRow(Fraction(2**80), "added or removed", None)
+    spec = descent_of(one, spread=Fraction(1024.0), rate=1.0, momentum=0.5, every=1)
+    steps = np.array(descend(spec, Recorder(0), SeededSource(3)), dtype=float).reshape(-1, 3)[:-1]
+    bare = descent_of(one, spread=Fraction(1024.0), rate=1.0, every=1)
+    plain = np.array(descend(bare, Recorder(0), SeededSource(3)), dtype=float).reshape(-1, 3)[:-1]
+    moves, sums = np.diff(steps, axis=0, prepend=0), np.diff(plain, axis=0, prepend=0)
+    velocity = np.zeros(3)
+    for move, noisy in zip(moves, sums, strict=True):
+        velocity = 0.5 * velocity + noisy
+        assert np.abs(move - velocity).max() <= 1
 
 
 # ── in a session ──────────────────────────────────────────────────────────────────────────────────

@@ -52,12 +52,12 @@ def parts_apart() -> Iterator[None]:
     """Parts from a stream of their own: when part tests were recorded the system's generator drew
     parts, and the session's stream gave noise alone. Their tests answer alike whatever the parts.
     """
-    drawn = execution._rejections
-    execution._rejections = lambda engine, plan, _: drawn(engine, plan, SeededSource("parts"))
+    drawn = execution._REJECTIONS
+    execution._REJECTIONS = lambda engine, plan, _: drawn(engine, plan, SeededSource("parts"))
     try:
         yield
     finally:
-        execution._rejections = drawn
+        execution._REJECTIONS = drawn
 
 
 def asked(

@@ -45,6 +45,7 @@ class Record:
 _FITS = {
     "discreet-fit": "inference.regression.fit:RegressionResult",
     "discreet-lecture-fit": "inference.regression.classical:ClassicalResult",
+    "discreet-point-fit": "inference.regression.point_fit:PointFit",
 }
 _MOMENTS_FIT = {"discreet-moments-fit": "inference.regression.moments_fit:MomentsResult"}
 
@@ -317,6 +318,7 @@ FORMATS = {
     "discreet-fit": "inference.regression.fit:regression_from_json",
     "discreet-lecture-fit": "inference.regression.classical:classical_from_json",
     "discreet-moments-fit": "inference.regression.moments_fit:moments_from_json",
+    "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
 }
 
 _BY_NAME = {record.name: record for record in RECORDS}

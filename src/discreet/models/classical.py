@@ -28,7 +28,9 @@ from discreet.errors import InvalidParameter
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.classical import ClassicalFacts, ClassicalResult
 from discreet.inference.regression.curvature import floored
+from discreet.inference.regression.point_fit import PointFit
 from discreet.inference.results.laws import Array
+from discreet.models.learners.pure_sgd import fit_pure, require_law
 from discreet.models.points import point_at
 from discreet.models.preconditioned import Descent
 from discreet.models.procedure import (
@@ -75,11 +77,13 @@ def fit_classical(
     spend: Guarantee,
     key: str | None = None,
     where: str = "",
-) -> ClassicalResult:
+) -> ClassicalResult | PointFit:
     """A regression of the model's response on its columns by one of the classical solvers, with
-    private inference; as `fit.fit_regression`.
+    private inference; as `fit.fit_regression`. Pure SGD gives an estimate without it.
     """
     regression = Regression(session, model, estimator_of(family), spend, key, where)
+    if isinstance(solver, SGD) and solver.law == "laplace":
+        return fit_pure(regression, family, solver)
     mu_squared, delta = classical_budget(regression, family, solver)
     return ClassicalResult(
         *regression.asked(
@@ -95,6 +99,8 @@ def classical_budget(
     where there is no theorem or too little for so many steps.
     """
     session, spend = regression.session, regression.spend
+    if isinstance(solver, SGD):
+        require_law(solver, spend)
     budget_of(spend, session.public.neighbors.rows)
     require_response(session, regression.model, family)
     delta = needed_delta(session, solver, spend) if isinstance(solver, SGD) else Fraction(0)

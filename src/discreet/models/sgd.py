@@ -9,6 +9,7 @@ scale rides along.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -29,11 +30,12 @@ from discreet.specs.estimating.batches import (
     SampledGradients,
 )
 from discreet.specs.estimating.components import RESPONSE_BITS
+from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.model import Point
 from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.extensions.sgd.loss import poisson_rate
-from discreet.trusted.release import Question, Step
+from discreet.trusted.release import PublicFacts, Question, Step
 from discreet.trusted.session import Session
 
 if TYPE_CHECKING:
@@ -48,22 +50,7 @@ def needed_delta(session: Session, solver: SGD, spend: Guarantee) -> Fraction:
     """δ₀ as given or a tenth of an (ε, δ) spend's own;
     refused, from public facts, where sampling has no theorem.
     """
-    neighbors = session.public.neighbors
-    if neighbors.unit is not None or neighbors.rows != 1:
-        raise NoTheorem(
-            "solver='sgd' for units with several rows",
-            f"the relation is {neighbors}",
-            "batches sample rows one by one, and a unit's rows would be in them more often than "
-            "one row is",
-            "use solver=None, 'gradient' or 'newton'",
-        )
-    if session.public.rows == 0:
-        raise InvalidParameter(
-            "solver='sgd'",
-            "the data set has no rows",
-            "batches of a fixed size are drawn from them",
-            "use solver=None, which answers for an empty data set too",
-        )
+    require_sampling(session)
     if solver.delta is not None:
         delta = rational(solver.delta, "delta")
         if not Fraction(1, 10**15) <= delta < Fraction(1, 10):
@@ -85,6 +72,62 @@ def needed_delta(session: Session, solver: SGD, spend: Guarantee) -> Fraction:
     )
 
 
+def require_sampling(session: Session) -> None:
+    """Refuses, from public facts, relations and data sets for which sampling has no theorem."""
+    neighbors = session.public.neighbors
+    if neighbors.unit is not None or neighbors.rows != 1:
+        raise NoTheorem(
+            "solver='sgd' for units with several rows",
+            f"the relation is {neighbors}",
+            "batches sample rows one by one, and a unit's rows would be in them more often than "
+            "one row is",
+            "use solver=None, 'gradient' or 'newton'",
+        )
+    if session.public.rows == 0:
+        raise InvalidParameter(
+            "solver='sgd'",
+            "the data set has no rows",
+            "batches of a fixed size are drawn from them",
+            "use solver=None, which answers for an empty data set too",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """How rows are sampled, from public numbers: about `size` of `rows`, Poisson with `gap` where
+    rows come and go, else exactly so many.
+    """
+
+    rows: int
+    size: int
+    gap: Fraction | None
+
+    @property
+    def rate(self) -> float:
+        """The share of the rows in a batch, rounded up."""
+        if self.gap is None:
+            return float_up(Fraction(self.size, self.rows))
+        return poisson_rate(self.gap)
+
+    @property
+    def scheme(self) -> str:
+        return "fixed" if self.gap is None else "poisson"
+
+    @property
+    def fixed(self) -> int | None:
+        """The size of a batch where it is fixed."""
+        return self.size if self.gap is None else None
+
+
+def batches_of(public: PublicFacts, solver: SGD, rows: float) -> Batches:
+    """Batches of a solver, for a public or released number of rows."""
+    known = max(1, public.rows) if public.rows is not None else int(max(1.0, rows))
+    usual = max(1, min(max(SMALLEST_BATCH, known // BATCHES), known // 4))
+    size = min(known, usual if solver.batch is None else solver.batch)
+    fixed = isinstance(public.neighbors, Replace)
+    return Batches(known, size, None if fixed else Fraction(float_up(_gap(size, known))))
+
+
 def run_sgd(
     descent: ClassicalSteps, here: Descent, solver: SGD, share: Fraction, delta: Fraction
 ) -> tuple[Descent, int, int]:
@@ -100,39 +143,29 @@ def run_sgd(
         )
         share -= SCALE_SHARE
     fitting, public = descent.fitting, descent.fitting.public
-    fixed = isinstance(public.neighbors, Replace)
-    rows = max(1, public.rows) if public.rows is not None else int(max(1.0, descent.rows))
-    batch = min(
-        rows,
-        max(1, min(max(SMALLEST_BATCH, rows // BATCHES), rows // 4))
-        if solver.batch is None
-        else solver.batch,
-    )
-    gap = None if fixed else Fraction(float_up(_gap(batch, rows)))
-    point = grid_point(descent, here)
+    batches = batches_of(public, solver, descent.rows)
+    point = grid_point(descent.family, here)
     query = SampledGradients(
         fitting.model,
         descent.metric,
         descent.family,
         point,
         fitting.optional,
-        public.rows if fixed else None,
+        public.rows if batches.gap is None else None,
     )
     sensitivity = query.sensitivity(public.neighbors)
     mu_squared = fitting.mu_squared * share
-    rate = float_up(Fraction(batch, rows)) if gap is None else poisson_rate(gap)
-    multiplier = sgd_multiplier(
-        mu_squared, delta, rate, "fixed" if fixed else "poisson", solver.steps
-    )
+    multiplier = sgd_multiplier(mu_squared, delta, batches.rate, batches.scheme, solver.steps)
     spread = Fraction(float_up(sqrt_up(sensitivity.moved_squared * Fraction(multiplier) ** 2)))
-    counted = batch * min(1.0, max(1.0, descent.rows) / rows)  # of a batch, on average
+    # of a batch, on average
+    counted = batches.size * min(1.0, max(1.0, descent.rows) / batches.rows)
     move = solver.step_size / descent.largest * here.sigma * 2.0 ** (BETA_BITS - SUM_BITS) / counted
     averaged = max(1, solver.steps // 2)
     mechanism = NoisySGD(
         sensitivity,
         spread,
-        gap,
-        batch if fixed else None,
+        batches.gap,
+        batches.fixed,
         solver.steps,
         move,
         point.beta,
@@ -147,14 +180,14 @@ def run_sgd(
     mean = np.array([float(value) for value in release.integers[-len(point.beta) :]]) / (
         1 << BETA_BITS
     )
-    return Descent(mean, here.sigma), batch, averaged
+    return Descent(mean, here.sigma), batches.size, averaged
 
 
-def grid_point(descent: ClassicalSteps, here: Descent) -> Point:
+def grid_point(family: Family, here: Descent) -> Point:
     """Coefficients on the fixed grid of a descent, and the scale."""
     beta = here.beta * min(1.0, 4000.0 / max(float(np.abs(here.beta).sum()), 1e-300))
     whole = tuple(int(value) for value in np.rint(beta * (1 << BETA_BITS)))
-    if descent.family.residual:
+    if family.residual:
         bits = ETA_BITS - RESPONSE_BITS
         return Point(whole, bits, GRID / (here.sigma * 2.0**RESPONSE_BITS * 2.0**bits))
     return Point(whole, ETA_BITS, GRID / 2.0**ETA_BITS)

@@ -21,10 +21,12 @@ from discreet import plain
 from discreet.errors import InvalidParameter, shown
 from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.model import Model
+from discreet.specs.mechanisms.sgd import LARGEST_PURE, LAWS
 
 LARGEST_STEPS = 2000
 LARGEST_SGD_STEPS = 200_000
-NUMBER_SHARE = 1 / 3  # the mean square of a column that is uniform on its range
+# the mean square, and the mean size, of a column that is uniform on its range
+NUMBER_SHARE, NUMBER_SIZE = 1 / 3, 1 / 2
 
 
 def _whole(name: str, value: object, most: int) -> None:
@@ -115,7 +117,8 @@ class SGD:
 
     Batches are Poisson samples under AddRemove and have a fixed size under Replace. `delta` is δ₀
     (None: a tenth of an (ε, δ) spend's own). `batch` None is a twentieth of the rows, at least 256,
-    at most a quarter of them.
+    at most a quarter of them. `law` "laplace" is for pure spends (reference.md E5): rows are
+    weighed by min(1, R/‖x‖₁), and there is no δ₀.
     """
 
     steps: int = 1000
@@ -124,9 +127,25 @@ class SGD:
     delta: float | None = None
     radius: float | None = None
     shown: int = 50
+    law: str = "gaussian"
 
     def __post_init__(self) -> None:
-        _whole("steps", self.steps, LARGEST_SGD_STEPS)
+        if type(self.law) is not str or self.law not in LAWS:
+            raise InvalidParameter(
+                "law=",
+                f"{shown(self.law)} is neither 'gaussian' nor 'laplace'",
+                "the noise decides which spends a descent can keep to",
+                "leave it out, or pass law='laplace' with spend=dp.PureDP(epsilon)",
+            )
+        pure = self.law == "laplace"
+        _whole("steps", self.steps, LARGEST_PURE if pure else LARGEST_SGD_STEPS)
+        if pure and self.delta is not None:
+            raise InvalidParameter(
+                "delta=",
+                "Laplace noise needs none",
+                "its steps are pure, and nothing fails",
+                "leave delta= out, or law=",
+            )
         _whole("shown", self.shown, 2000)
         if self.batch is not None:
             _whole("batch", self.batch, 1 << 30)
@@ -168,6 +187,16 @@ def plain_radius(model: Model) -> float:
     """R with R² = the mean of ‖x‖² for columns that are uniform on their ranges: 1 for a constant
     and for every category, ⅓ for the rest.
     """
+    return math.sqrt(_mean_size(model, NUMBER_SHARE))
+
+
+def absolute_radius(model: Model) -> float:
+    """R = the mean of ‖x‖₁ for such columns: ½ for those that are no categories."""
+    return min(64.0, _mean_size(model, NUMBER_SIZE))
+
+
+def _mean_size(model: Model, number: float) -> float:
+    """The sum over the columns of 1 for a constant and a category, `number` for the rest."""
     constants = sum(not column.components for column in model.columns)
     categories = {
         column.components[0].column
@@ -179,4 +208,4 @@ def plain_radius(model: Model) -> float:
         and not all(isinstance(component, LevelComponent) for component in column.components)
         for column in model.columns
     )
-    return math.sqrt(max(1.0, constants + len(categories) + NUMBER_SHARE * rest))
+    return max(1.0, constants + len(categories) + number * rest)

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 from discreet import plain
+from discreet.enclosure import enclose
 from discreet.errors import InvalidParameter
 from discreet.exact import float_up, sqrt_up
 from discreet.trusted.extensions.sgd.loss import descent_mu
@@ -13,6 +14,7 @@ from discreet.trusted.extensions.sgd.loss import descent_mu
 LEAST_MULTIPLIER, LARGEST_MULTIPLIER = 0.3, 2.0**14  # σ in units of the sensitivity
 _CLOSE = 0.003  # relative, of μ
 _CLEAR = 1e-5  # what is priced again may round differently
+_PRICED = Fraction(1, 1 << 48)  # prices of pure steps are rounded up to floats
 _MULTIPLIER_GRAIN = 4096
 
 
@@ -57,9 +59,17 @@ def sgd_multiplier(
     return last[0] if last is not None and last[1] <= -_CLEAR else enough
 
 
+def pure_sgd_spread(moved: Fraction, rate: Fraction, epsilon: Fraction, steps: int) -> Fraction:
+    """The least scale b of Laplace noise, rounded up, with which each of `steps` sampled steps
+    costs at most ε/steps (reference.md E5): b = Δ/ln(1 + (e^(ε/steps) − 1)/rate), Δ = `moved`.
+    """
+    ratio = enclose(lambda ball: (ball(epsilon / steps).expm1() / ball(rate)).log1p())[0]
+    return Fraction(float_up(moved / ratio * (1 + _PRICED)))
+
+
 def too_many_steps() -> InvalidParameter:
     return InvalidParameter(
-        "solver='sgd'",
+        "solver=dp.SGD(…)",
         "the spend is too small for so many steps",
         "each step shows a noisy gradient, and its noise must fit its grid",
         "ask for fewer steps, or spend more",

@@ -228,7 +228,7 @@ class RegressionResult(Told):
         half = self._multipliers(along @ self._scale[1], checked_level(level)) * error
         center = along @ self.params
         ends = np.stack([center, center - half, center + half], axis=1)
-        return _mean_response(self.family, ends)
+        return mean_response(self.family, ends)
 
     # ── how it went ───────────────────────────────────────────────────────────────────────────────
 
@@ -546,7 +546,7 @@ class RegressionResult(Told):
         return matrix
 
 
-def _mean_response(family: Family | LeastSquares, predictor: Array) -> Array:
+def mean_response(family: Family | LeastSquares, predictor: Array) -> Array:
     """The mean of the response at given predictors."""
     bounded = np.clip(predictor, -700, 700)
     match family:

@@ -41,7 +41,7 @@ from discreet.models.procedure import (
 )
 from discreet.models.regression import huber_of, model_of
 from discreet.models.residuals import residuals_question
-from discreet.models.solvers import Solver, chosen_solver
+from discreet.models.solvers import SGD, Solver, chosen_solver
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.model import Model
 from discreet.specs.queries.keys import filtered
@@ -112,6 +112,8 @@ def _preview(
     solver: Solver | None = None,
     by_moments: bool = False,
 ) -> FitPreview:
+    if isinstance(solver, SGD) and solver.law == "laplace":
+        raise _no_forecast()
     asked = Regression(session, model, estimator_of(family), spend, "preview")
     require_response(session, model, family)
     kind = family_of(family, 0.0, model)  # of the same kind, for imagining its response
@@ -161,6 +163,15 @@ def _preview(
         session.ledger.how_many(price),
         imagined.words(model),
         level,
+    )
+
+
+def _no_forecast() -> InvalidParameter:
+    return InvalidParameter(
+        "preview",
+        "solver=dp.SGD(law='laplace') gives coefficients without intervals",
+        "a preview is of the widths of intervals",
+        "preview a solver with Gaussian noise; a pure descent costs what it is asked to spend",
     )
 
 

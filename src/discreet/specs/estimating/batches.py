@@ -8,6 +8,7 @@ in secret and adds noise to every sum may read it (specs/mechanisms/sgd.py).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
@@ -64,6 +65,11 @@ def plain_metric(columns: int, radius: float) -> Metric:
     return Metric(rows, 0, max(1, int(Fraction(radius) ** 2 * (1 << (2 * UNIT_BITS)))))
 
 
+def absolute_radius(metric: Metric) -> int:
+    """R of ℓ₁ weights, in whole numbers of x: √radius_squared, rounded down."""
+    return math.isqrt(metric.radius_squared)
+
+
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class SampledGradients:
@@ -71,7 +77,8 @@ class SampledGradients:
     `point` gives the start and the scale.
 
     `rows` is the number of rows where it is public (row-level Replace), else None. A row that a
-    filter drops adds nothing to a sum, and is drawn like any other.
+    filter drops adds nothing to a sum, and is drawn like any other. `norm` 2 weighs rows by
+    min(1, R²/‖x‖₂²), `norm` 1 by min(1, R/‖x‖₁).
     """
 
     model: Model
@@ -80,6 +87,7 @@ class SampledGradients:
     point: Point
     optional: bool
     rows: int | None
+    norm: int = 2
     kind: ClassVar[str] = "sampled gradients"
     gives: ClassVar[str] = "rows"
 
@@ -94,6 +102,7 @@ class SampledGradients:
             or len(self.point.beta) != width
             or self.point.eta_bits != bits
             or self.model.response is None
+            or not (type(self.norm) is int and self.norm in (1, 2))
         ):
             raise InvalidParameter(
                 "sampled gradients",
@@ -114,13 +123,14 @@ class SampledGradients:
     def sensitivity(self, neighbors: Neighbors) -> OneRow:
         """What one row adds to a sum.
 
-        Theorem.  ‖wψx‖ ≤ b·R in whole numbers, b the bound of ψ, for every row, at all
-                  coefficients; neighbours differ in one row.
+        Theorem.  ‖wψx‖ ≤ b·R in whole numbers, in the norm of the weights, b the bound of ψ, for
+                  every row, at all coefficients; neighbours differ in one row.
         Proof.    |m| ≤ v|ψ|·2**-PSI_BITS (cut toward zero), v‖x‖ ≤ 2**WEIGHT_BITS·R
-                  (`row_weights` of kernels, z = x). A filter keeps or drops each row on its own, so
-                  that under AddRemove what it keeps differs in at most one row; under Replace a
-                  dropped row's vector is 0, which is no longer than any other, and the rows that
-                  are sampled from stay all rows. Units of several rows have no theorem here.
+                  (`row_weights` of kernels, z = x; `absolute_weights` for ℓ₁). A filter keeps or
+                  drops each row on its own, so that under AddRemove what it keeps differs in at
+                  most one row; under Replace a dropped row's vector is 0, which is no longer than
+                  any other, and the rows that are sampled from stay all rows. Units
+                  of several rows have no theorem here.
         Checked.  tests/claims/test_sgd.py::test_a_batch_gradient_never_moves_further_than_stated
         """
         if neighbors.unit is not None or neighbors.rows != 1:
@@ -145,15 +155,18 @@ class SampledGradients:
                 "that number is private",
                 "build them with discreet.models",
             )
-        largest = Fraction(psi_bound(self.family) << (WEIGHT_BITS - PSI_BITS)) * self.metric.bound
+        radius = self.metric.bound if self.norm == 2 else Fraction(absolute_radius(self.metric))
+        largest = Fraction(psi_bound(self.family) << (WEIGHT_BITS - PSI_BITS)) * radius
         return OneRow(
             largest**2,
             "replaced" if isinstance(neighbors, Replace) else "added or removed",
             self.rows,
+            self.norm,
         )
 
     def plan(self) -> EstimatingPlan:
-        return EstimatingPlan(self.model, self.metric, "rows", self.family, self.point)
+        part = "rows" if self.norm == 2 else "absolute rows"
+        return EstimatingPlan(self.model, self.metric, part, self.family, self.point)
 
     def assemble(self, reader: RowReader) -> RowReader:
         """The reader itself; refused where it has other rows than the declared number."""
@@ -176,7 +189,7 @@ class SampledGradients:
             "point": self.point.to_dict(),
             "optional": self.optional,
             "rows": self.rows,
-        }
+        } | ({"norm": self.norm} if self.norm == 1 else {})
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> SampledGradients:
@@ -189,4 +202,5 @@ class SampledGradients:
             point,
             record["optional"],
             record["rows"],
+            record.get("norm", 2),
         )

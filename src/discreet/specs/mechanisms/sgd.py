@@ -5,9 +5,10 @@ With θ⁰ = start, for t = 1 … steps:
 
     batch   Poisson: every row is in it with probability 1 − exp(−1/gap), independently;
             or one of all subsets of `size` rows, each as likely
-    noisy   Σ over the batch of the row's vector at θᵗ⁻¹,
-            plus N(0, spread²) rounded to whole numbers, on each coordinate
-    θᵗ      θᵗ⁻¹ − rate·noisy, rounded to whole numbers; shrunk to Σ|θ| ≤ limit where it is longer
+    noisy   Σ over the batch of the row's vector at θᵗ⁻¹, plus N(0, spread²) (law "laplace":
+            Laplace noise of scale `spread`) rounded to whole numbers, on each coordinate
+    vᵗ      momentum·vᵗ⁻¹ + noisy, v⁰ = 0
+    θᵗ      θᵗ⁻¹ − rate·vᵗ, rounded to whole numbers; shrunk to Σ|θ| ≤ limit where it is longer
 
 The answer's integers are θ after every `every` steps (the last of them after all steps), then the
 mean of the last `averaged` iterates, rounded. A sum is divided by nothing that depends on the data:
@@ -26,7 +27,9 @@ from discreet.exact import fraction_text, is_float, stored_fraction
 from discreet.sensitivity import OneRow, sensitivity_from_dict
 from discreet.specs.mechanisms.additive import LARGEST_STEPS, SMALLEST_STEPS
 
+LAWS = {"gaussian": 2, "laplace": 1}  # and the norm of a row's vector that each is measured by
 LARGEST_DESCENT = 1_000_000  # steps
+LARGEST_PURE = 20_000  # steps that are charged one by one
 LARGEST_GAP = Fraction(1 << 40)
 LARGEST_SHOWN = 1 << 20  # numbers
 
@@ -37,7 +40,7 @@ class NoisySGD:
     fixed size (a row is replaced).
 
     `delta` is δ₀: the descent is charged (μ, δ₀) with the least μ that its privacy loss
-    distribution allows.
+    distribution allows. With Laplace noise it is charged as `steps` pure parts, and δ₀ is 0.
     """
 
     sensitivity: OneRow
@@ -51,12 +54,16 @@ class NoisySGD:
     every: int
     averaged: int
     delta: Fraction
+    law: str = "gaussian"
+    momentum: float = 0.0
     kind: ClassVar[str] = "noisy sgd"
     reads: ClassVar[str] = "rows"
 
     def __post_init__(self) -> None:
         if type(self.sensitivity) is not OneRow:
             raise _bad("it needs to know what one row adds")
+        if type(self.law) is not str or LAWS.get(self.law) != self.sensitivity.norm:
+            raise _bad("its law is none that hides a row of this norm")
         if (
             not isinstance(self.spread, Fraction)
             or not is_float(self.spread)
@@ -93,8 +100,19 @@ class NoisySGD:
             raise _bad("its start is empty or beyond its limit, or too many numbers are shown")
         if type(self.rate) is not float or not 0 < self.rate < math.inf:
             raise _bad("its rate is not a positive number")
-        if not isinstance(self.delta, Fraction) or not 0 < self.delta < 1:
-            raise _bad("its delta is not between 0 and 1")
+        if type(self.momentum) is not float or not 0 <= self.momentum < 1:
+            raise _bad("its momentum is not at least 0 and below 1")
+        if not isinstance(self.delta, Fraction) or not (
+            self.delta == 0 if self.pure else 0 < self.delta < 1
+        ):
+            raise _bad("its delta is not between 0 and 1, or not 0 where its parts are pure")
+        if self.pure and self.steps > LARGEST_PURE:
+            raise _bad(f"it has more than {LARGEST_PURE} pure parts")
+
+    @property
+    def pure(self) -> bool:
+        """Whether every step is pure: Laplace noise against the ℓ₁ norm of a row's vector."""
+        return self.law == "laplace"
 
     @property
     def step_mu_squared(self) -> Fraction:
@@ -109,7 +127,7 @@ class NoisySGD:
     @property
     def variance(self) -> float:
         """Variance of the noise of a coordinate of a sum."""
-        return float(self.spread**2 + Fraction(1, 12))
+        return float((2 if self.pure else 1) * self.spread**2 + Fraction(1, 12))
 
     def fits(self, size: int) -> bool:
         """Whether it descends in as many coordinates as a row has columns: no more are there."""
@@ -129,6 +147,9 @@ class NoisySGD:
             "every": self.every,
             "averaged": self.averaged,
             "delta": fraction_text(self.delta),
+            # what was not there in earlier versions is written where it says something
+            **({"law": self.law} if self.pure else {}),
+            **({"momentum": self.momentum} if self.momentum else {}),
         }
 
     @classmethod
@@ -148,6 +169,8 @@ class NoisySGD:
             record["every"],
             record["averaged"],
             stored_fraction(record["delta"]),
+            record.get("law", "gaussian"),
+            record.get("momentum", 0.0),
         )
 
 

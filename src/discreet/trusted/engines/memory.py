@@ -314,7 +314,7 @@ class MemoryEngine:
         if self._bounded:
             return
         labels, seeds = self.units()
-        contents = [self._content(name) for name in sorted(self.schema)]
+        contents = [self.content(name) for name in sorted(self.schema)]
         self._kept = kept_rows(labels, seeds, contents, self.neighbors.rows)
         self._bounded = True
         for name, content in zip(sorted(self.schema), contents, strict=True):
@@ -322,7 +322,7 @@ class MemoryEngine:
                 kind = "levels" if isinstance(self.schema[name], Category) else "open"
                 self._codes[kind, name] = self.select(content.ordered)
 
-    def _content(self, name: str) -> Content:
+    def content(self, name: str) -> Content:
         column = self.schema[name]
         if isinstance(column, Category):
             codes = self._all_level_codes(name)

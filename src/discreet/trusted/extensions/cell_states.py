@@ -5,7 +5,7 @@ engine, and for the holder's own eyes some of the cells themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, NoReturn
 
@@ -16,6 +16,7 @@ from discreet.errors import questions
 from discreet.plain.kinds import kind_name
 from discreet.schema import Boolean, Category, Date, Open
 from discreet.specs.queries.cell_states import STATES, StatesPlan
+from discreet.trusted.engines.bounding import Content, kept_rows
 from discreet.trusted.engines.cells import Cells, boolean_codes, category_codes, numbers
 from discreet.trusted.engines.columns import python_objects
 from discreet.trusted.engines.engine import Engine
@@ -31,20 +32,39 @@ def state_counts(engine: Engine, plan: StatesPlan) -> npt.NDArray[np.object_]:
 
     def add(total: npt.NDArray[np.object_], _: int, batch: MemoryEngine) -> None:
         with batch.lock:
-            total[0] += batch.counted_rows()
-            for place, name in enumerate(plan.columns):
-                states = cell_states(batch, name)
+            found = [cell_states(batch, name) for name in plan.columns]
+            kept = kept_by_state(batch, found)
+            total[0] += batch.rows if kept is None else len(kept)
+            for place, states in enumerate(found):
+                counted = states if kept is None else states[kept]
                 for state in range(len(STATES)):
-                    total[1 + len(STATES) * place + state] += int((states == state).sum())
+                    total[1 + len(STATES) * place + state] += int((counted == state).sum())
 
     size = 1 + len(STATES) * len(plan.columns)
     totals = engine.fold(plan.columns, lambda: np.zeros(size, dtype=object), add)
     return np.asarray(np.sum(totals, axis=0), dtype=object)
 
 
+def kept_by_state(
+    batch: MemoryEngine, found: Sequence[npt.NDArray[np.int8]]
+) -> npt.NDArray[np.int64] | None:
+    """The rows of each unit that count; None: all rows.
+
+    Theorem.  Which states are counted of a unit depends on that unit's rows alone.
+    Proof.    Values do not tell states: 11 in a range that ends at 10 is 10 there. With the states
+              beside the values, rows that tie are equal in all that is counted (bounding.py).
+    Checked.  tests/claims/test_cell_states.py::test_rows_that_tie_are_kept_by_their_own_unit_alone
+    """
+    if batch.neighbors.unit is None:
+        return None
+    contents = [batch.content(name) for name in sorted(batch.schema)]
+    contents += [Content(states, states.astype(np.int64) + 1) for states in found]
+    return kept_rows(*batch.units(), contents, batch.neighbors.rows)
+
+
 def cell_states(batch: MemoryEngine, name: str) -> npt.NDArray[np.int8]:
-    """The state of every cell that counts, −1 where it holds a value in range; each follows from
-    that cell and the type of its column alone.
+    """The state of every cell, −1 where it holds a value in range; each follows from that cell and
+    the type of its column alone.
     """
     cells, column = batch.cells(name, dated=False), batch.schema[name]
     empty, outside = empty_cells(cells), np.zeros(cells.length, dtype=bool)
@@ -62,7 +82,7 @@ def cell_states(batch: MemoryEngine, name: str) -> npt.NDArray[np.int8]:
         with np.errstate(invalid="ignore"):
             outside = (read < column.low) | (read > column.high)
     states = np.select([outside, known, empty], [OUTSIDE, FINE, MISSING], UNREADABLE)
-    return batch.select(states.astype(np.int8))
+    return states.astype(np.int8)
 
 
 def empty_cells(cells: Cells) -> npt.NDArray[np.bool_]:
@@ -98,7 +118,7 @@ def shown_cells(
     def add(_: object, __: int, batch: MemoryEngine) -> None:
         with batch.lock:
             for name in plan.columns:
-                states = cell_states(batch, name)
+                states = batch.select(cell_states(batch, name))
                 cells = batch.cells(name, dated=False)
                 held = cells.values if cells.kind == "time" else python_objects(cells)
                 objects = batch.select(np.array([*held, None], dtype=object)[:-1])

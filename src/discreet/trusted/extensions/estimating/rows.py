@@ -33,6 +33,7 @@ from discreet.trusted.engines import kernels
 from discreet.trusted.engines.cells import Cells, numbers
 from discreet.trusted.extensions.estimating.kernels import (
     ModelData,
+    absolute_weights,
     estimating_sums,
     residual_counts,
     row_weights,
@@ -149,6 +150,9 @@ class ModelRows:
             return residual_counts(data, plan.point, plan.edges)
         with self._lock:
             data = self._data(plan.model, plan.family, response=plan.part != "metric")
+            if plan.part == "absolute rows" and plan.family is not None and plan.point is not None:
+                weights = absolute_weights(data.matrix, plan.metric)
+                return RowGradients(data, weights, plan.family, plan.point)
             if self._weights is None or self._weights[0] != (plan.model, plan.metric):
                 key = plain.twin((plan.model, plan.metric))
                 self._weights = (key, row_weights(data.matrix, plan.metric))

@@ -25,7 +25,12 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.sensitivity import L1, L2
-from discreet.specs.mechanisms.additive import GaussianNoise, GeometricNoise
+from discreet.specs.mechanisms.additive import (
+    AdditiveNoise,
+    GaussianNoise,
+    GeometricNoise,
+    LaplaceNoise,
+)
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
@@ -48,11 +53,12 @@ def descend(mechanism: NoisySGD, rows: RowReader, source: Source) -> tuple[int, 
     count = rows.count if mechanism.sensitivity.rows is None else mechanism.sensitivity.rows
     batch, noise = batches(mechanism, count, source), _noise(mechanism, source)
     theta, limit = np.array(mechanism.start, dtype=np.float64), float(mechanism.limit)
-    total, shown = np.zeros(len(theta)), []
+    total, velocity, shown = np.zeros(len(theta)), np.zeros(len(theta)), []
     for step in range(1, mechanism.steps + 1):
         drawn = batch()
         noisy = rows.gradient(drawn[: np.searchsorted(drawn, rows.count)], theta) + noise()
-        theta = np.rint(theta - mechanism.rate * noisy)
+        velocity = mechanism.momentum * velocity + noisy
+        theta = np.rint(theta - mechanism.rate * velocity)
         length = float(np.abs(theta).sum())
         if not length <= limit:
             theta = (
@@ -125,7 +131,12 @@ def subset(count: int, size: int, source: Source) -> Places:
 
 def _noise(mechanism: NoisySGD, source: Source) -> Callable[[], Places]:
     """A function that gives the noise of the next sum; it is drawn for many steps at a time."""
-    law, width = GaussianNoise(L2(Fraction(1)), mechanism.spread, 0), len(mechanism.start)
+    law: AdditiveNoise = (
+        LaplaceNoise(L1(Fraction(1)), mechanism.spread, 0)
+        if mechanism.pure
+        else GaussianNoise(L2(Fraction(1)), mechanism.spread, 0)
+    )
+    width = len(mechanism.start)
     ahead = max(1, min(mechanism.steps, _CHUNK // width))
     pool: list[Places] = []
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 from discreet import plain
 from discreet.accounting.least_price import least_mu
@@ -25,7 +27,7 @@ LARGEST_RATE = 0.5
 
 
 def descent_loss(mechanism: NoisySGD) -> Loss:
-    """What a descent costs: μ² and δ₀.
+    """What a descent costs: μ² and δ₀, or the ε of every pure step.
 
     Theorem.  All iterates together have a trade-off function above G_μ⊗f_(0,δ₀), μ the least that
               `least_price.least_mu` finds for the composition of `steps` sampled Gaussian pairs of
@@ -39,6 +41,8 @@ def descent_loss(mechanism: NoisySGD) -> Loss:
     Checked.  tests/claims/test_sgd.py::test_the_price_is_never_below_the_loss_distribution
     """
     sensitivity = mechanism.sensitivity
+    if mechanism.pure:
+        return Loss(pure=(step_epsilon(mechanism),) * mechanism.steps)
     scheme = "poisson" if mechanism.gap is not None else "fixed"
     rate = (
         poisson_rate(mechanism.gap)
@@ -48,6 +52,28 @@ def descent_loss(mechanism: NoisySGD) -> Loss:
     base = float_up(sqrt_up(mechanism.step_mu_squared))
     mu = descent_mu(base, min(rate, 1.0), scheme, mechanism.steps, mechanism.delta)
     return Loss(mu_squared=Fraction(mu) ** 2, delta=mechanism.delta)
+
+
+def step_epsilon(mechanism: NoisySGD) -> Fraction:
+    """ε of one step with Laplace noise, rounded up.
+
+    Theorem.  ε = ln(1 + q(e^(Δ/b) − 1)), q the rate of the batches, b the scale of the noise, Δ the
+              ℓ₁ distance of two vectors (Replace, batches of a fixed size) or the norm of one
+              (AddRemove, Poisson batches); all steps are ε-DP each, given those before.
+    Proof.    docs/theory/classical-solvers.md, "Scenario 1". With P₁, P₀ the laws of the noisy sum
+              given that the row is in the batch or not, P = qP₁ + (1−q)P₀, and P₁ ≤ e^(Δ/b)·P₀: a
+              batch with the row becomes one without it by taking a random other row in its place.
+    Checked.  tests/claims/test_sgd.py::test_a_pure_step_is_never_dearer_than_its_price
+    """
+    sensitivity, gap = mechanism.sensitivity, mechanism.gap
+    ratio = sqrt_up(sensitivity.moved_squared) / mechanism.spread
+    share = Fraction(mechanism.size or 0, sensitivity.rows or 1)
+
+    def formula(ball: Callable[[Fraction | int], Any]) -> Any:
+        rate = ball(share) if gap is None else -((-1 / ball(gap)).expm1())
+        return (rate * ball(ratio).expm1()).log1p()
+
+    return Fraction(upper_float(enclose(formula)))
 
 
 def poisson_rate(gap: Fraction) -> float:
