@@ -302,10 +302,25 @@ RECORDS = (
         forecast="models.forecasts.preview:m_estimate_preview",
     ),
     Record(
+        "models.learners.network:network",
+        results={"discreet-network": "inference.networks.results:NetworkResult"},
+        forecast="models.learners.network:network_preview",
+    ),
+    Record(
+        "models.learners.accuracy:accuracy",
+        "models.learners.accuracy:accuracy_question",
+        {"accuracy": "inference.counts.results:AccuracyResult"},
+    ),
+    Record(
         "models.residuals:residuals",
         results={"residuals": "inference.counts.results:ResidualsResult"},
         # it reads the fit, which no question holds
         forecast="models.forecasts.preview:residuals_preview",
+    ),
+    Record(
+        "models.trials.tune:tune",
+        results={"discreet-best": "inference.regression.best:BestResult"},
+        forecast="models.trials.tune:tune_preview",
     ),
 )
 
@@ -319,6 +334,8 @@ FORMATS = {
     "discreet-lecture-fit": "inference.regression.classical:classical_from_json",
     "discreet-moments-fit": "inference.regression.moments_fit:moments_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
+    "discreet-best": "models.trials.tune:best_from_json",
+    "discreet-network": "inference.networks.results:network_from_json",
 }
 
 _BY_NAME = {record.name: record for record in RECORDS}

@@ -47,6 +47,7 @@ from discreet.sklearn.estimators import (
     PrivateLogisticRegression,
 )
 from discreet.sklearn.learning import PrivacyWarning, check_pipeline
+from discreet.sklearn.networks import PrivateMLPClassifier
 from discreet.sklearn.pipelines import PrivatePipeline, make_private_pipeline
 from discreet.sklearn.scaling import PrivateStandardScaler
 from discreet.sklearn.validation import PrivateScores, private_cross_validate
@@ -56,6 +57,7 @@ __all__ = [
     "PrivateHuberRegressor",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivateMLPClassifier",
     "PrivatePipeline",
     "PrivateScores",
     "PrivateStandardScaler",

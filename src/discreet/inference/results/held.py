@@ -17,6 +17,7 @@ from discreet.specs.queries.pairs import PairMoments
 from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import Sum
 from discreet.specs.queries.trees import TreeCounts
+from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 from discreet.trusted.release import Release
 
 LEVEL = 0.95
@@ -54,8 +55,8 @@ def _counted(release: Release) -> tuple[Array, Noise] | None:
         return (count, Noise(mechanism.variance * unit**2)) if query.count else None
     if not isinstance(mechanism, AdditiveNoise):
         return None
-    if isinstance(query, ShareCounts) or (
-        isinstance(query, DifferenceMoments) and query.design.count
+    if isinstance(query, (ShareCounts, UnitShares)) or (
+        isinstance(query, (DifferenceMoments, UnitSums)) and query.cells == 1 and query.design.count
     ):
         unit = query.unit_values()[0]
         return to_float(mechanism, first, unit), noise_of(mechanism, unit)
@@ -108,6 +109,24 @@ def _is_of_cells(release: Release) -> bool:
     query = release.query
     counts_all = isinstance(query, Sum) and query.absent and release.public_rows is not None
     return not counts_all and any(isinstance(key, Bins) for key in query.keys)
+
+
+def unit_notes(*releases: Release) -> list[str]:
+    """What a summary says of rows that are one unit's."""
+    if all(release.neighbors.rows == 1 for release in releases):
+        return []
+    if any(_between_units(release) for release in releases):
+        return [
+            "Rows of one unit are taken together: sampling errors are those of the units' own sums."
+        ]
+    return [
+        "Rows of one unit may be fully alike in these intervals (sampling variance × max_rows)."
+    ]
+
+
+def _between_units(release: Release) -> bool:
+    """Whether a release says how units' own sums spread."""
+    return isinstance(release.query, (UnitSums, UnitShares))
 
 
 def held_notes(release: Release, rows: float | None = None) -> list[str]:
