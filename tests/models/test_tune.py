@@ -272,11 +272,37 @@ def own(session: Any, formula: str, *, spend: Any) -> None:
         (lambda: dp.trial(dp.logistic, "y ~ a", penlty=3), "penlty"),
         (lambda: dp.trial(dp.logistic, "y ~ a", solver="sgd"), "δ₀"),
         (lambda: dp.trial(dp.logistic), "formula"),
+        (lambda: dp.trial(dp.m_estimate, "t ~ a", psi=lambda r: r), "no fit of this package"),
+        (lambda: dp.trial(dp.ols, "t ~ a", where=lambda row: True), "where="),
+        (lambda: room.Trial(own, ("y ~ a",), ()), "no fit of this package"),
+        (lambda: room.Trial(dp.ols, ("t ~ a",), (("spend", dp.GDP(1)),)), "none of its own"),
     ],
 )
 def test_a_trial_that_is_none_is_refused(made: Callable[[], Any], says: str) -> None:
     with pytest.raises(dp.InvalidParameter, match=says):
         made()
+
+
+def test_settings_are_read_once_and_are_the_trials_own() -> None:
+    """What a caller's object would see in a hidden run is how many there are."""
+
+    class Watching(dict):  # type: ignore[type-arg]
+        reads = 0
+
+        def __iter__(self) -> Any:
+            Watching.reads += 1
+            return super().__iter__()
+
+        def items(self) -> Any:
+            Watching.reads += 1
+            return super().items()
+
+    where = Watching(a=(-0.5, 0.5))
+    made = dp.trial(dp.ols, "t ~ b", method="moments", where=where)
+    where["a"], reads = (0, 0), Watching.reads
+    best = tuned(data_set().open(budget=BUDGET), candidates=[made])
+    assert Watching.reads == reads
+    assert "-0.5" in best.chosen
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def _predictor(fit: RegressionResult) -> tuple[Model, Array]:
             "a trial",
             "its fit has no linear predictor of its response",
             "scores compare the response with one",
-            "try dp.logistic for yes/no, dp.ols, dp.robust or dp.m_estimate(psi=…) for numbers",
+            "try dp.logistic for yes/no, dp.ols or dp.robust for numbers",
         )
     model = decode.model_query(fit._last_gradient).model
     beta = fit.beta if isinstance(fit, PointFit) else fit.fitted.beta

@@ -6,11 +6,11 @@ score="squared error", spend=dp.GDP(1))``. *Theorem and price*: docs/theory/tuni
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -40,24 +40,80 @@ from discreet.trusted.session import Session
 
 MOST_RUNS = 1000
 SCORE_SHARE = Fraction(1, 8)  # of a run's μ² or ε
-_FITS = ("ols", "robust", "logistic", "m_estimate", "erm")  # with a linear predictor
+_FITS = ("ols", "robust", "logistic")  # with a linear predictor, and no function of the caller's
 _GUESSED_ROWS = 1000.0  # of a preview that only checks a trial
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A procedure with its settings, to be run on hidden accounts."""
+    """A fit of this library with its settings, to be run on hidden accounts.
+
+    Its settings are rebuilt from plain values: what a caller's own object or function would see in
+    a hidden run is how many of them there are.
+    """
 
     function: Callable[..., Any]
     asked: tuple[Any, ...]
     options: tuple[tuple[str, Any], ...]
 
+    def __post_init__(self) -> None:
+        record = record_of(self.function)
+        if record is None or record.name not in _FITS:
+            raise InvalidParameter(
+                "dp.trial",
+                f"{shown(self.function)} is no fit of this package that can be tried",
+                "a hidden run must keep nothing beside its answer, and its score needs a linear "
+                "predictor",
+                "try " + ", ".join(f"dp.{name}" for name in _FITS),
+            )
+        for name, _ in self.options:
+            if name in ("spend", "key"):
+                raise InvalidParameter(
+                    f"dp.trial({name}=…)",
+                    "a trial has none of its own",
+                    "all runs are paid by one debit, and only the best is kept, under one key",
+                    f"pass {name}= to dp.tune",
+                )
+        options = {name: _own(held, f"{name}=") for name, held in self.options}
+        object.__setattr__(self, "asked", tuple(_own(one, "dp.trial") for one in self.asked))
+        object.__setattr__(self, "options", tuple(options.items()))
+        _bound(self.function, self.asked, options)
+        solver = chosen_solver(options.get("solver"))
+        if isinstance(solver, SGD) and solver.law == "gaussian":
+            raise InvalidParameter(
+                "dp.trial(solver=…)",
+                "a descent with Gaussian noise needs a δ₀ of its own",
+                "the account of a hidden run has none",
+                "use another solver, or dp.SGD(law='laplace') with a pure spend",
+            )
+
     def __str__(self) -> str:
-        parts = [_words(one) for one in self.asked]
-        parts += [f"{name}={_words(held)}" for name, held in self.options]
+        parts = [repr(one) for one in self.asked]
+        parts += [f"{name}={held!r}" for name, held in self.options]
         return f"dp.{self.function.__name__}({', '.join(parts)})"
 
     __repr__ = __str__
+
+
+def _own(given: Any, name: str) -> Any:
+    """A setting of plain values alone."""
+    read = plain.value(given, name)
+    if _is_plain(read):
+        return read
+    raise InvalidParameter(
+        f"dp.trial({name}…)",
+        f"a {plain.kind_name(given)} is not made of plain values",
+        "what is called in a hidden run sees how many there are",
+        "use text, numbers, lists and dicts of them, and specifications of this package",
+    )
+
+
+def _is_plain(read: Any) -> bool:
+    if type(read) is dict:
+        return all(_is_plain(one) for pair in read.items() for one in pair)
+    if type(read) is list or type(read) is tuple:
+        return all(map(_is_plain, read))
+    return plain.is_plain(read) or type(read) is date or type(read) is datetime
 
 
 @plain.called
@@ -67,36 +123,7 @@ def trial(procedure: Callable[..., Any], *asked: Any, **options: Any) -> Trial:
     It has neither a `spend` nor a `key`: every run spends what `dp.tune` gives it, and none is
     kept.
     """
-    record = record_of(procedure)
-    if record is None or record.name not in _FITS:
-        raise InvalidParameter(
-            "dp.trial",
-            f"{shown(procedure)} is no fit of this package",
-            "a hidden run must keep nothing beside its answer, and its score needs a linear "
-            "predictor",
-            "try " + ", ".join(f"dp.{name}" for name in _FITS if name != "erm"),
-        )
-    for name in ("spend", "key"):
-        if name in options:
-            raise InvalidParameter(
-                f"dp.trial({name}=…)",
-                "a trial has none of its own",
-                "all runs are paid by one debit, and only the best is kept, under one key",
-                f"pass {name}= to dp.tune",
-            )
-    _bound(procedure, asked, options)
-    if type(solver := _solver(options)) is SGD and solver.law == "gaussian":
-        raise InvalidParameter(
-            "dp.trial(solver=…)",
-            "a descent with Gaussian noise needs a δ₀ of its own",
-            "the account of a hidden run has none",
-            "use another solver, or dp.SGD(law='laplace') with a pure spend",
-        )
-    return Trial(procedure, copy.deepcopy(asked), tuple(copy.deepcopy(options).items()))
-
-
-def _solver(options: dict[str, Any]) -> Any:
-    return chosen_solver(options["solver"]) if "solver" in options else None
+    return Trial(procedure, asked, tuple(options.items()))
 
 
 def _bound(procedure: Callable[..., Any], asked: Sequence[Any], options: dict[str, Any]) -> None:
@@ -333,14 +360,3 @@ def tune_preview(
         str(price),
         session.ledger.how_many(price),
     )
-
-
-def _words(held: Any) -> str:
-    """A setting as it is written; a function by its name."""
-    if callable(held) and hasattr(held, "__name__"):
-        return str(held.__name__)
-    if isinstance(held, (list, tuple)):
-        return f"[{', '.join(map(_words, held))}]"
-    if isinstance(held, dict):
-        return "{" + ", ".join(f"{_words(k)}: {_words(v)}" for k, v in held.items()) + "}"
-    return repr(held)
