@@ -57,11 +57,11 @@ def _counted(release: Release) -> tuple[Array, Noise] | None:
     if not isinstance(mechanism, AdditiveNoise):
         return None
     if isinstance(query, (ShareCounts, UnitShares)) or (
-        isinstance(query, (DifferenceMoments, UnitSums)) and query.cells == 1 and query.design.count
+        isinstance(query, DifferenceMoments) and query.cells == 1 and query.design.count
     ):
         unit = query.unit_values()[0]
         return to_float(mechanism, first, unit), noise_of(mechanism, unit)
-    if isinstance(query, Moments) and query.design.count:
+    if isinstance(query, (Moments, UnitSums)) and query.design.count:
         return _total(release, (query.cells,), query.unit_values()[0])
     if isinstance(query, Sum) and not query.term:
         return _total(release, (query.size - query.absent,), 1.0)
