@@ -34,7 +34,7 @@ from discreet.trusted.release import Description, PublicFacts, Question, Release
 
 SCORES = ("accuracy", "log-loss", "squared error")
 LEVELS = 256
-CAP = 4.0  # of a log-loss: a margin of −4 or less counts as nothing
+CAP = 2.0  # of a log-loss: a margin of −1.85 or less counts as nothing
 HALF_RANGES = 0.5  # of the response: a residual beyond it counts as nothing
 YES_BITS = 50  # 2**50 is beyond every η of a yes/no response
 LONGEST_ETA = 2.0**48
