@@ -168,7 +168,7 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.csv_files",
-        "schema trusted.extensions.csv_dialects",
+        "schema specs.dialects",
         "numpy pyarrow",
         "any bytes are a table",
     ),
@@ -178,7 +178,6 @@ TABLE = (
         "numpy",
         "dates and times, cell by cell",
     ),
-    _row("trusted.extensions.csv_dialects", "errors plain schema", "", "declared, never guessed"),
     _row(
         "trusted.extensions.cell_states",
         f"{VOCABULARY} specs trusted.engines trusted.extensions.open_keys",
@@ -212,7 +211,12 @@ TABLE = (
     _row("trusted.extensions", "", "", "an empty room with rooms"),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
     _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
-    _row("trusted.datasets", f"{VOCABULARY} accounting trusted", "", "data are declared"),
+    _row(
+        "trusted.datasets",
+        f"{VOCABULARY} specs.dialects accounting trusted",
+        "",
+        "data are declared",
+    ),
     _row("trusted", "", "", "an empty room with rooms"),
     _row(
         "inference",
@@ -235,7 +239,7 @@ TABLE = (
     _row(
         "asking.declarations",
         "errors plain neighbors schema accounting.guarantees asking.written trusted.datasets"
-        " trusted.extensions.csv_dialects",
+        " specs.dialects",
         "",
         "a data set as a TOML file",
     ),

@@ -232,6 +232,7 @@ OF_THE_LIBRARY = {
     "client",
     "enclosure",
     "errors",
+    "errors.devices",
     "errors.noise",
     "exact",
     "neighbors",

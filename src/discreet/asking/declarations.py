@@ -38,8 +38,8 @@ from discreet.asking.written import Written, letters_of, near_or
 from discreet.errors import DiscreetError, InvalidParameter, shown
 from discreet.neighbors import AddRemove, Neighbors, Replace, require_neighbors
 from discreet.schema import Column, Schema, column_from_dict
+from discreet.specs.dialects import Dialect
 from discreet.trusted.datasets import Dataset, from_frame, read_csv, read_parquet
-from discreet.trusted.extensions.csv_dialects import Dialect
 
 ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 FORMATS = ("csv", "parquet")

@@ -137,7 +137,7 @@ def read_csv(
     value beside the empty one, for example ``separator=";", decimal=",", encoding="cp1252"`` for
     what Excel writes in much of Europe, and ``missing_text=("NA",)`` for what R does.
     """
-    from discreet.trusted.extensions.csv_dialects import Dialect
+    from discreet.specs.dialects import Dialect
 
     dialect = Dialect(separator, decimal, thousands, encoding, missing_text)
     return _read(path, "csv", schema, neighbors, dialect)

@@ -15,12 +15,12 @@ import discreet as dp
 from discreet.errors import DataShapeRefused, InvalidParameter
 from discreet.neighbors import Replace
 from discreet.schema import Boolean, Category, Date, Integer, Open, Real, Schema
+from discreet.specs.dialects import Dialect
 from discreet.specs.queries.keys import Levels
 from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.extensions import csv_files
-from discreet.trusted.extensions.csv_dialects import Dialect
 
 DIALECTS = (
     Dialect(";", ",", None, "cp1252", ("NA", "#N/A")),

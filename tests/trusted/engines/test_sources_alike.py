@@ -18,13 +18,13 @@ import discreet as dp
 from discreet.errors import DataShapeRefused
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Real, Schema
+from discreet.specs.dialects import Dialect
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.keys import Levels
 from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
-from discreet.trusted.extensions.csv_dialects import Dialect
 
 SCHEMA = Schema(
     {

@@ -1,6 +1,6 @@
 """CSV, read by one total rule: every sequence of bytes is a table, and no byte makes reading fail.
 
-Fields are separated by commas, or by the mark that was declared (`csv_dialects.py`), and records by
+Fields are separated by commas, or by the mark that was declared (specs/dialects.py), and records by
 line ends (LF, CR LF or CR). A field whose first byte is a double quote goes on to the next double
 quote that is not doubled, whatever is between; two double quotes inside it are one; what follows up
 to the next separator belongs to the field as it stands. A quote anywhere else is text. A quote that
@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.schema import Boolean, Category, Date, Open, Schema, level_text
-from discreet.trusted.extensions.csv_dialects import Dialect
+from discreet.specs.dialects import Dialect
 
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]

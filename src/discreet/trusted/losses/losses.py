@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from discreet.errors import NoTheorem
+from discreet.errors import prices
 from discreet.specs.mechanisms.additive import (
     GaussianNoise,
     GeometricNoise,
@@ -51,12 +51,7 @@ def loss_of(mechanism: Mechanism) -> Loss:
     """The loss of one mechanism, by its theorem."""
     theorem = _THEOREMS.get(type(mechanism))
     if theorem is None:
-        raise NoTheorem(
-            "pricing a mechanism",
-            f"a {type(mechanism).__name__} has no theorem",
-            "only what is proven can be charged",
-            "use a mechanism of discreet.specs.mechanisms",
-        )
+        raise prices.no_theorem(type(mechanism).__name__)
     return theorem(mechanism)
 
 

@@ -17,16 +17,11 @@ from discreet.accounting.gaussian import gdp_epsilon, mu_for_approx, mu_for_pure
 from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee, PureDP, spend_mu_squared
 from discreet.accounting.renyi.conversions import bounded_range_rho, pure_rho
 from discreet.accounting.renyi.rdp import ZCDP
-from discreet.errors import InvalidParameter, NoTheorem
+from discreet.errors import prices
 from discreet.exact import decimal_text, float_up, rational, root_up, sqrt_up
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.trusted.losses.loss import Loss
 from discreet.trusted.losses.losses import loss_of
-
-_SPLIT_WHY = (
-    "the box is fixed when the ledger is opened and never re-split: moving budget after seeing "
-    "answers breaks the guarantee"
-)
 
 
 @plain.kept()
@@ -70,12 +65,7 @@ def guarantee_of(mechanism: Mechanism) -> Guarantee:
     loss = loss_of(mechanism)
     if loss.rho:
         if loss.delta:
-            raise NoTheorem(
-                "the guarantee of a mechanism",
-                "it is known by its zCDP but for δ",
-                "no single guarantee of this library says that",
-                "charge it to a ledger of dp.ZCDP(rho) with delta0=",
-            )
+            raise prices.known_by_zcdp_but_for_delta()
         return ZCDP(float_up(_rho(loss)))
     if loss.epsilon is not None:
         epsilon = float_up(loss.epsilon)
@@ -120,12 +110,7 @@ def _price(loss: Loss, box: Price) -> Price:
     if box.rho > 0:
         return Price(rho=_rho(loss), delta=loss.delta)
     if loss.rho:
-        raise NoTheorem(
-            "pricing a mechanism",
-            "it is known by its zCDP alone",
-            "a bound on Rényi divergences bounds no trade-off curve by a Gaussian one",
-            "open the ledger with dp.ZCDP(rho), or choose another noise",
-        )
+        raise prices.known_by_zcdp_alone()
     if box.epsilon > 0:
         return Price(
             sum((*loss.pure, *loss.bounded_range), Fraction(0)), loss.mu_squared, loss.delta
@@ -144,12 +129,7 @@ def spend_box(spend: Guarantee, delta: Fraction = Fraction(0)) -> Price:
     if isinstance(spend, ApproxDP) and delta:
         whole = rational(spend.delta, "delta")
         if not delta < whole:
-            raise InvalidParameter(
-                "delta=",
-                f"it must be below the spend's own delta = {decimal_text(whole)}",
-                _SPLIT_WHY,
-                "leave it out for a tenth of the spend's delta",
-            )
+            raise prices.bad_spend_delta(decimal_text(whole))
         return Price(
             mu_squared=Fraction(mu_for_approx(rational(spend.epsilon, "epsilon"), whole - delta))
             ** 2,
@@ -206,49 +186,23 @@ def open_box(budget: Guarantee, *, pure: float | None = None, delta0: float | No
         first = rational(pure, "pure") if pure is not None else Fraction(0)
         second = rational(delta0, "delta0") if delta0 is not None else delta / 10
         if not 0 <= first < epsilon:
-            raise InvalidParameter(
-                "pure=",
-                f"it must be at least 0 and below epsilon = {decimal_text(epsilon)}",
-                _SPLIT_WHY,
-                "leave it out to keep all of the budget for Gaussian noise",
-            )
+            raise prices.bad_pure(decimal_text(epsilon))
         if not 0 <= second < delta:
-            raise InvalidParameter(
-                "delta0=",
-                f"it must be at least 0 and below delta = {decimal_text(delta)}",
-                _SPLIT_WHY,
-                "leave it out for delta / 10",
-            )
+            raise prices.bad_failure(decimal_text(delta))
         mu = Fraction(mu_for_approx(epsilon - first, delta - second))
         return Price(first, mu**2, second)
     if isinstance(budget, ZCDP) and pure is None:
         extra = rational(delta0, "delta0") if delta0 is not None else Fraction(0)
         if not 0 <= extra < 1:
-            raise InvalidParameter(
-                "delta0=",
-                f"{decimal_text(extra)} is not at least 0 and below 1",
-                "it is a probability of failure that is added to what ρ-zCDP promises",
-                "leave it out for none, or use one far below one over the number of people",
-            )
+            raise prices.bad_added_failure(decimal_text(extra))
         return Price(rho=budget.exact, delta=extra)
     if pure is not None or delta0 is not None:
-        raise InvalidParameter(
-            "pure=, delta0=",
-            f"a budget of {budget} has nothing to split",
-            _SPLIT_WHY,
-            "open the ledger with dp.ApproxDP(epsilon, delta) to split it (dp.ZCDP(rho) takes "
-            "delta0= alone)",
-        )
+        raise prices.nothing_to_split(str(budget))
     if isinstance(budget, GDP):
         return Price(mu_squared=rational(budget.mu, "mu") ** 2)
     if isinstance(budget, PureDP):
         return Price(epsilon=rational(budget.epsilon, "epsilon"))
-    raise NoTheorem(
-        "budget=",
-        f"a {type(budget).__name__} is not a guarantee that a ledger counts in",
-        "a ledger promises one",
-        "pass dp.ApproxDP(epsilon, delta), dp.GDP(mu), dp.ZCDP(rho) or dp.PureDP(epsilon)",
-    )
+    raise prices.not_counted_in(type(budget).__name__)
 
 
 def _mu_squared(loss: Loss) -> Fraction:

@@ -20,7 +20,7 @@ from typing import Any
 from discreet import plain
 from discreet.accounting.gaussian import gdp_delta, mu_for_pure
 from discreet.enclosure import enclose, upper_float
-from discreet.errors import NoTheorem
+from discreet.errors import prices
 from discreet.exact import sqrt_up
 from discreet.specs.mechanisms.quantiles import (
     SMOOTH_SLACK,
@@ -181,12 +181,7 @@ def _lln(noise: SmoothNoise, beta: Fraction, alpha: Fraction) -> Loss:
 
 def _left(stretch: Fraction, beta: Fraction) -> Fraction:
     if stretch < beta:
-        raise NoTheorem(
-            "pricing smooth noise",
-            "its beta is larger than the ε that the shift leaves",
-            "the noise may be stretched by that much between neighbours",
-            "use a smaller beta or a larger multiplier",
-        )
+        raise prices.too_little_left()
     return stretch
 
 

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import plain
-from discreet.errors import InvalidParameter
+from discreet.errors import devices
 from discreet.schema import Boolean, Category, Integer, Real
 from discreet.specs.mechanisms.gradient_requests import GradientRequest
 from discreet.specs.mechanisms.local import (
@@ -124,12 +124,7 @@ def read_spec(text: str) -> Any:
         AssertionError,
         RecursionError,
     ):
-        raise InvalidParameter(
-            "a spec",
-            "this is not the JSON text of a local mechanism",
-            "a device answers only what has a theorem",
-            "send json.dumps(spec.to_dict())",
-        ) from None
+        raise devices.not_a_spec() from None
 
 
 def randomized(spec: LocalSpec, values: Iterable[Any], source: Source) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 from discreet import plain
-from discreet.errors import InvalidParameter, LedgerRefused
+from discreet.errors import devices
 from discreet.exact import rational, sqrt_up
 from discreet.sensitivity import L2
 from discreet.specs.mechanisms.additive import GaussianNoise
@@ -50,19 +50,9 @@ class LocalGradients:
     def __init__(self, mu: float, rounds: int, *, source: Source | None = None) -> None:
         budget, rounds = rational(mu, "mu"), plain.value(rounds, "rounds")
         if type(rounds) is not int or not 1 <= rounds <= LARGEST_ROUNDS:
-            raise InvalidParameter(
-                "rounds",
-                f"it is not a whole number from 1 to {LARGEST_ROUNDS}",
-                "the noise of a report is set by how many there will be",
-                "pass for example rounds=20",
-            )
+            raise devices.bad_rounds(LARGEST_ROUNDS)
         if not Fraction(1, 10**5) <= budget <= 1000:
-            raise InvalidParameter(
-                "mu",
-                "it is outside 1e-5 … 1000",
-                "it is the guarantee of all reports together",
-                "pass for example mu=1",
-            )
+            raise devices.bad_mu()
         self._noise, self._rounds, self._answered = local_noise(budget, rounds), rounds, set[int]()
         self._source, self._lock, self._process = (
             secure_source() if source is None else source,
@@ -84,21 +74,10 @@ class LocalGradients:
                 f"it has {len(request.theta)} coefficients, and the record {len(columns)} columns"
             )
         if self._process != os.getpid():
-            raise LedgerRefused(
-                "a gradient report",
-                "this process is a fork of the one that made the account",
-                "both would answer every round, and each was paid for once",
-                "make one account for each person and descent, in the process that answers",
-            )
+            raise devices.forked()
         with self._lock:
             if request.round > self._rounds or request.round in self._answered:
-                raise LedgerRefused(
-                    "a gradient report",
-                    f"round {request.round} was answered before or is beyond the {self._rounds} "
-                    "agreed ones",
-                    "every report is paid for, and a second one would cost again",
-                    "ask each round once",
-                )
+                raise devices.answered(request.round, self._rounds)
             self._answered.add(request.round)
         exact = clipped_gradient(columns, outcome, request)
         noise = draw(self._noise, len(exact), self._source)
@@ -114,12 +93,7 @@ class LocalGradients:
         }
 
     def __reduce__(self) -> NoReturn:
-        raise LedgerRefused(
-            "copying a local account",
-            "it cannot be pickled or copied",
-            "a copy could answer every round twice",
-            "make one for each person and descent",
-        )
+        raise devices.copied()
 
 
 def _record(x: object, y: object) -> tuple[list[float], float]:
