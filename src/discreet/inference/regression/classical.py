@@ -18,6 +18,7 @@ from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
 from discreet.errors import NoTheorem
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
+from discreet.inference.regression.bases import SecondMoments, base_notes
 from discreet.inference.regression.classical_covariance import (
     Path,
     Released,
@@ -25,6 +26,7 @@ from discreet.inference.regression.classical_covariance import (
     lecture_estimate,
 )
 from discreet.inference.regression.covariance import Estimate
+from discreet.inference.regression.facts import bases_from, bases_record
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import clip_notes, closing_notes, filter_notes
 from discreet.inference.results.decode import as_kind
@@ -66,11 +68,15 @@ class ClassicalFacts:
     delta: float = 0.0
     batch: int = 0
     averaged: int = 0
+    bases: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)} | {
-            "spend": self.spend.to_dict()
-        }
+        names = [field.name for field in dataclasses.fields(self) if field.name != "bases"]
+        return (
+            {name: getattr(self, name) for name in names}
+            | {"spend": self.spend.to_dict()}
+            | bases_record(self.bases)
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,6 +135,16 @@ class ClassicalResult(RegressionResult):
         """Of the released curvature in the scaled columns, which is what the solvers see."""
         values = np.linalg.eigvalsh(self.fitted.curvature.matrix)
         return float(values[-1] / values[0])
+
+    @property
+    def level_moments(self) -> SecondMoments | None:
+        """The curvature in the scaled columns, which is the same for most rows of a residual
+        family; None for others, whose rows differ in it.
+        """
+        if not self.family.residual:
+            return None
+        matrix = decode.metric_matrix(self._curvatures[-1], self.facts.radius)
+        return SecondMoments(self._columns, matrix, self._released.curvature, self.facts.radius)
 
     def lecture_interval(self, level: float = 0.95) -> Array:
         """NOT for use: the intervals that the lectures print (reference.md H4, H5, "Lectures say"),
@@ -259,7 +275,7 @@ class ClassicalResult(RegressionResult):
                 f"of the scaled columns {self.condition_number:.3g}."
             ),
         ]
-        notes += [*filter_notes(self), *clip_notes(self)]
+        notes += [*filter_notes(self), *clip_notes(self), *base_notes(self)]
         if not self.fitted.resolved:
             notes.append(
                 "NOT RESOLVED: some curvature is lost in noise; intervals take it as small as it "
@@ -279,4 +295,5 @@ def classical_from_json(text: str) -> ClassicalResult | None:
 
 
 def _facts_from_dict(record: dict[str, Any]) -> ClassicalFacts:
-    return ClassicalFacts(**(record | {"spend": guarantee_from_dict(record["spend"])}))
+    spend = guarantee_from_dict(record["spend"])
+    return ClassicalFacts(**(record | {"spend": spend, "bases": bases_from(record)}))
