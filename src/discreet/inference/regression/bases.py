@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RARE = 0.05  # of the rows: the share below which a base is called rare
 BETTER = 4.0  # times as many rows that another level has, at least
-SURE = 3.0  # standard deviations of noise by which both must be clear
+SURE = 3.0  # standard deviations of noise: so far above its share a base may be, and stays rare
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +101,13 @@ def _rare_notes(result: RegressionResult) -> Iterator[str]:
         first = shares[0]
         best = max(shares, key=lambda one: one.share)
         upper, lower = first.share + SURE * first.noise, best.share - SURE * best.noise
-        if upper < RARE and lower > BETTER * max(upper, 0.0):
+        if first.share < RARE and upper < 2 * RARE and lower > BETTER * max(upper, 0.0):
             yield (
                 f"RARE BASE: {base} is the base of {name} and has about "
                 f"{_percent(max(first.share, 0.0), first.noise)} of the rows, {best.level} about "
-                f"{_percent(best.share, best.noise)}; every coefficient of {name} is a difference "
-                f"from {base}, and as uncertain. base={{{name!r}: {best.level!r}}} would make them "
-                "narrower."
+                f"{_percent(best.share, best.noise)}. Every coefficient of {name} is a difference "
+                f"from {base} and cannot be surer than it; base={{{name!r}: {best.level!r}}} would "
+                "give narrower intervals."
             )
 
 
