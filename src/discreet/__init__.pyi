@@ -50,6 +50,8 @@ from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
 from discreet.inference.results.results import Result
+from discreet.models.learners.accuracy import accuracy
+from discreet.models.learners.network import network
 from discreet.models.m_estimate import m_estimate
 from discreet.models.regression import logistic, ols, poisson, robust
 from discreet.models.residuals import residuals
@@ -108,6 +110,7 @@ __all__ = [
     "WrongColumnKind",
     "ZCDP",
     "above_threshold",
+    "accuracy",
     "compare",
     "compare_means",
     "compose",
@@ -137,6 +140,7 @@ __all__ = [
     "median",
     "missing",
     "mode",
+    "network",
     "ols",
     "paired_test",
     "plan",

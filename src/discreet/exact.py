@@ -32,14 +32,16 @@ def rational(given: object, name: str) -> Fraction:
     refuses bool, text, None, NaN, infinity and what no float can hold.
     """
     value: Any = plain.value(given, name)
-    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+    if type(value) is Fraction:  # made anew
+        return _of_ordinary_size(value, name)
+    if isinstance(value, bool) or not isinstance(value, (float, numbers.Real, Decimal)):
         raise InvalidParameter(
             name,
             f"a {plain.kind_name(value)} is not a number",
             type_error_why,
             "pass an int, a float or a Fraction",
         )
-    if isinstance(value, (int, Fraction)):
+    if isinstance(value, int):
         return _of_ordinary_size(Fraction(value), name)
     if isinstance(value, Decimal):
         if not value.is_finite():
@@ -63,10 +65,10 @@ def rational(given: object, name: str) -> Fraction:
 
 
 def _of_ordinary_size(number: Fraction, name: str) -> Fraction:
-    if (
-        abs(number) > sys.float_info.max
-        or max(number.numerator.bit_length(), number.denominator.bit_length()) > LARGEST_BITS
-    ):
+    above, below = number.numerator.bit_length(), number.denominator.bit_length()
+    # |number| < 2^(above − below + 1), which most often settles it
+    near_the_largest = above - below + 1 >= sys.float_info.max_exp
+    if max(above, below) > LARGEST_BITS or (near_the_largest and abs(number) > sys.float_info.max):
         raise _out_of_size(name)
     return number
 

@@ -1,8 +1,8 @@
 """How far one protected unit can move a statistic, exactly.
 
 A `Sensitivity` is an ℓ₁ value, the square of an ℓ₂ value (so that √2 never has to be rounded), the
-largest change of one score, or, for mechanisms that read a whole histogram of values, the number of
-values that may change.
+largest change of one score, for mechanisms that read a whole histogram of values the number of
+values that may change, or, for mechanisms that choose among whole runs, what one run tells.
 The rules at the bottom are the only place where a neighbour relation becomes a number.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from discreet import plain
 from discreet.errors import InvalidParameter
-from discreet.exact import fraction_text, sqrt_up, stored_fraction
+from discreet.exact import fraction_text, rational, sqrt_up, stored_fraction
 from discreet.neighbors import Neighbors, Replace
 
 
@@ -197,7 +197,33 @@ class OneRow:
         } | ({"of": self.norm} if self.norm == 1 else {})
 
 
-Sensitivity = L1 | L2 | Frobenius | LInf | Rows | OneRow
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class PrivateRuns:
+    """Runs of a procedure of which each is private by itself, for mechanisms that choose one:
+    μ-GDP, or ε-DP (one of the two is 0).
+
+    Both are read by their shortest decimal, as the guarantee of the run's own account is.
+    """
+
+    mu: float = 0.0
+    epsilon: float = 0.0
+
+    def __post_init__(self) -> None:
+        given = [rational(number, "a run's guarantee") for number in (self.mu, self.epsilon)]
+        if min(given) != 0 or max(given) <= 0:
+            raise InvalidParameter(
+                "a sensitivity",
+                "it states neither μ nor ε of a run, or both",
+                "the price of a choice among runs is computed from one of them",
+                "state one positive number",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"norm": "runs", "mu": self.mu, "epsilon": self.epsilon}
+
+
+Sensitivity = L1 | L2 | Frobenius | LInf | Rows | OneRow | PrivateRuns
 
 
 def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
@@ -214,6 +240,8 @@ def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
             record["rows"],
             record.get("of", 2),
         )
+    if record["norm"] == "runs":
+        return PrivateRuns(record["mu"], record["epsilon"])
     return (
         LInf(stored_fraction(record["value"]), record["one_way"])
         if record["norm"] == "linf"

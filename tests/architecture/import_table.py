@@ -35,7 +35,8 @@ SPECS = f"{VOCABULARY} specs search"
 READERS = f"{SPECS} trusted.release accounting inference plots"
 EXTENSION_LOSSES = (
     "trusted.extensions.data_dependent.loss trusted.extensions.local.loss"
-    " trusted.extensions.open_keys.loss trusted.extensions.sgd.loss"
+    " trusted.extensions.open_keys.loss trusted.extensions.procedures.loss"
+    " trusted.extensions.sgd.loss"
 )
 EDGES = f"{VOCABULARY} specs search accounting trusted"
 
@@ -88,7 +89,7 @@ TABLE = (
         "trusted.noise",
         f"{VOCABULARY} specs search trusted.compiled trusted.later"
         " trusted.extensions.data_dependent trusted.extensions.open_keys"
-        " trusted.extensions.selection trusted.extensions.sgd",
+        " trusted.extensions.procedures trusted.extensions.selection trusted.extensions.sgd",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
@@ -107,9 +108,16 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.estimating",
-        f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd",
+        f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd"
+        " trusted.extensions.network trusted.later",
         "numpy numba",
         "sums over the rows of a model",
+    ),
+    _row(
+        "trusted.extensions.network",
+        f"{VOCABULARY} specs trusted.extensions.estimating",
+        "numpy",
+        "small networks: gradients, agreement",
     ),
     _row(
         "trusted.extensions.sgd",
@@ -208,6 +216,19 @@ TABLE = (
         "",
         "a threshold that stays open",
     ),
+    _row(
+        "trusted.extensions.procedures",
+        f"{VOCABULARY} seclusion specs accounting.guarantees accounting.renyi trusted.ledger"
+        " trusted.losses trusted.noise",
+        "flint",
+        "the best of hidden runs, and bookings",
+    ),
+    _row(
+        "trusted.extensions.procedures.loss",
+        f"{VOCABULARY} specs.mechanisms accounting.loss_distributions trusted.losses.loss",
+        "",
+        "whole procedures: price",
+    ),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
     _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
@@ -220,7 +241,7 @@ TABLE = (
     _row("trusted", "", "", "an empty room with rooms"),
     _row(
         "inference",
-        READERS,
+        f"{READERS} trusted.values",
         "numpy scipy rich pandas polars pyarrow",
         "releases and specifications in, intervals out; no engine, noise, session, ledger",
     ),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
+from tests.fresh_process import run_fresh
 
 START = """
-import sys, tempfile, pathlib
+import sys, pathlib
 import discreet as dp
 schema = {"x": dp.Real(0, 10), "y": dp.Real(0, 10), "k": dp.Open(), "id": dp.Integer(0, 99)}
 rows = {
@@ -17,7 +17,7 @@ rows = {
     "k": ["a", "b"] * 20,
     "id": list(range(20)) * 2,
 }
-folder = pathlib.Path(tempfile.mkdtemp())
+folder = pathlib.Path.cwd()
 
 def opened(data):
     return data.open(budget=dp.ApproxDP(100, 1e-2))
@@ -66,11 +66,11 @@ ROOMS = {module.split(".")[0] for _, module in QUESTIONS.values()} - {""}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_an_extension_is_loaded_by_its_own_question_alone(question: str) -> None:
+def test_an_extension_is_loaded_by_its_own_question_alone(question: str, tmp_path: Path) -> None:
     asked, needed = QUESTIONS[question]
-    found = subprocess.run(
-        [sys.executable, "-c", START + asked + END], check=True, capture_output=True, text=True
-    ).stdout.split()
+    ended = run_fresh(START + asked + END, question, tmp_path)
+    assert ended.code == 0, ended.stderr
+    found = ended.stdout.split()
     if not needed:
         assert found == []
         return

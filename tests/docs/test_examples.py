@@ -5,13 +5,11 @@ meets what the first left behind; and every link inside them leads somewhere.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.fresh_process import run_alone, run_fresh
 
 import discreet
 
@@ -65,19 +63,23 @@ def run_page(text: str, name: str) -> int:
     return ran
 
 
+def code_of(text: str) -> str:
+    """The examples of a page as one file, on the page's lines."""
+    lines = [""] * (text.count("\n") + 1)
+    for line, code, wanted in examples(text):
+        if wanted:
+            block = code.splitlines()
+            lines[line : line + len(block)] = block
+    return "\n".join(lines)
+
+
 def run_in_a_fresh_process(page: Path, folder: Path) -> str:
     """What a page prints in a process of its own, in which every warning is an error."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", __file__, str(page)],
-        cwd=folder,
-        env={**os.environ, "MPLBACKEND": "Agg"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    code = code_of(page.read_text(encoding="utf-8"))
+    run = run_alone if page == ROOT / "README.md" else run_fresh
+    ended = run(code, str(page), folder)
+    assert ended.code == 0, ended.stderr[-3000:]
+    return ended.stdout
 
 
 def examples_are_closed(text: str) -> bool:
@@ -167,7 +169,3 @@ CITED = re.compile(
 )
 def test_every_file_that_is_named_exists(place: Path) -> None:
     assert not [name for name in CITED.findall(place.read_text()) if not (ROOT / name).exists()]
-
-
-if __name__ == "__main__":
-    run_page(Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[1])

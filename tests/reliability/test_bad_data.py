@@ -57,10 +57,10 @@ def ask(make: Any, relation: str, kind: str, names: Any, *, look: bool = True) -
     every answer must be sound.
     """
     amount, budget = SPENDS[kind]
-    data = make(RELATIONS[relation])
+    data, ledger = make(RELATIONS[relation]), dp.Ledger.open(budget)
     for name in names:
         # the same noise for a question whatever else was asked
-        session = seeded_session(data, budget, name)
+        session = seeded_session(data, ledger, name)
         result = ESTIMATORS[name](session, amount)
         seen = relation, kind, name, result.release.public_count, result.release.integers
         assert len(result.release.integers) == len(
@@ -76,7 +76,7 @@ def ask(make: Any, relation: str, kind: str, names: Any, *, look: bool = True) -
             )
             if place % 20 == 0:
                 assert_presentable(result)
-        assert session.ledger.verify().ok
+    assert ledger.verify().ok
     return len(names)
 
 

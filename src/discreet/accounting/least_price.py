@@ -89,6 +89,28 @@ def least_mu(pld: PLD, delta0: float) -> float:
     return mu
 
 
+def least_mu_above(knots: Floats, deltas: Floats, beyond: Callable[[Fraction], bool]) -> float:
+    """The least μ with δ_μ above the chords of upper bounds of δ, and above δ beyond the last of
+    them, where `beyond` has to say so: nothing of it is δ₀.
+    """
+    mu, rise = least_mu_near(knots, deltas), 1e-8
+    while not (beyond(Fraction(mu)) and _certain(knots, deltas, mu, Fraction(0))):
+        if rise > 1:
+            raise NoTheorem(
+                "a Gaussian price",
+                "no μ within reach lies above the bound at every ε",
+                "a charge has to hold at every ε, however small the δ",
+                "spend dp.ApproxDP(epsilon, delta), or ask for fewer trials",
+            )
+        mu, rise = mu * (1 + rise), 4 * rise
+    return mu
+
+
+def least_mu_near(knots: Floats, deltas: Floats) -> float:
+    """The same in floats, and not certain: where to look."""
+    return _search(knots, deltas, 0.0)
+
+
 def pld_loss(pld: PLD, *, delta0: float) -> Loss:
     """The loss of the composition: μ² alone where that is exact, else beside δ₀."""
     exact = _gaussian_mu_squared(pld)

@@ -84,6 +84,7 @@ class Design:
     columns: tuple[ModelColumn, ...]
     response: Response
     response_name: str
+    several: bool = False  # the response has a class for each of its levels
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,14 +100,19 @@ class Design:
 
 
 def design_of(
-    formula: str, schema: Schema, *, counts: bool = False, bases: Mapping[str, Any] | None = None
+    formula: str,
+    schema: Schema,
+    *,
+    counts: bool = False,
+    classes: bool = False,
+    bases: Mapping[str, Any] | None = None,
 ) -> Design:
     """The design of a formula; refused, before anything is spent,
     where it asks for what was not declared.
 
     `counts` says that the response's whole numbers matter themselves (Poisson, logistic),
-    so that it is read on its own grid. `bases` are levels that the formula's columns leave out,
-    as C(name, base=…) would say.
+    so that it is read on its own grid; `classes`, that a Category may stand for all its levels.
+    `bases` are levels that the formula's columns leave out, as C(name, base=…) would say.
     """
     left, terms = _parsed(formula)
     terms = [tuple(_with_base(factor, bases or {}) for factor in term) for term in terms]
@@ -128,6 +134,10 @@ def design_of(
             "a column explains itself without error, so that nothing would be learnt for the spend",
             f"take {left.column!r} out of the right side",
         )
+    column = schema[left.column]
+    if classes and isinstance(column, Category) and left.base is None and len(column.levels) != 2:
+        response, name = Response(level=(left.column, 0)), left.column
+        return Design(formula, tuple(columns), response, name, several=True)
     response, name = _response(left, schema, counts, centred=any(constant(columns)))
     return Design(formula, tuple(columns), response, name)
 

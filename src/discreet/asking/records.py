@@ -302,6 +302,16 @@ RECORDS = (
         forecast="models.forecasts.preview:m_estimate_preview",
     ),
     Record(
+        "models.learners.network:network",
+        results={"discreet-network": "inference.networks.results:NetworkResult"},
+        forecast="models.learners.network:network_preview",
+    ),
+    Record(
+        "models.learners.accuracy:accuracy",
+        "models.learners.accuracy:accuracy_question",
+        {"accuracy": "inference.counts.results:AccuracyResult"},
+    ),
+    Record(
         "models.residuals:residuals",
         results={"residuals": "inference.counts.results:ResidualsResult"},
         # it reads the fit, which no question holds
@@ -319,6 +329,7 @@ FORMATS = {
     "discreet-lecture-fit": "inference.regression.classical:classical_from_json",
     "discreet-moments-fit": "inference.regression.moments_fit:moments_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
+    "discreet-network": "inference.networks.results:network_from_json",
 }
 
 _BY_NAME = {record.name: record for record in RECORDS}

@@ -11,12 +11,15 @@ from typing import Any
 
 from discreet.specs.estimating.batches import SampledGradients
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
+from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.estimating.residuals import ResidualCounts
+from discreet.specs.hidden_runs import HiddenRuns
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
+from discreet.specs.mechanisms.procedures import PROCEDURES
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.mechanisms.selection import SELECTION
@@ -48,6 +51,7 @@ PROVEN_MECHANISMS: tuple[type[Mechanism], ...] = (
     InTurn,
     AboutCentre,
     NoisySGD,
+    *PROCEDURES,
 )
 PROVEN_QUERIES: tuple[type[Query], ...] = (
     Sum,
@@ -63,9 +67,12 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     WeightedGram,
     ResidualCounts,
     SampledGradients,
+    NetworkGradients,
+    Agreement,
     DifferenceMoments,
     PartRejections,
     CellStates,
+    HiddenRuns,
 )
 _MECHANISMS: dict[str, type[Mechanism]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}
 _QUERIES: dict[str, type[Query]] = {kind.kind: kind for kind in PROVEN_QUERIES}

@@ -96,8 +96,7 @@ class Session:
             raise plain.not_exact(ledger, "ledger=")
         self._engine, self._source, self._ledger = engine, source, ledger
         self._secure = type(source) is SecureSource  # whatever another source says of itself
-        # the engine's own, which nobody else holds
-        self._schema, self._neighbors = engine.schema, neighbors
+        self._schema, self._neighbors = engine.schema, neighbors  # nobody else holds them
         rehearsal = Rehearsal(engine.schema, neighbors)
         self._rehearsal = engine.remembered.setdefault(Rehearsal, rehearsal)
         self._count = _public_count(engine)
@@ -193,11 +192,17 @@ class Session:
     def reserve(
         self, spend: Guarantee, *, delta: Fraction = Fraction(0), key: str | None = None
     ) -> Reservation:
-        """Set budget aside for a procedure of several steps;
-        closing it gives back what no step used.
-        """
+        """Set budget aside for a procedure of several steps; closing it gives back the rest."""
         spend, delta = plain_spend(spend), rational(delta, "delta=")
         return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box, delta=delta), key=key)
+
+    def book(self, spend: Guarantee, *, note: str, key: str | None = None) -> Debit:
+        """Debit what was given away elsewhere, by its guarantee; see procedures/booking.py."""
+        from discreet.trusted.extensions.procedures.booking import booked
+
+        about = self._neighbors.to_dict(), self._engine.data_id()
+        name = fresh_key() if key is None else asked_key(key)
+        return booked(self.ledger, plain_spend(spend), note, name, about, self._secure)
 
     def _checked(self, question: Question) -> Question:
         """The question as it will be run: a copy of its own, refused before the debit where noise,
@@ -258,18 +263,16 @@ class Session:
 
     def _aggregate(self, question: Question, key: str) -> Sealed:
         """The exact statistic, sealed; nothing that the engine says or raises beside it is seen."""
-        query = question.query
+        engine, query = self._engine, question.query
         statistic = aside(
-            lambda: Sealed(query.assemble(execute(self._engine, query.plan(), self._source)))
+            lambda: Sealed(query.assemble(execute(engine, query.plan(), self._source, Session)))
         )
         if isinstance(statistic, Failed):
             raise ReleaseFailed(key)
         return statistic
 
     def _draw(self, question: Question, statistic: Sealed) -> str:
-        """The mechanism's answer, as the JSON text that the ledger keeps; a draw that fails is an
-        answer too, so that it is not drawn again for nothing.
-        """
+        """The mechanism's answer, as JSON; a draw that fails is one too, and not drawn again."""
         answer = aside(lambda: apply(question.mechanism, statistic.take(), self._source))
         if isinstance(answer, Failed):
             return json.dumps({"failed": True, "secure": self._secure})

@@ -1,7 +1,8 @@
-"""The results of dp.count, dp.proportion, dp.histogram and dp.table."""
+"""The results of dp.count, dp.proportion, dp.accuracy, dp.histogram and dp.table."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar
 
 import numpy as np
@@ -155,6 +156,31 @@ class ProportionResult(ProportionInference):
                 share.privacy_variance[:1],
             ),
         )
+
+
+class AccuracyResult(ProportionResult):
+    """The share of rows whose response is what a fit decides.
+
+    Method.    A noisy count of the rows that are right; the fit is taken as given, and its decision
+               for a row is exact.
+    Validity.  Rows that the fit has not seen, independent draws: then the interval is about the
+               accuracy on the population that they come from. On the rows of the fit itself the
+               count is as private, and says how well they are remembered.
+    """
+
+    __slots__ = ()
+    title: ClassVar[str] = "Private accuracy"
+    about: ClassVar[str] = (
+        "The share of rows that the fit decides rightly; exact for the binomial law and the noise "
+        "as released where the number of rows is public, else a score interval. It says how good "
+        "the fit is on new rows only where these rows were not fitted."
+    )
+
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
+        (share,) = ProportionResult.quantities(self, level, target=target)
+        return (dataclasses.replace(share, name="accuracy"),)
 
 
 class HistogramResult(Result):

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.inference.results.decode import at_most, noise_of, to_float
+from discreet.inference.results.ends import last_kept
 from discreet.inference.results.laws import Array, Noise, half_width
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.queries.shares import ShareCounts
@@ -125,31 +126,27 @@ def share_interval(
     """The interval for the share, within [0, 1]."""
     low, high = _endpoint(statistics, level, -1, target), _endpoint(statistics, level, +1, target)
     # a count below 0 (above N) still allows every share that a count of 0 (of N) allows
-    empty = replace(statistics, count=0.0 * statistics.count)
-    full = replace(statistics, count=statistics.rows)
-    high = np.where(
-        statistics.count < 0, np.maximum(high, _endpoint(empty, level, +1, target)), high
-    )
-    low = np.where(
-        statistics.count > statistics.rows, np.minimum(low, _endpoint(full, level, -1, target)), low
-    )
+    below, above = statistics.count < 0, statistics.count > statistics.rows
+    if below.any():
+        empty = replace(statistics, count=0.0 * statistics.count)
+        high = np.where(below, np.maximum(high, _endpoint(empty, level, +1, target)), high)
+    if above.any():
+        full = replace(statistics, count=statistics.rows)
+        low = np.where(above, np.minimum(low, _endpoint(full, level, -1, target)), low)
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 def _endpoint(statistics: ShareStatistics, level: float, side: int, target: str) -> Array:
-    """The end of {p : |X − pN| ≤ half-width at p} on one side,
-    by bisection on the monotone excess.
-    """
-    inner = np.clip(statistics.share, 0.0, 1.0)
-    outer = np.full_like(inner, 1.0 if side > 0 else 0.0)
-    for _ in range(40):
-        p = (inner + outer) / 2
+    """The end of {p : |X − pN| ≤ half-width at p} on one side; the excess is monotone."""
+
+    def allowed(p: Array) -> npt.NDArray[np.bool_]:
         sampling = statistics.sampling_variance(p) if target == "population" else 0.0 * p
-        inside = side * (p * statistics.rows - statistics.count) <= half_width(
-            level, sampling, statistics.noise_at(p)
-        )
-        inner, outer = np.where(inside, p, inner), np.where(inside, outer, p)
-    return np.asarray(outer)  # where 0 (or 1) itself is allowed, exactly that
+        half = half_width(level, sampling, statistics.noise_at(p))
+        return np.asarray(side * (p * statistics.rows - statistics.count) <= half)
+
+    inner = np.clip(statistics.share, 0.0, 1.0)
+    # where 0 (or 1) itself is allowed, exactly that
+    return last_kept(allowed, inner, np.full_like(inner, 1.0 if side > 0 else 0.0), 40)[1]
 
 
 def poisson_interval(
@@ -163,11 +160,13 @@ def poisson_interval(
         inner = np.maximum(start, 0.0)
         wide = half_width(level, cluster * (inner + 1), noise)
         outer = inner + 4 * (cluster + 1) * (wide + 1) if side > 0 else np.zeros_like(inner)
-        for _ in range(60):
-            middle = (inner + outer) / 2
-            inside = side * (middle - start) <= half_width(level, cluster * middle, noise)
-            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
-        return np.asarray(outer)
 
-    high = np.where(count < 0, np.maximum(end(count, +1), end(0.0 * count, +1)), end(count, +1))
-    return end(count, -1), high
+        def allowed(mean: Array) -> npt.NDArray[np.bool_]:
+            return np.asarray(side * (mean - start) <= half_width(level, cluster * mean, noise))
+
+        return last_kept(allowed, inner, outer, 60)[1]
+
+    low, high = end(count, -1), end(count, +1)
+    if (count < 0).any():
+        high = np.where(count < 0, np.maximum(high, end(0.0 * count, +1)), high)
+    return low, high

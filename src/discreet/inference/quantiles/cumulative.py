@@ -23,6 +23,7 @@ from discreet.inference.quantiles.trees import (
     prefix_weights,
 )
 from discreet.inference.results.decode import all_rows, as_kind, noise_of, to_float
+from discreet.inference.results.ends import last_kept
 from discreet.inference.results.laws import Array, Noise, half_width
 from discreet.specs.queries.trees import TreeCounts
 from discreet.trusted.release import Release
@@ -126,17 +127,14 @@ def share_bounds(
     known = cumulative.noise_at(boundaries, None) if cumulative.public_total else None
 
     def end(start: Array, side: int) -> Array:
-        inner = np.clip(start / rows, 0.0, 1.0)
-        outer = np.full_like(inner, 1.0 if side > 0 else 0.0)
-        for _ in range(36):
-            p = (inner + outer) / 2
+        def allowed(p: Array) -> npt.NDArray[np.bool_]:
             sampling = cumulative.sampling_variance(p) if target == "population" else 0.0 * p
-            inside = side * (p * rows - start) <= half_width(
-                level, sampling, known or cumulative.noise_at(boundaries, p)
-            )
-            inner, outer = np.where(inside, p, inner), np.where(inside, outer, p)
+            noise = known or cumulative.noise_at(boundaries, p)
+            return np.asarray(side * (p * rows - start) <= half_width(level, sampling, noise))
+
+        inner = np.clip(start / rows, 0.0, 1.0)
         # not the middle: a share of 0 that is not refused belongs to the interval
-        return np.asarray(outer)
+        return last_kept(allowed, inner, np.full_like(inner, 1.0 if side > 0 else 0.0), 36)[1]
 
     # a count below 0 (above N) still allows every share that a count of 0 (of N) allows
     return end(np.minimum(count, rows), -1), end(np.maximum(count, 0.0), +1)

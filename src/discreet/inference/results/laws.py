@@ -42,11 +42,12 @@ class Noise:
 def half_width(level: float, normal_variance: Any, noise: Noise) -> Array:
     """x with P(|E| ≤ x) = level for E = N(0, normal_variance) + noise."""
     total = np.asarray(normal_variance + noise.variance, dtype=float)
-    scale = np.broadcast_to(np.asarray(noise.fourth, dtype=float) ** 0.25, total.shape)
-    gaussian = np.sqrt(np.maximum(total - 2 * scale**2, 0.0))
     normal_only = float(ndtri(0.5 + level / 2)) * np.sqrt(total)
-    if not np.any(scale > 0):
+    fourth = np.asarray(noise.fourth, dtype=float)
+    if not fourth.any():
         return np.asarray(normal_only)
+    scale = np.broadcast_to(fourth**0.25, total.shape)
+    gaussian = np.sqrt(np.maximum(total - 2 * scale**2, 0.0))
     mixed = scale > 0
     result = np.array(normal_only, dtype=float)
     result[mixed] = _solve_tail((1 - level) / 2, gaussian[mixed], scale[mixed])
@@ -57,14 +58,17 @@ def _solve_tail(tail: float, gaussian: Array, scale: Array) -> Array:
     """x with P(N(0, gaussian²) + Laplace(scale) > x) = tail, by Newton's method on the log tail.
 
     The law is log-concave, so its log tail is concave:
-    from the first step on the iterates fall monotonically.
+    from the first step on the iterates fall monotonically. Each entry is solved on its own: how
+    many turns one takes does not change another.
     """
     x = np.maximum(float(-np.log(2 * tail)) * scale, float(ndtri(1 - tail)) * gaussian)
+    moving = np.arange(x.size)
     for _ in range(50):
-        probability, density = tail_and_density(x, gaussian, scale)
+        probability, density = tail_and_density(x[moving], gaussian[moving], scale[moving])
         step = np.log(probability / tail) * probability / density
-        x = np.maximum(x + step, 0.0)
-        if np.all(np.abs(step) <= 1e-12 * x):
+        x[moving] = after = np.maximum(x[moving] + step, 0.0)
+        moving = moving[~(np.abs(step) <= 1e-12 * after)]
+        if not moving.size:
             break
     return np.asarray(x)
 
@@ -142,22 +146,6 @@ def score_half_widths(
     """
     noise = noises[0] + noises[1].scaled(candidates)
     if sampling is None:
-        return _half_widths(level, 0.0 * candidates, noise)
+        return half_width(level, 0.0 * candidates, noise)
     variance, factor = allow_for_noisy_variance(level, *sampling, noise.variance)
-    return np.asarray(_half_widths(level, variance, noise) * factor)
-
-
-def _half_widths(level: float, normal_variance: Array, noise: Noise) -> Array:
-    """`half_width` for each entry of the first axis, each solved on its own: how many turns one
-    takes does not change another.
-    """
-    total, fourth = (
-        np.broadcast_to(np.asarray(part, dtype=float), normal_variance.shape)
-        for part in (noise.variance, noise.fourth)
-    )
-    return np.stack(
-        [
-            half_width(level, one, Noise(variance, heavy))
-            for one, variance, heavy in zip(normal_variance, total, fourth, strict=True)
-        ]
-    )
+    return np.asarray(half_width(level, variance, noise) * factor)

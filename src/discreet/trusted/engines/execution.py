@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from discreet.specs.estimating.model import EstimatingPlan
+from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
+from discreet.specs.hidden_runs import RunsPlan
 from discreet.specs.queries.cell_states import StatesPlan
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.open_keys import OpenPlan
@@ -20,11 +22,11 @@ from discreet.trusted.engines.engine import Engine
 from discreet.trusted.later import later
 
 
-def execute(engine: Engine, plan: Any, source: Any = None) -> Any:
+def execute(engine: Engine, plan: Any, source: Any = None, session: Any = None) -> Any:
     """What an engine gives for a plan.
 
-    `source` gives random bits to the one plan that puts rows into parts at random; no other plan
-    is handed it.
+    `source` gives random bits to the one plan that puts rows into parts at random, and `session`
+    opens accounts for the one plan that runs whole procedures; no other plan is handed them.
     """
     if isinstance(plan, SumsPlan):
         return engine.sums(plan)
@@ -34,6 +36,8 @@ def execute(engine: Engine, plan: Any, source: Any = None) -> Any:
         return engine.histogram(plan)
     if isinstance(plan, ScoresPlan):
         return [engine.sums(part) for part in plan.plans]
+    if isinstance(plan, RunsPlan):
+        return engine, session
     if isinstance(plan, PartsPlan):
         return _REJECTIONS(engine, plan, source)
     return EXTENSIONS[type(plan)](engine, plan)
@@ -44,6 +48,7 @@ _MODEL_SUMS = later("discreet.trusted.extensions.estimating.reading", "model_sum
 EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     EstimatingPlan: _MODEL_SUMS,
     ResidualPlan: _MODEL_SUMS,
+    NetworkPlan: _MODEL_SUMS,
     OpenPlan: later("discreet.trusted.extensions.open_keys.counts", "key_counts_of"),
     StatesPlan: later("discreet.trusted.extensions.cell_states", "state_counts"),
 }

@@ -19,12 +19,13 @@ from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
+from discreet.specs.mechanisms.procedures import BestOf
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.mechanisms.selection import SELECTION
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
-from discreet.specs.statistics import Histogram, KeyCounts
+from discreet.specs.statistics import Histogram
 from discreet.trusted.later import later
 from discreet.trusted.noise.additive import add_noise
 from discreet.trusted.noise.search import folded, search
@@ -90,11 +91,11 @@ def _whole(drawn: Callable[..., tuple[int, ...]]) -> Callable[[Any, Any, Source]
     return lambda mechanism, statistic, source: Answer(drawn(mechanism, statistic, source))
 
 
-def _shown_keys(mechanism: ThresholdedCounts, counts: KeyCounts, source: Source) -> Answer:
-    return Answer(*_KEYS(mechanism, counts, source))
+def _named(drawn: Callable[..., Any]) -> Callable[[Any, Any, Source], Answer]:
+    """The sampler of an extension that gives whole numbers and texts."""
+    return lambda mechanism, statistic, source: Answer(*drawn(mechanism, statistic, source))
 
 
-_KEYS = later("discreet.trusted.extensions.open_keys.draw", "shown_keys")
 _BY_DATA = _whole(later("discreet.trusted.extensions.data_dependent.draw", "quantile"))
 SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     GaussianNoise: _added,
@@ -107,9 +108,10 @@ SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     CountSearch: _searched,
     InTurn: _in_turn,
     AboutCentre: _about_centre,
-    ThresholdedCounts: _shown_keys,
+    ThresholdedCounts: _named(later("discreet.trusted.extensions.open_keys.draw", "shown_keys")),
     QuantileChoice: _BY_DATA,
     SmoothNoise: _BY_DATA,
     ProposeTestRelease: _BY_DATA,
     NoisySGD: _whole(later("discreet.trusted.extensions.sgd.draw", "descend")),
+    BestOf: _named(later("discreet.trusted.extensions.procedures.draw", "best_run")),
 }

@@ -14,6 +14,7 @@ from discreet.errors import SourceChanged
 from discreet.schema import Integer, Real
 from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.model import EstimatingPlan, Model
+from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.engines.cells import Cells
@@ -22,7 +23,7 @@ from discreet.trusted.engines.memory import MemoryEngine
 from discreet.trusted.extensions.estimating.rows import ModelCodes, ModelRows, Unread
 
 
-def model_sums(engine: Engine, plan: EstimatingPlan | ResidualPlan) -> Any:
+def model_sums(engine: Engine, plan: EstimatingPlan | ResidualPlan | NetworkPlan) -> Any:
     """The sums of an estimating equation, or counts of residuals, exact."""
     if not engine.unchanged():
         raise SourceChanged()

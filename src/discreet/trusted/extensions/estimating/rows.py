@@ -28,6 +28,7 @@ from discreet.specs.estimating.components import (
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
 from discreet.specs.estimating.model import EstimatingPlan, Model
+from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.trusted.engines import kernels
 from discreet.trusted.engines.cells import Cells, numbers
@@ -41,7 +42,9 @@ from discreet.trusted.extensions.estimating.kernels import (
 )
 from discreet.trusted.extensions.estimating.loops import encode_loop
 from discreet.trusted.extensions.sgd.batches import RowGradients
+from discreet.trusted.later import later
 
+_OF_NETWORK = later("discreet.trusted.extensions.network.rows", "of_network")
 RESPONSE_ROWS = 1 << 16  # of a block of responses
 # of a block: what is kept beside the cells is small, and columns are not taken up anew too often
 ENCODED_ROWS = 1 << 14
@@ -143,7 +146,12 @@ class ModelRows:
         # second moments with all weights 1
         self._plain: tuple[Model, npt.NDArray[np.object_]] | None = None
 
-    def sums(self, plan: EstimatingPlan | ResidualPlan) -> Any:
+    def sums(self, plan: EstimatingPlan | ResidualPlan | NetworkPlan) -> Any:
+        if isinstance(plan, NetworkPlan):
+            with self._lock:
+                data = self._data(plan.model, None)
+                codes = self._rows[2] if self._rows and plan.network.outcome == "classes" else None
+            return _OF_NETWORK(plan, data, codes)
         if isinstance(plan, ResidualPlan):
             with self._lock:
                 data = self._data(plan.model, None)

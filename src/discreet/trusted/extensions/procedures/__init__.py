@@ -1,0 +1,1 @@
+"""Whole procedures: the best of several hidden runs, and what was done elsewhere."""
