@@ -55,7 +55,8 @@ from discreet.models.learners.network import network
 from discreet.models.m_estimate import m_estimate
 from discreet.models.regression import logistic, ols, poisson, robust
 from discreet.models.residuals import residuals
-from discreet.models.solvers import SGD, GradientDescent, Newton
+from discreet.models.solvers import SGD, GradientDescent, MayNotConverge, Newton
+from discreet.models.trials.tune import trial, tune
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Real, Schema
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
@@ -84,6 +85,7 @@ __all__ = [
     "InvalidParameter",
     "Ledger",
     "LedgerRefused",
+    "MayNotConverge",
     "MissingExtra",
     "NeighborsMissing",
     "Newton",
@@ -167,8 +169,10 @@ __all__ = [
     "sum",
     "table",
     "top",
+    "trial",
     "trimmed_mean",
     "truncated_mean",
+    "tune",
     "unbounded_mean",
     "variance",
     "watch",

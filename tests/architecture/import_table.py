@@ -102,7 +102,7 @@ TABLE = (
         " trusted.extensions.cell_states trusted.extensions.csv_files trusted.extensions.date_cells"
         " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"
-        " trusted.extensions.unit_buckets",
+        " trusted.extensions.unit_buckets trusted.extensions.unit_sums",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
@@ -191,6 +191,12 @@ TABLE = (
         f"{VOCABULARY} specs trusted.engines trusted.extensions.open_keys",
         "numpy",
         "what cells hold",
+    ),
+    _row(
+        "trusted.extensions.unit_sums",
+        f"{VOCABULARY} specs trusted.engines",
+        "numpy",
+        "sums of units' own rows, their squares and products",
     ),
     _row(
         "trusted.extensions.unit_buckets",

@@ -317,6 +317,11 @@ RECORDS = (
         # it reads the fit, which no question holds
         forecast="models.forecasts.preview:residuals_preview",
     ),
+    Record(
+        "models.trials.tune:tune",
+        results={"discreet-best": "inference.regression.best:BestResult"},
+        forecast="models.trials.tune:tune_preview",
+    ),
 )
 
 # what reads a text of each format
@@ -329,6 +334,7 @@ FORMATS = {
     "discreet-lecture-fit": "inference.regression.classical:classical_from_json",
     "discreet-moments-fit": "inference.regression.moments_fit:moments_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
+    "discreet-best": "models.trials.tune:best_from_json",
     "discreet-network": "inference.networks.results:network_from_json",
 }
 

@@ -44,6 +44,7 @@ from discreet.sklearn.estimators import (
     PrivateLinearRegression,
     PrivateLogisticRegression,
 )
+from discreet.sklearn.networks import PrivateMLPClassifier
 from discreet.sklearn.pipelines import (
     PrivacyWarning,
     PrivatePipeline,
@@ -58,6 +59,7 @@ __all__ = [
     "PrivateHuberRegressor",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivateMLPClassifier",
     "PrivatePipeline",
     "PrivateScores",
     "PrivateStandardScaler",

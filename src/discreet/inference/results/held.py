@@ -15,6 +15,7 @@ from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.pairs import PairMoments
 from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import Sum
+from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 from discreet.trusted.release import Release
 
 LEVEL = 0.95
@@ -48,10 +49,10 @@ def _counted(release: Release) -> tuple[Array, Noise] | None:
         unit = query.unit_values()[0]
         count = np.asarray(float(first) * float(mechanism.step) * unit)
         return (count, Noise(mechanism.variance * unit**2)) if query.count else None
-    if isinstance(query, (Moments, DifferenceMoments)):
+    if isinstance(query, (Moments, DifferenceMoments, UnitSums)):
         if query.cells != 1 or not query.design.count:
             return None
-    elif not isinstance(query, ShareCounts):
+    elif not isinstance(query, (ShareCounts, UnitShares)):
         return None
     unit = query.unit_values()[0]
     return to_float(mechanism, first, unit), noise_of(mechanism, unit)
@@ -63,6 +64,24 @@ def left_out(release: Release) -> tuple[str, ...]:
     if isinstance(query, Sum) and query.absent:
         return tuple(dict.fromkeys(key.column for key in query.keys))
     return tuple(dict.fromkeys(key.column for key in query.keys if isinstance(key, Held)))
+
+
+def unit_notes(*releases: Release) -> list[str]:
+    """What a summary says of rows that are one unit's."""
+    if all(release.neighbors.rows == 1 for release in releases):
+        return []
+    if any(_between_units(release) for release in releases):
+        return [
+            "Rows of one unit are taken together: sampling errors are those of the units' own sums."
+        ]
+    return [
+        "Rows of one unit may be fully alike in these intervals (sampling variance × max_rows)."
+    ]
+
+
+def _between_units(release: Release) -> bool:
+    """Whether a release says how units' own sums spread."""
+    return isinstance(release.query, (UnitSums, UnitShares))
 
 
 def held_notes(release: Release, rows: float | None = None) -> list[str]:

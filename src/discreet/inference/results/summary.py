@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from discreet.accounting import statement
 from discreet.accounting.statement import table_html
 from discreet.dates import text_at, units_of
-from discreet.inference.results.held import held_notes
+from discreet.inference.results.held import held_notes, unit_notes
 from discreet.inference.results.rendering import latex_table, markdown_table
 from discreet.specs.queries.moments import Moments
+from discreet.specs.queries.unit_sums import UnitSums
 
 if TYPE_CHECKING:
     from discreet.inference.results.results import Quantity, Result
@@ -213,8 +214,9 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
         counted = "rows" if release.neighbors.unit is None else "units"
         notes.append(f"{release.public_count} {counted} (public).")
     notes += data_notes(release)
-    if isinstance(release.query, Moments):
-        grid = release.query.factor.encoding
+    factor = release.query.factor if isinstance(release.query, (Moments, UnitSums)) else None
+    if factor is not None:
+        grid = factor.encoding
         low, high = (
             _tidy(float(grid.value(code)), float(grid.step) * grid.high)
             for code in (grid.low, grid.high)
@@ -231,9 +233,7 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
         else "Intervals are for this data set itself: privacy error alone."
     )
     if release.neighbors.rows > 1:
-        notes.append(
-            "Rows of one unit may be fully alike in these intervals (sampling variance × max_rows)."
-        )
+        notes += unit_notes(release)
     if len(result.labels) > SHOWN_CELLS:
         notes.append(f"The first {SHOWN_CELLS} of {len(result.labels)} cells; to_frame() has all.")
     if not release.secure:

@@ -28,7 +28,7 @@ from discreet.inference.regression.moments_fit import MomentsResult
 from discreet.inference.results.laws import Array
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
-from discreet.models.classical import ask_classical, classical_budget
+from discreet.models.classical import ask_classical, classical_budget, doubt_of
 from discreet.models.fit import ask_fit
 from discreet.models.forecasts.expected import ExpectedReleases
 from discreet.models.m_estimate import user_model
@@ -55,7 +55,8 @@ from discreet.trusted.session import Session
 class FitPreview(Told):
     """The forecast of a regression: free, and made without data.
 
-    `expected` is the fit that imagined rows would give without noise.
+    `expected` is the fit that imagined rows would give without noise; `doubt` says why the solver
+    may not converge, where public facts do.
     """
 
     expected: RegressionResult
@@ -64,6 +65,7 @@ class FitPreview(Told):
     how_many: int
     assumed: str
     level: float
+    doubt: str = ""
 
     @property
     def noise_index(self) -> float:
@@ -89,7 +91,8 @@ class FitPreview(Told):
             self,
             f"Noise index {self.noise_index:.2g} ({self.noise_class}). "
             f"{statement.asked(facts.spend)} in {len(self.expected.releases)} releases. "
-            f"Price: {self.price}. About {self.how_many} like this fit in what is left.",
+            f"Price: {self.price}. About {self.how_many} like this fit in what is left."
+            f"{f' MAY NOT CONVERGE: {self.doubt}.' if self.doubt else ''}",
         )
 
     def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
@@ -127,6 +130,7 @@ def _preview(
         if solver is None
         else classical_budget(asked, family, solver)
     )
+    doubt = None if solver is None else doubt_of(asked, solver, mu_squared)
     imagining = replace(asked, session=cast(Session, imagined))
     expected: RegressionResult
     if by_moments:
@@ -165,6 +169,7 @@ def _preview(
         session.ledger.how_many(price),
         imagined.words(model),
         level,
+        "" if doubt is None else f"{doubt.found}; {doubt.remedy}",
     )
 
 

@@ -18,6 +18,7 @@ from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.queries.scores import ScoresPlan
+from discreet.specs.queries.unit_sums import UnitSumsPlan
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.later import later
 
@@ -51,4 +52,5 @@ EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     NetworkPlan: _MODEL_SUMS,
     OpenPlan: later("discreet.trusted.extensions.open_keys.counts", "key_counts_of"),
     StatesPlan: later("discreet.trusted.extensions.cell_states", "state_counts"),
+    UnitSumsPlan: later("discreet.trusted.extensions.unit_sums", "unit_sums"),
 }
