@@ -407,6 +407,42 @@ def test_wrong_cross_validations_are_refused():
         private_cross_validate(line(neighbors="replace"), X, y, spend=dp.GDP(1))
 
 
+def test_a_pipeline_of_sklearns_own_warns_when_a_private_step_fits():
+    X, y, _ = draws(200)
+    for pipeline in (
+        make_pipeline(StandardScaler(), line()),
+        make_pipeline(make_pipeline(FunctionTransformer(), StandardScaler()), line()),
+        make_pipeline(FunctionTransformer(), make_pipeline(StandardScaler(), line())),
+    ):
+        with pytest.warns(PrivacyWarning, match="StandardScaler") as caught:
+            pipeline.fit(X, y)
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_pipeline(FunctionTransformer(), line()).fit(X, y)
+        line().fit(X, y)
+
+
+def test_four_bounds_of_two_columns_that_can_be_read_in_two_ways_are_not_guessed():
+    X, y, _ = draws(200)
+    for bounds in ([(-3, 4), (-2, 5)], ((-3, 4), (-2, 5)), np.array([[-3, 4], [-2, 5]])):
+        with pytest.raises(dp.InvalidParameter, match="neither is guessed"):
+            line(bounds=bounds).fit(X, y)
+    pairs = line(bounds=[(-3, 3), (-4, 4)]).fit(X, y).result_
+    arrays = line(bounds=([-3, -4], [3, 4])).fit(X, y).result_
+    assert pairs.releases[0].query == arrays.releases[0].query
+    three = np.column_stack([X, X[:, 0]])
+    assert line(bounds=[(-3, 3), (-4, 4), (-3, 3)]).fit(three, y).coef_.shape == (3,)
+
+
+def test_the_result_has_the_names_of_the_columns_where_a_formula_can_hold_them():
+    X, y, _ = draws(200)
+    named = line().fit(pandas.DataFrame(X, columns=["age", "hours"]), y)
+    assert named.result_.names == ("intercept", "age", "hours")
+    odd = line().fit(pandas.DataFrame(X, columns=["odd name", "target"]), y)
+    assert odd.result_.names == ("intercept", "x0", "x1")
+
+
 # ── networks ──────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -188,7 +188,8 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.cell_states",
-        f"{VOCABULARY} specs trusted.engines trusted.extensions.open_keys",
+        f"{VOCABULARY} specs trusted.engines trusted.extensions.date_cells"
+        " trusted.extensions.open_keys",
         "numpy",
         "what cells hold",
     ),

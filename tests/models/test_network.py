@@ -184,6 +184,7 @@ def test_accuracies_of_logistic_fits_are_those_of_their_signs():
     assert 0 <= dp.accuracy(holdout, pure, spend=dp.PureDP(1)).estimate <= 1
 
 
+@pytest.mark.slow
 @BOTH
 def test_intervals_of_an_accuracy_cover(neighbors, fits):
     """Coverage of a 90 % interval for the accuracy on the population, 200 holdouts: binomial."""
@@ -197,6 +198,43 @@ def test_intervals_of_an_accuracy_cover(neighbors, fits):
         covered += low <= truth <= high
     assert binom.cdf(covered, 200, 0.9) > 1e-4
     assert covered < 200, "intervals that are never wrong are too wide"
+
+
+@pytest.mark.parametrize("relation", [dp.Replace, dp.AddRemove])
+def test_an_accuracy_of_units_is_priced_for_all_their_rows(relation, fits):
+    data = columns(80) | {"id": np.arange(80) // 2}
+    neighbors = relation(unit="id", max_rows=2)
+    given = dp.from_arrays(data, schema=SCHEMA, neighbors=neighbors)
+    session = seeded_session(given, dp.GDP(900), 1)
+    result = dp.accuracy(session, fits["b"], spend=dp.GDP(300))
+    moved = {dp.Replace: 8, dp.AddRemove: 4}[relation]
+    assert result.release.mechanism.sensitivity.squared == moved
+    wanted = np.mean(fits["b"].predict(data) == data["b"])
+    assert result.estimate == pytest.approx(wanted, abs=0.02)
+
+
+def test_files_and_memory_give_the_same_network(tmp_path):
+    data = columns(150)
+    pd.DataFrame(data).to_parquet(tmp_path / "rows.parquet")
+    for neighbors in (dp.Replace(), dp.AddRemove()):
+        file = dp.read_parquet(tmp_path / "rows.parquet", schema=SCHEMA, neighbors=neighbors)
+        nets = [
+            dp.network(
+                session,
+                "k ~ x + z + g",
+                hidden=(4, 3),
+                activation="tanh",
+                spend=SPEND,
+                solver=QUICK,
+                where={"x": (-0.5, 1)},
+            )
+            for session in (
+                opened(data, neighbors),
+                seeded_session(file, dp.ApproxDP(200, 1e-4), 1),
+            )
+        ]
+        assert nets[0].weights == nets[1].weights
+        assert "Only rows where" in str(nets[0])
 
 
 def test_what_is_not_a_classifier_or_declared_otherwise_is_refused(fits):

@@ -13,7 +13,7 @@ import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.sklearn.base import Columns, PrivateEstimator
 from discreet.sklearn.cells import equal_to, numbers_of
-from discreet.sklearn.regression import TARGET
+from discreet.sklearn.declared import TARGET, formula_names
 from discreet.sklearn.tables import Table, vector
 
 
@@ -122,7 +122,8 @@ class PrivateMLPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[m
         if self.from_session_:
             return X
         columns = self._table(X, reset=False).columns
-        return {f"x{place}": numbers_of(column) for place, column in enumerate(columns)}
+        names = formula_names(len(columns), getattr(self, "feature_names_in_", None))
+        return {name: numbers_of(column) for name, column in zip(names, columns, strict=True)}
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
         """A private accuracy on (X, y), released at `score_spend`; refused unless that was

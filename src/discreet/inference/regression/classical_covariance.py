@@ -221,13 +221,16 @@ def lecture_correction(path: Path, released: Released) -> Array:
 
 def _curvature(released: Released) -> tuple[Shrunk, bool]:
     """H, and whether it stood clear of its noise. In white columns it is shrunk as for Algorithm A;
-    else eigenvalues near 0 are taken lower and then floored, so that what noise hides makes
-    intervals wide.
+    else, and where it is clearly less in some direction than its floor there (columns that the
+    metric could not part), eigenvalues near 0 are taken lower and then floored, so that what noise
+    hides makes intervals wide.
     """
     if released.white:
-        read, largest = released.curvature, released.largest[0]
-        clear = np.trace(read.value) >= UNRESOLVED * read.noise * np.sqrt(len(read.value))
-        return shrunk(read.value, read.noise, largest=largest, curvature=True), bool(clear)
+        read, largest, size = released.curvature, released.largest[0], len(released.curvature.value)
+        found = shrunk(read.value, read.noise, largest=largest, curvature=True)
+        reach = read.noise * (np.sqrt(2 * size) + 1)
+        if float(np.linalg.eigvalsh(read.value)[0]) + reach >= found.floor:
+            return found, bool(np.trace(read.value) >= UNRESOLVED * read.noise * np.sqrt(size))
     reading, floor = released.curvature, SMALLEST_CURVATURE * released.largest[0]
     values, vectors = np.linalg.eigh(reading.value)
     near = values < CLEAR * reading.noise

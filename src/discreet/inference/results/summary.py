@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, isnan, log10
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN_CELLS = 60
 LOCATIONS = ("mean", "median", "quantile")  # quantities that are dates where the column is
-WIDTH, LEAST_LABEL = 100, 16  # columns of a printed table, and of a label in it
+WIDTH, LEAST_LABEL = 100, 14  # columns of a printed table, and of a label in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +135,11 @@ def _fair_widths(wanted: list[int], spare: int, least: int) -> list[int]:
 
 def wrapped_label(label: str, width: int) -> str:
     """A label in lines of at most `width` columns, broken after a colon (between the factors of an
-    interaction), else at a space, else anywhere.
+    interaction), else at a space, else before a level's bracket, else anywhere.
     """
     lines, line = [], ""
-    for part in re.findall(r"[^:\s]*(?::|\s+|$)", label):
+    parts = re.findall(r"[^:\s]*(?::|\s+|$)", label)
+    for part in _broken(parts, width):
         if line and len(line) + len(part.rstrip()) > width:
             lines.append(line.rstrip())
             line = ""
@@ -147,6 +148,12 @@ def wrapped_label(label: str, width: int) -> str:
             lines.append(line[:width])
             line = line[width:]
     return "\n".join([*lines, line.rstrip()] if line.strip() else lines)
+
+
+def _broken(parts: list[str], width: int) -> Iterator[str]:
+    """The parts of a label, those that pass a line in two at their brackets."""
+    for part in parts:
+        yield from [part] if len(part.rstrip()) <= width else re.findall(r"\[?[^\[]+", part)
 
 
 def summarise(result: Result, level: float, target: str) -> Summary:

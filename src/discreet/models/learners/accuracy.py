@@ -18,10 +18,8 @@ from discreet.inference.counts.results import AccuracyResult
 from discreet.inference.networks.results import NetworkResult
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.fit import RegressionResult
-from discreet.inference.regression.point_fit import PointFit
 from discreet.schema import Category, Schema
 from discreet.specs.estimating.components import LevelComponent
-from discreet.specs.estimating.families import Logistic
 from discreet.specs.estimating.layers import LARGEST_WEIGHTS, WEIGHT_BITS, Network
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.networks import Agreement
@@ -29,6 +27,7 @@ from discreet.specs.queries.keys import may_leave_out
 from discreet.trusted.release import Description, PublicFacts, Question
 from discreet.trusted.session import Session
 
+YES_AT_ZERO = ("logistic", "huber hinge")  # families that say yes where the predictor is above 0
 Classifier = tuple[Model, Network, tuple[int, ...]]
 
 
@@ -87,10 +86,9 @@ def classifier_of(fit: object) -> Classifier:
     """
     if isinstance(fit, NetworkResult) and fit.network.outcome != "number":
         return fit.model, fit.network, fit.weights
-    if isinstance(fit, RegressionResult) and isinstance(fit.family, Logistic):
-        beta = fit.beta if isinstance(fit, PointFit) else fit.fitted.beta
+    if isinstance(fit, RegressionResult) and fit.family.kind in YES_AT_ZERO:
         model = decode.model_query(fit._last_gradient).model
-        return linear_classifier(model, np.asarray(beta))
+        return linear_classifier(model, np.asarray(fit.beta))
     raise InvalidParameter(
         "accuracy",
         f"a {plain.kind_name(fit)} does not decide between classes",

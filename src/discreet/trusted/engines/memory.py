@@ -277,10 +277,10 @@ class MemoryEngine:
         labels, self._texts[name] = ordered_labels(self.cells(name))
         return labels
 
-    def cells(self, name: str) -> Cells:
-        """The cells of a column, all rows."""
+    def cells(self, name: str, *, dated: bool = True) -> Cells:
+        """The cells of a column, all rows; dates as numbers, or as they came."""
         cells, column = self._columns[name](), self.schema[name]
-        if not isinstance(column, Date):
+        if not (dated and isinstance(column, Date)):
             return cells
         from discreet.trusted.extensions.date_cells import date_cells
 
