@@ -397,6 +397,17 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "array": PUBLIC,
         "astype": DTYPE,
     },
+    ("trusted/extensions/estimating/reading.py", "_unit_labels"): {
+        "asarray": VIEW,
+    },
+    ("trusted/extensions/estimating/reading.py", "_units_of"): {
+        "concatenate": "labels of units, batch after batch",
+    },
+    ("trusted/extensions/estimating/unit_scores.py", "unit_score_sums"): {
+        "asarray": VIEW,
+        "astype": "whole numbers below 2**53 as float64",
+        "hstack": "both halves of units' sums",
+    },
     ("trusted/extensions/estimating/reading.py", "_number_codes"): {
         "asarray": VIEW,
     },
@@ -479,7 +490,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/engines/kernels.py", "scatter_numpy"): {
         "astype": RESULT,
     },
-    ("trusted/extensions/estimating/kernels.py", "_multiplier"): {
+    ("trusted/extensions/estimating/kernels.py", "multipliers"): {
         "asarray": VIEW,
     },
     ("trusted/extensions/estimating/kernels.py", "_places"): {

@@ -149,6 +149,20 @@ def test_a_row_adds_the_same_whatever_is_beside_it(shape, monkeypatch):
     assert not reader.gradient(np.arange(0), theta).any()
 
 
+def test_a_float_product_depends_on_the_rows_beside_it_and_a_whole_one_does_not():
+    """The control: why weights and activations are whole numbers."""
+    rng = np.random.default_rng(12)
+    rows, layer = rng.normal(size=(300, 100)), rng.normal(size=(32, 100))
+    whole_rows, whole_layer = np.rint(rows * 2**12), np.rint(layer * 2**20)
+
+    def moved(left, right):
+        together = left @ right.T
+        return sum((left[row : row + 1] @ right.T != together[row]).any() for row in range(300))
+
+    assert moved(rows, layer) > 0
+    assert moved(whole_rows, whole_layer) == 0
+
+
 def float_gradient(shape, theta, x, response):
     """The gradient of a row's loss in floats, by the chain rule as textbooks have it."""
     layers = [layer / 2.0**shape.weight_bits for layer in matrices(shape, theta)]

@@ -377,7 +377,7 @@ class ClassicalSteps:
         query = WeightedGram(
             self.fitting.model,
             self.metric,
-            "scores",
+            self.fitting.scores_part,
             self.fitting.optional,
             self.family,
             point_at(here.beta, here.sigma, self.family),

@@ -206,7 +206,7 @@ class MetricSteps:
         query = WeightedGram(
             self.fitting.model,
             self.metric,
-            "scores",
+            self.fitting.scores_part,
             self.fitting.optional,
             self.family,
             self.point(here),

@@ -244,7 +244,7 @@ class ClassicalResult(RegressionResult):
             largest,
             decode.scale_at(curvature),
             rows,
-            curvature.neighbors.rows,
+            decode.cluster_of(scores),
             self.facts.white,
         )
 

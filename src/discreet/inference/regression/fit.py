@@ -437,7 +437,7 @@ class RegressionResult(Told):
             back=decode.metric_matrix(first, radius)[:, :size].T,
             sigma=decode.scale_at(gradients[0]),
             rows=rows,
-            cluster=gradients[0].neighbors.rows,
+            cluster=decode.cluster_of(scores),
             residual=self.family.residual,
             trust=self.facts.trust
             * (decode.scale_at(gradients[0]) if self.family.residual else 1.0),

@@ -8,6 +8,7 @@ import numpy as np
 
 from discreet.inference.results.decode import noise_of, to_float
 from discreet.inference.results.laws import Array, Noise, half_width
+from discreet.specs.estimating.equations import WeightedGram
 from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.queries.differences import DifferenceMoments
@@ -56,11 +57,11 @@ def _counted(release: Release) -> tuple[Array, Noise] | None:
     if not isinstance(mechanism, AdditiveNoise):
         return None
     if isinstance(query, (ShareCounts, UnitShares)) or (
-        isinstance(query, (DifferenceMoments, UnitSums)) and query.cells == 1 and query.design.count
+        isinstance(query, DifferenceMoments) and query.cells == 1 and query.design.count
     ):
         unit = query.unit_values()[0]
         return to_float(mechanism, first, unit), noise_of(mechanism, unit)
-    if isinstance(query, Moments) and query.design.count:
+    if isinstance(query, (Moments, UnitSums)) and query.design.count:
         return _total(release, (query.cells,), query.unit_values()[0])
     if isinstance(query, Sum) and not query.term:
         return _total(release, (query.size - query.absent,), 1.0)
@@ -115,7 +116,7 @@ def unit_notes(*releases: Release) -> list[str]:
     """What a summary says of rows that are one unit's."""
     if all(release.neighbors.rows == 1 for release in releases):
         return []
-    if any(_between_units(release) for release in releases):
+    if any(between_units(release) for release in releases):
         return [
             "Rows of one unit are taken together: sampling errors are those of the units' own sums."
         ]
@@ -124,9 +125,11 @@ def unit_notes(*releases: Release) -> list[str]:
     ]
 
 
-def _between_units(release: Release) -> bool:
+def between_units(release: Release) -> bool:
     """Whether a release says how units' own sums spread."""
-    return isinstance(release.query, (UnitSums, UnitShares))
+    return isinstance(release.query, (UnitSums, UnitShares)) or (
+        isinstance(release.query, WeightedGram) and release.query.part == "unit scores"
+    )
 
 
 def held_notes(release: Release, rows: float | None = None) -> list[str]:

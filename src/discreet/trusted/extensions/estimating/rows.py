@@ -138,8 +138,12 @@ class ModelRows:
     What is kept is compared with copies of models, metrics and families, which nobody else holds.
     """
 
-    def __init__(self, read: Callable[[Model], ModelCodes]) -> None:
-        self._read, self._lock = read, threading.Lock()
+    def __init__(
+        self,
+        read: Callable[[Model], ModelCodes],
+        units: Callable[[Model], npt.NDArray[np.int64]] | None = None,
+    ) -> None:
+        self._read, self._read_units, self._lock = read, units, threading.Lock()
         self._rows: tuple[Model, npt.NDArray[np.int16], npt.NDArray[Any] | None] | None = None
         self._response: tuple[tuple[Model, Family | None], npt.NDArray[np.int32]] | None = None
         self._weights: tuple[tuple[Model, Metric], npt.NDArray[np.int32]] | None = None
@@ -165,6 +169,11 @@ class ModelRows:
                 key = plain.twin((plan.model, plan.metric))
                 self._weights = (key, row_weights(data.matrix, plan.metric))
             weights = self._weights[1]
+        if plan.part == "unit scores":
+            from discreet.trusted.extensions.estimating.unit_scores import unit_score_sums
+
+            assert self._read_units is not None, "rows of no units"
+            return unit_score_sums(data, weights, plan, self._read_units(plan.model))
         if plan.part == "rows" and plan.family is not None and plan.point is not None:
             return RowGradients(data, weights, plan.family, plan.point)
         if plan.part == "metric" and len(weights) and int(weights.min()) == 1 << WEIGHT_BITS:
