@@ -14,7 +14,7 @@ import pytest
 
 import discreet as dp
 from discreet.errors import InvalidParameter
-from discreet.models.regression import model_of
+from  import model_of
 from discreet.models.trials.scores import CAP, HALF_RANGES, LEVELS, score_query
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Integer, Real, Schema
