@@ -35,6 +35,7 @@ from discreet.specs.estimating.model import Model, Point
 from discreet.specs.estimating.tables import PSI_BITS, clipped_rest
 from discreet.specs.estimating.tabulated import TabulatedMean
 from discreet.specs.mechanisms.sgd import NoisySGD
+from discreet.specs.queries.scores import CandidateScores
 from discreet.specs.queries.sums import Sum
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import PublicFacts, Question, Release
@@ -79,7 +80,9 @@ class ExpectedReleases:
 
     def release(self, question: Question, *, key: str, reservation: object) -> Release:
         mechanism: Any = question.mechanism
-        if isinstance(mechanism, NoisySGD):
+        if isinstance(question.query, CandidateScores):
+            integers = [0]  # levels are equally frequent: the first stands for them all
+        elif isinstance(mechanism, NoisySGD):
             integers = self._descent(question.query, mechanism)
         else:
             integers = [value << mechanism.refinement for value in self._statistic(question.query)]

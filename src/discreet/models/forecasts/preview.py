@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from discreet.accounting import statement
 from discreet.accounting.guarantees import Guarantee
+from discreet.asking.bases import Base, BaseChoice
 from discreet.asking.cells import Where
 from discreet.asking.expected import imagined_release, release_preview
 from discreet.asking.preview import Assumptions, Forecast, Preview, forecast_summary
@@ -39,7 +40,7 @@ from discreet.models.procedure import (
     family_of,
     require_response,
 )
-from discreet.models.regression import huber_of, model_of
+from discreet.models.regression import asked_model, huber_of
 from discreet.models.residuals import residuals_question
 from discreet.models.solvers import SGD, Solver, chosen_solver
 from discreet.specs.estimating.families import Family
@@ -114,10 +115,11 @@ def _preview(
     *,
     solver: Solver | None = None,
     by_moments: bool = False,
+    choice: BaseChoice | None = None,
 ) -> FitPreview:
     if isinstance(solver, SGD) and solver.law == "laplace":
         raise _no_forecast()
-    asked = Regression(session, model, estimator_of(family), spend, "preview")
+    asked = Regression(session, model, estimator_of(family), spend, "preview", choice=choice)
     require_response(session, model, family)
     kind = family_of(family, 0.0, model)  # of the same kind, for imagining its response
     imagined = ExpectedReleases(
@@ -207,6 +209,7 @@ def _regression(name: str) -> Any:
         assume: Assumptions,
         level: float,
         where: Where | None = None,
+        base: Base | None = None,
         **options: Any,
     ) -> FitPreview:
         method, c, solver = (
@@ -228,15 +231,17 @@ def _regression(name: str) -> Any:
                 "pass the same options as to the estimator",
             )
         family = name if c is None else huber_of(c)
+        model, choice = asked_model(session.public.schema, formula, family, where, base)
         return _preview(
             session,
-            model_of(session.public.schema, formula, family, where),
+            model,
             family,
             spend,
             assume,
             level,
             solver=chosen_solver(solver),
             by_moments=method == "moments",
+            choice=choice,
         )
 
     return forecast
@@ -254,9 +259,14 @@ def m_estimate_preview(
     reach: int | None = None,
     where: Where | None = None,
     solver: Any = None,
+    base: Base | None = None,
 ) -> FitPreview:
-    model, family = user_model(session.public.schema, formula, psi, mean, reach, where)
-    return _preview(session, model, family, spend, assume, level, solver=chosen_solver(solver))
+    model, choice, family = user_model(
+        session.public.schema, formula, psi, mean, reach, where, base
+    )
+    return _preview(
+        session, model, family, spend, assume, level, solver=chosen_solver(solver), choice=choice
+    )
 
 
 def residuals_preview(
