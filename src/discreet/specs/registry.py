@@ -11,12 +11,14 @@ from typing import Any
 
 from discreet.specs.estimating.batches import SampledGradients
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
+from discreet.specs.estimating.minimand import Minimand
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.hidden_runs import HiddenRuns
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.mechanisms.minimiser import PerturbedMinimiser
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.procedures import PROCEDURES
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
@@ -50,6 +52,7 @@ PROVEN_MECHANISMS: tuple[type[Mechanism], ...] = (
     InTurn,
     AboutCentre,
     NoisySGD,
+    PerturbedMinimiser,
     *PROCEDURES,
 )
 PROVEN_QUERIES: tuple[type[Query], ...] = (
@@ -66,6 +69,7 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     WeightedGram,
     ResidualCounts,
     SampledGradients,
+    Minimand,
     DifferenceMoments,
     PartRejections,
     CellStates,
