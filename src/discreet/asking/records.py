@@ -48,6 +48,7 @@ _FITS = {
     "discreet-point-fit": "inference.regression.point_fit:PointFit",
 }
 _MOMENTS_FIT = {"discreet-moments-fit": "inference.regression.moments_fit:MomentsResult"}
+_MINIMISER_FIT = {"discreet-minimiser-fit": "inference.regression.perturbed:PerturbedResult"}
 
 RECORDS = (
     Record(
@@ -302,6 +303,11 @@ RECORDS = (
         forecast="models.forecasts.preview:m_estimate_preview",
     ),
     Record(
+        "models.minimisers.erm:erm",
+        results=_MINIMISER_FIT,
+        forecast="models.forecasts.minimisers:erm_preview",
+    ),
+    Record(
         "models.residuals:residuals",
         results={"residuals": "inference.counts.results:ResidualsResult"},
         # it reads the fit, which no question holds
@@ -318,6 +324,7 @@ FORMATS = {
     "discreet-fit": "inference.regression.fit:regression_from_json",
     "discreet-lecture-fit": "inference.regression.classical:classical_from_json",
     "discreet-moments-fit": "inference.regression.moments_fit:moments_from_json",
+    "discreet-minimiser-fit": "inference.regression.perturbed:perturbed_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
 }
 

@@ -75,7 +75,7 @@ def run(
     """
     residual, p = family.residual, len(fitting.model.columns)
     wide = augmented(fitting.model) if residual else fitting.model
-    state = _learn_metric(fitting, wide, tuning, rows)
+    state = learn_metric(fitting, wide, tuning, rows)
     matrix = inverse_root(state.moment[:p, :p])
     metric = metric_on_grid(
         np.hstack([matrix, np.zeros((p, 1))]) if residual else matrix, tuning.radius
@@ -111,7 +111,7 @@ def augmented(model: Model) -> Model:
     return Model((*model.columns, response_column(model)), model.response, model.keys)
 
 
-def _learn_metric(fitting: Fitting, model: Model, tuning: Tuning, rows: float) -> MetricState:
+def learn_metric(fitting: Fitting, model: Model, tuning: Tuning, rows: float) -> MetricState:
     state = first_state(len(model.columns))
     least = np.array(least_moments(model, tuning.radius))
     for place, step in enumerate(tuning.steps("metric")):

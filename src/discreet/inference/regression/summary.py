@@ -21,6 +21,7 @@ TITLES = {
     "logistic": "Private logistic regression",
     "poisson": "Private Poisson regression",
     "m_estimate": "Private M-estimate",
+    "erm": "Private minimiser",
 }
 
 DISPERSED = 1.15  # mean square of standardised, clipped residuals; Poisson counts have 0.95 or less
