@@ -289,7 +289,7 @@ RECORDS = (
     ),
     Record(
         "models.regression:logistic",
-        results=_FITS,
+        results=_FITS | _MINIMISER_FIT,
         forecast="models.forecasts.preview:logistic_preview",
     ),
     Record(
@@ -305,7 +305,7 @@ RECORDS = (
     Record(
         "models.minimisers.erm:erm",
         results=_MINIMISER_FIT,
-        forecast="models.forecasts.minimisers:erm_preview",
+        forecast="models.forecasts.preview:erm_preview",
     ),
     Record(
         "models.residuals:residuals",

@@ -254,9 +254,7 @@ def budget_of(spend: Guarantee, unit_rows: int) -> Fraction:
 
 def require_response(session: Session, model: Model, family: Any) -> None:
     response = model.response
-    counts = family in ("logistic",) or isinstance(
-        family, (Logistic, HuberHinge, TabulatedMean)
-    )
+    counts = family in ("logistic",) or isinstance(family, (Logistic, HuberHinge, TabulatedMean))
     if response is None or (response.factor is None and not counts):
         raise InvalidParameter(
             "a regression",

@@ -128,11 +128,11 @@ def _output(
 ) -> PerturbedMinimiser:
     """All noise on the minimiser; the tolerance is a thousandth of what one row moves it by."""
     moved = row.moves * row.steepness / penalty
-    tolerance = max(
-        row.moves * row.steepness / 1000, Fraction(2.0**-38 * max(rows, 1.0))
-    )
+    tolerance = max(row.moves * row.steepness / 1000, Fraction(2.0**-38 * max(rows, 1.0)))
     fine = float(moved / room.size)
-    step_bits = math.ceil(math.log2(LEAST_STEPS * math.sqrt(size) / (min(float(room.size), 1.0) * fine)))
+    step_bits = math.ceil(
+        math.log2(LEAST_STEPS * math.sqrt(size) / (min(float(room.size), 1.0) * fine))
+    )
     mechanism = PerturbedMinimiser(
         row, "output", room.law, size, penalty, Fraction(0), tolerance, step_bits, Fraction(1 << 20)
     )

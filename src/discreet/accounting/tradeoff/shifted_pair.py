@@ -61,9 +61,13 @@ def shifted_mu(mu: Fraction, kappa: Fraction) -> float:
     low, high = 1.0, LARGEST_RATIO
     while high - low > 2.0**-12:
         middle = (low + high) / 2
-        low, high = (low, middle) if _covers(shift * middle, shift, slope, values) else (
-            middle,
-            high,
+        low, high = (
+            (low, middle)
+            if _covers(shift * middle, shift, slope, values)
+            else (
+                middle,
+                high,
+            )
         )
     return math.nextafter(shift * high, math.inf)
 

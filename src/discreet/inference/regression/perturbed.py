@@ -45,7 +45,7 @@ from discreet.inference.results.laws import Array
 from discreet.inference.results.named import NamedVector
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.stored import fit_from_json
-from discreet.inference.results.summary import Summary, number_text
+from discreet.inference.results.summary import Summary, data_notes, number_text
 from discreet.schema import level_text
 from discreet.specs.estimating.components import UNIT, LevelComponent, model_matrix
 from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser
@@ -231,9 +231,12 @@ class PerturbedResult(RegressionResult):
         further = own + bent + np.outer(miss, miss)
         resolved = bool(np.trace(read.value) >= UNRESOLVED * read.noise * np.sqrt(size))
         if not resolved:
-            further = further + sigma2 * (
-                scores.matrix / effective + found.linear / rows**2 * np.eye(size)
-            ) / (PESSIMISTIC * largest) ** 2
+            further = (
+                further
+                + sigma2
+                * (scores.matrix / effective + found.linear / rows**2 * np.eye(size))
+                / (PESSIMISTIC * largest) ** 2
+            )
         linear = found.linear / rows**2
         return Estimate(
             np.asarray(found.back @ (found.theta + step.taken)),
@@ -401,7 +404,7 @@ class PerturbedResult(RegressionResult):
         known = first.public_rows is not None and not self._steps("count")
         counted = "public" if known else "noisy count" if self._steps("count") else "private"
         notes = [] if self.has_intervals else [NO_INTERVALS]
-        rows = f"{self.rows:.0f} rows" if known or self._steps("count") else "Rows"
+        rows = f"{self.rows:.0f} rows" if counted != "private" else "number of rows"
         notes += [
             (
                 f"Spent {statement.asked(facts.spend)} in {len(self.releases)} releases, "
@@ -424,7 +427,8 @@ class PerturbedResult(RegressionResult):
         if lost:
             notes.append(f"Spread lost in noise: {', '.join(lost)}.")
         clipped = clip_notes(self) if self.family.residual else []
-        return [*notes, *filter_notes(self), *clipped, *closing_notes(self)]
+        filled = filter_notes(self) if counted != "private" else data_notes(*self.releases)
+        return [*notes, *filled, *clipped, *closing_notes(self)]
 
 
 def _text(value: Any) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from discreet.accounting import statement
-from discreet.accounting.guarantees import Guarantee
+from discreet.accounting.guarantees import Guarantee, PureDP
 from discreet.asking.cells import Where
 from discreet.asking.expected import imagined_release, release_preview
 from discreet.asking.preview import Assumptions, Forecast, Preview, forecast_summary
@@ -24,6 +24,7 @@ from discreet.errors import InvalidParameter
 from discreet.inference.regression.classical import ClassicalResult
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.moments_fit import MomentsResult
+from discreet.inference.regression.perturbed import PerturbedResult
 from discreet.inference.results.laws import Array
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
@@ -31,6 +32,8 @@ from discreet.models.classical import ask_classical, classical_budget
 from discreet.models.fit import ask_fit
 from discreet.models.forecasts.expected import ExpectedReleases
 from discreet.models.m_estimate import user_model
+from discreet.models.minimisers.erm import METHODS, asked_of, erm_model
+from discreet.models.minimisers.fit import Asked, ask_minimiser, has_intervals, require_fit
 from discreet.models.moments import ask_moments
 from discreet.models.procedure import (
     Regression,
@@ -42,7 +45,7 @@ from discreet.models.procedure import (
 from discreet.models.regression import huber_of, model_of
 from discreet.models.residuals import residuals_question
 from discreet.models.solvers import SGD, Solver, chosen_solver
-from discreet.specs.estimating.families import Family
+from discreet.specs.estimating.families import Family, Logistic
 from discreet.specs.estimating.model import Model
 from discreet.specs.queries.keys import filtered
 from discreet.trusted.losses.pricing import price_of_spend
@@ -113,7 +116,7 @@ def _preview(
     by_moments: bool = False,
 ) -> FitPreview:
     if isinstance(solver, SGD) and solver.law == "laplace":
-        raise _no_forecast()
+        raise _no_forecast("descents with law='laplace'")
     asked = Regression(session, model, estimator_of(family), spend, "preview")
     require_response(session, model, family)
     kind = family_of(family, 0.0, model)  # of the same kind, for imagining its response
@@ -143,6 +146,18 @@ def _preview(
         expected = RegressionResult(
             *imagining.asked(lambda fitting: ask_fit(fitting, family, spend), mu_squared)
         )
+    return _forecast(session, expected, spend, delta, (imagined.words(model), level))
+
+
+def _forecast(
+    session: Session,
+    expected: RegressionResult,
+    spend: Guarantee,
+    delta: Fraction,
+    told: tuple[str, float],
+) -> FitPreview:
+    """The forecast of a fit from the fit that imagined rows give."""
+    words, level = told
     ends = expected.confidence_interval(level)
     columns = (
         expected.names,
@@ -156,22 +171,15 @@ def _preview(
         for name, *rest in zip(*columns, strict=True)
     )
     price = price_of_spend(spend, box=session.ledger.box, delta=delta)
-    return FitPreview(
-        expected,
-        forecasts,
-        str(price),
-        session.ledger.how_many(price),
-        imagined.words(model),
-        level,
-    )
+    return FitPreview(expected, forecasts, str(price), session.ledger.how_many(price), words, level)
 
 
-def _no_forecast() -> InvalidParameter:
+def _no_forecast(what: str) -> InvalidParameter:
     return InvalidParameter(
         "preview",
-        "solver=dp.SGD(law='laplace') gives coefficients without intervals",
+        f"{what} give coefficients without intervals",
         "a preview is of the widths of intervals",
-        "preview a solver with Gaussian noise; a pure descent costs what it is asked to spend",
+        "preview a fit with Gaussian noise; one without intervals costs what it is asked to spend",
     )
 
 
@@ -204,15 +212,18 @@ def _regression(name: str) -> Any:
         where: Where | None = None,
         **options: Any,
     ) -> FitPreview:
-        method, c, solver = (
+        method, c, solver, penalty = (
             options.pop("method", "clipped"),
             options.pop("c", None),
             options.pop("solver", None),
+            options.pop("penalty", None),
         )
+        known = {"ols": ("moments",), "logistic": METHODS}.get(name, ())
         if (
             options
-            or (name != "ols" and method != "clipped")
-            or method not in ("clipped", "moments")
+            or method not in ("clipped", *known)
+            or (method in METHODS and solver is not None)
+            or (method not in METHODS and penalty is not None)
             or (name != "robust" and c is not None)
             or (method == "moments" and solver is not None)
         ):
@@ -223,6 +234,10 @@ def _regression(name: str) -> Any:
                 "pass the same options as to the estimator",
             )
         family = name if c is None else huber_of(c)
+        if method in METHODS:
+            model = model_of(session.public.schema, formula, family, where)
+            chosen = asked_of(Logistic(), method, penalty)
+            return _minimiser_preview(session, (model, "logistic"), chosen, spend, assume, level)
         return _preview(
             session,
             model_of(session.public.schema, formula, family, where),
@@ -235,6 +250,51 @@ def _regression(name: str) -> Any:
         )
 
     return forecast
+
+
+def erm_preview(
+    session: Session,
+    formula: str,
+    *,
+    spend: Guarantee,
+    assume: Assumptions,
+    level: float,
+    loss: str = "logistic",
+    penalty: float | None = None,
+    method: str = "objective",
+    psi: Any = None,
+    mean: Any = None,
+    reach: int | None = None,
+    where: Where | None = None,
+) -> FitPreview:
+    model, family = erm_model(session.public.schema, formula, loss, psi, mean, reach, where)
+    chosen = asked_of(family, method, penalty)
+    return _minimiser_preview(session, (model, "erm"), chosen, spend, assume, level)
+
+
+def _minimiser_preview(
+    session: Session,
+    asked: tuple[Model, str],
+    chosen: Asked,
+    spend: Guarantee,
+    assume: Assumptions,
+    level: float,
+) -> FitPreview:
+    model, estimator = asked
+    regression = Regression(session, model, estimator, spend, "preview")
+    require_fit(regression, chosen)
+    if isinstance(spend, PureDP) or not has_intervals(chosen):
+        raise _no_forecast("a pure spend, the hinge, and method='output'")
+    rows = _rows(session.public, assume, optional=filtered(model.keys))
+    imagined = ExpectedReleases(session.public, rows, chosen.family, assume)
+    imagining = replace(regression, session=cast(Session, imagined))
+    expected = PerturbedResult(
+        *imagining.asked(
+            lambda fitting: ask_minimiser(fitting, chosen),
+            budget_of(spend, session.public.neighbors.rows),
+        )
+    )
+    return _forecast(session, expected, spend, Fraction(0), (imagined.words(model), level))
 
 
 def m_estimate_preview(

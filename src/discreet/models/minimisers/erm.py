@@ -80,9 +80,7 @@ def asked_of(family: Family, method: object, penalty: object) -> Asked:
             "each has its own theorem",
             f"use one of {', '.join(map(repr, METHODS))}",
         )
-    if penalty is not None and (
-        isinstance(penalty, bool) or not isinstance(penalty, (int, float))
-    ):
+    if penalty is not None and (isinstance(penalty, bool) or not isinstance(penalty, (int, float))):
         raise InvalidParameter(
             "penalty=",
             f"{shown(penalty)} is not a number",

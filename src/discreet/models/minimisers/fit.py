@@ -78,14 +78,21 @@ class Asked:
 def fit_minimiser(regression: Regression, asked: Asked) -> PerturbedResult:
     """A fit; what cannot be fitted is refused, from public facts, before anything is spent."""
     session, model, spend = regression.session, regression.model, regression.spend
-    require_response(session, model, asked.family)
+    mu_squared = require_fit(regression, asked)
     pure = isinstance(spend, PureDP)
-    mu_squared = Fraction(0) if pure else budget_of(spend, session.public.neighbors.rows)
-    _require_penalty(session, model, asked, pure=pure)
     with Steps(session, spend, regression.key, reserved="") as steps:
         fitting = Fitting(regression, steps, model, mu_squared)
         facts = _ask_pure(fitting, asked) if pure else ask_minimiser(fitting, asked)
     return PerturbedResult(tuple(steps.releases), facts)
+
+
+def require_fit(regression: Regression, asked: Asked) -> Fraction:
+    """What can be fitted: gives μ² of the spend, 0 where it is pure."""
+    session, spend = regression.session, regression.spend
+    require_response(session, regression.model, asked.family)
+    pure = isinstance(spend, PureDP)
+    _require_penalty(session, regression.model, asked, pure=pure)
+    return Fraction(0) if pure else budget_of(spend, session.public.neighbors.rows)
 
 
 def _require_penalty(session: Session, model: Model, asked: Asked, *, pure: bool) -> None:
@@ -124,8 +131,10 @@ def metric_radius(model: Model) -> float:
 
 
 def has_intervals(asked: Asked) -> bool:
-    """Whether curvature is released: the hinge has too little of it to tell anything."""
-    return not isinstance(asked.family, HuberHinge)
+    """Whether curvature is released: the hinge has too little of it to tell anything, and the
+    penalty that output perturbation needs is too large for one Newton step.
+    """
+    return asked.way == "objective" and not isinstance(asked.family, HuberHinge)
 
 
 def _minimand(
@@ -220,9 +229,7 @@ def _ask_variance(
     def ask(step: Step, part: str, beta: Array, share: Fraction) -> None:
         whole = np.append(beta, 0.0) if query.family.residual else beta
         point = point_at(whole, sigma, query.family)
-        gram = WeightedGram(
-            query.model, query.metric, part, fitting.optional, query.family, point
-        )
+        gram = WeightedGram(query.model, query.metric, part, fitting.optional, query.family, point)
         fitting.ask(step, gram, share)
 
     found = minimiser_of(fitting.releases, facts)

@@ -64,9 +64,7 @@ class PerturbedMinimiser:
             for one in spreads
         ) or (self.way == "output" and self.spread != 0):
             raise _bad("its spreads are not float64 between 2**10 and 2**50 whole numbers")
-        if not all(
-            isinstance(one, Fraction) and one > 0 for one in (self.penalty, self.tolerance)
-        ):
+        if not all(isinstance(one, Fraction) and one > 0 for one in (self.penalty, self.tolerance)):
             raise _bad("its penalty or its tolerance is not positive")
         if self.way == "objective":
             if self.kappa > 1:

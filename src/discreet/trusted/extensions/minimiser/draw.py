@@ -44,7 +44,9 @@ def minimised(mechanism: PerturbedMinimiser, rows: LossRows, source: Source) -> 
         else [0] * mechanism.size
     )
     linear = [Fraction(value, 1 << NOISE_BITS) for value in noise]
-    theta = solved(rows, linear, mechanism.penalty, mechanism.tolerance, mechanism.sensitivity.curvature)
+    theta = solved(
+        rows, linear, mechanism.penalty, mechanism.tolerance, mechanism.sensitivity.curvature
+    )
     steps = (round(value / mechanism.step) for value in theta)
     cover = _noise(mechanism, mechanism.cover, source)
     return tuple(step + extra for step, extra in zip(steps, cover, strict=True))

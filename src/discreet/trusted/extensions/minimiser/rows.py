@@ -62,18 +62,23 @@ class LossRows:
     ) -> tuple[Objects, Fraction, Floats]:
         """S, e and (where `curved`) Σ wψ′xxᵀ at θ, in units of the radius."""
         exact = [
-            self._a_unit * sum(map(Fraction.__mul__, map(Fraction, column), theta))
+            self._a_unit
+            * sum(map(Fraction.__mul__, map(Fraction, column), theta))
             / self.metric.bound
             for column in zip(*self.metric.rows, strict=True)
         ]
         longest = math.ceil(sum(map(abs, exact))) << UNIT_BITS
         bits = FLOAT_BITS - 2 - longest.bit_length()
         high = [round(c * Fraction(2) ** bits) for c in exact]
-        low = np.array([float(c - h / Fraction(2) ** bits) for c, h in zip(exact, high, strict=True)])
+        low = np.array(
+            [float(c - h / Fraction(2) ** bits) for c, h in zip(exact, high, strict=True)]
+        )
         coefficients = np.stack([np.array(high, dtype=np.float64), low], axis=1)
 
         def block(start: int) -> tuple[npt.NDArray[np.int64], Floats]:
-            return self._block(slice(start, start + self._tiles.size), coefficients, bits, curved=curved)
+            return self._block(
+                slice(start, start + self._tiles.size), coefficients, bits, curved=curved
+            )
 
         width = len(exact)
         total, hessian = np.zeros(width, dtype=object), np.zeros((width, width))
