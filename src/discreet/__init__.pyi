@@ -51,6 +51,7 @@ from discreet.estimators.unbounded import location, truncated_mean, unbounded_me
 from discreet.inference.counts.selection import SelectionResult
 from discreet.inference.results.results import Result
 from discreet.models.m_estimate import m_estimate
+from discreet.models.minimisers.erm import erm
 from discreet.models.regression import logistic, ols, poisson, robust
 from discreet.models.residuals import residuals
 from discreet.models.solvers import SGD, GradientDescent, Newton
@@ -118,6 +119,7 @@ __all__ = [
     "density",
     "describe",
     "ecdf",
+    "erm",
     "explain",
     "from_arrays",
     "from_frame",

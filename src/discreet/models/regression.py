@@ -113,7 +113,7 @@ def logistic(
     if method != "clipped" or penalty is not None:
         raise InvalidParameter(
             "method=",
-            f"{shown(method)} with solver={shown(solver)} and penalty={shown(penalty)} is not known",
+            f"{shown(method)} with solver={shown(solver)}, penalty={shown(penalty)} is not known",
             "each is another estimator, and only minimisers have a penalty",
             "use 'clipped' (any solver), or 'objective' or 'output' (no solver)",
         )

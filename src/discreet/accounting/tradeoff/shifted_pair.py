@@ -85,7 +85,7 @@ def _programme(mu: float, kappa: float, epsilon: Array) -> Array:
     """max U(t_0, ·) and what lies before, by going back over t; one column an ε."""
     states = int(min(MOST_STATES, max(LEAST_STATES, math.ceil(mu / (kappa * STEP)))))
     h = mu / (kappa * states)
-    s = np.arange(states + 1)[:, None] * (kappa * h)
+    s: Array = np.arange(states + 1, dtype=np.float64)[:, None] * (kappa * h)
     gamma, needed = np.exp(epsilon), epsilon - math.log1p(kappa)
     center = epsilon / mu + mu / 2
     first = center - np.sqrt(center**2 + BEFORE) - center

@@ -5,10 +5,10 @@ In the metric, with H and Q the regularised curvature and score matrices at the 
 curvature at the minimiser θ̂, Λ the penalty and n the rows,
 
     θ = θ̂ + v,  v = (nH₁)⁻¹Λθ̂     since Σwψ(θ̂) = −Λθ̂ − b: one Newton step leaves −b alone
-    V = H⁻¹(Q/n + s_b²I/n²)H⁻¹ + s_c²·MMᵀ + (s₁²/2)·H⁻¹(‖v‖²I + vvᵀ)H⁻¹,  M = I + Λ(nH)⁻¹
+    V = H⁻¹(Q/n + s_b²I/n²)H⁻¹ + s_c²MMᵀ + (s₁²/2)H⁻¹(‖v‖²I + vvᵀ)H⁻¹,  M = I + Λ(nH)⁻¹
 
-s_b the noise b, s_c that on θ̂ itself (all of it for output), s₁ that of H₁; ψ′ of residual families
-is divided by σ.
+s_b is the noise b, s_c that on the minimiser itself (all of it for output), s₁ that of H₁; ψ′ of
+residual families is divided by σ.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def facts_from_dict(record: dict[str, Any]) -> MinimiserFacts:
 
 @dataclass(frozen=True)
 class Found:
-    """The minimiser θ̂ in the metric, β = back @ θ̂, and what is known of its noise: `penalty` Λ, and
-    the variances of a coordinate of b and of the noise on θ̂.
+    """The minimiser θ in the metric, β = back @ θ, and what is known of its noise: `penalty` Λ, and
+    the variances of a coordinate of b and of the noise on θ.
     """
 
     theta: Array
@@ -426,9 +426,8 @@ class PerturbedResult(RegressionResult):
         lost = [name for name, seen in self.resolved.items() if not seen]
         if lost:
             notes.append(f"Spread lost in noise: {', '.join(lost)}.")
-        clipped = clip_notes(self) if self.family.residual else []
         filled = filter_notes(self) if counted != "private" else data_notes(*self.releases)
-        return [*notes, *filled, *clipped, *closing_notes(self)]
+        return [*notes, *filled, *clip_notes(self), *closing_notes(self)]
 
 
 def _text(value: Any) -> str:

@@ -9,7 +9,7 @@ from discreet.exact import decimal_text
 from discreet.inference.regression.decode import step_of
 from discreet.inference.results.summary import Summary, data_notes, number_text
 from discreet.inference.results.told import answers_line, share_text
-from discreet.specs.estimating.families import Logistic, Poisson
+from discreet.specs.estimating.families import HuberHinge, Logistic, Poisson
 from discreet.specs.estimating.tabulated import TabulatedMean
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def filter_notes(result: RegressionResult) -> list[str]:
 def clip_notes(result: RegressionResult) -> list[str]:
     """What bounds a row of a residual family."""
     family = result.family
-    if isinstance(family, (Logistic, Poisson, TabulatedMean)):
+    if isinstance(family, (Logistic, HuberHinge, Poisson, TabulatedMean)):
         return []
     return [
         (

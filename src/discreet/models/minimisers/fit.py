@@ -263,10 +263,11 @@ def _facts(
     wide = augmented(model) if asked.family.residual and tuning is not None else model
     response = model.response
     assert response is not None
+    declared = {name: schema[name] for name in model.reads}
     levels = {
-        name: tuple(schema[name].levels if isinstance(schema[name], Category) else (False, True))
-        for name in model.reads
-        if isinstance(schema[name], (Category, Boolean))
+        name: tuple(column.levels) if isinstance(column, Category) else (False, True)
+        for name, column in declared.items()
+        if isinstance(column, (Category, Boolean))
     }
     return MinimiserFacts(
         fitting.regression.estimator,

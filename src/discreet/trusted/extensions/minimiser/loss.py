@@ -13,9 +13,9 @@ from discreet.trusted.losses.loss import Loss
 def minimiser_loss(mechanism: PerturbedMinimiser) -> Loss:
     """Theorem.  Let L and s bound one row's gradient and curvature, κ = s/Λ ≤ 1, k the rows of a
               unit, c = 1 where they come or go and 2 where they are replaced, r the distance of the
-              rounded θ̂ from θ*. The objective's noise costs ckL/a + k·ln(1+κ) (Euclidean Laplace of
-              spread a) or ck·μ′ (Gaussian, one sign; μ′ of `shifted_mu`), the noise on θ̂ beside
-              it 2r/cover; output costs (ckL/Λ + 2r)/cover.
+              rounded minimiser from the exact one. The objective's noise costs ckL/a + k·ln(1+κ)
+              (Euclidean Laplace of spread a) or ck·μ′ (Gaussian, one sign; μ′ of `shifted_mu`),
+              the noise on the minimiser beside it 2r/cover; output costs (ckL/Λ + 2r)/cover.
 
     Proof.    docs/theory/perturbed-minimisers.md, Theorems A to D.
     Checked.  tests/claims/test_perturbed_minimisers.py

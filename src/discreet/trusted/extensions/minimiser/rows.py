@@ -1,5 +1,5 @@
-"""Gradients of a convex loss over the rows of a model, at any coefficients, each with a bound of its
-own error (specs/estimating/minimand.py).
+"""Gradients of a convex loss over the rows of a model, at any coefficients, each with a bound of
+its own error (specs/estimating/minimand.py).
 
 Theorem.  `gradient` gives (S, e, H) with ‖A·S/(R·2**SUM_BITS) − Σwψz‖ ≤ e in units of the radius,
           ψ the family's table joined by straight lines. H, for steps alone, has no claim.
