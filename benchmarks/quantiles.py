@@ -29,7 +29,9 @@ SPEND = dp.PureDP(1)
 
 
 def fresh_session(values: np.ndarray) -> dp.Session:
-    data = dp.from_arrays({"x": values}, schema={"x": dp.Real(LOW, HIGH)}, neighbors=dp.Replace())
+    data = dp.from_arrays(
+        {"x": values}, schema={"x": dp.Real(LOW, HIGH, missing=50)}, neighbors=dp.Replace()
+    )
     return data.open(budget=dp.PureDP(100))
 
 

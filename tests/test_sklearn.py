@@ -23,6 +23,7 @@ from discreet.sklearn import (
     PrivateHuberRegressor,
     PrivateLinearRegression,
     PrivateLogisticRegression,
+    PrivateMLPClassifier,
     PrivateStandardScaler,
     check_pipeline,
     make_private_pipeline,
@@ -41,6 +42,12 @@ COMMON = {
 ESTIMATORS = [
     PrivateLinearRegression(target_bounds=(-50, 50), **COMMON),
     PrivateLogisticRegression(**COMMON),
+    PrivateMLPClassifier(
+        hidden_layer_sizes=(4,),
+        max_iter=20,
+        delta=1e-6,
+        **(COMMON | {"budget": dp.ApproxDP(900, 1e-2)}),
+    ),
     PrivateStandardScaler(dp.GDP(20), neighbors=dp.Replace(), bounds=(-10, 10)),
 ]
 
@@ -398,3 +405,102 @@ def test_wrong_cross_validations_are_refused():
         private_cross_validate(StandardScaler(), X, y, spend=dp.GDP(1))
     with pytest.raises(dp.NeighborsMissing):
         private_cross_validate(line(neighbors="replace"), X, y, spend=dp.GDP(1))
+
+
+def test_a_pipeline_of_sklearns_own_warns_when_a_private_step_fits():
+    X, y, _ = draws(200)
+    for pipeline in (
+        make_pipeline(StandardScaler(), line()),
+        make_pipeline(make_pipeline(FunctionTransformer(), StandardScaler()), line()),
+        make_pipeline(FunctionTransformer(), make_pipeline(StandardScaler(), line())),
+    ):
+        with pytest.warns(PrivacyWarning, match="StandardScaler") as caught:
+            pipeline.fit(X, y)
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_pipeline(FunctionTransformer(), line()).fit(X, y)
+        line().fit(X, y)
+
+
+def test_four_bounds_of_two_columns_that_can_be_read_in_two_ways_are_not_guessed():
+    X, y, _ = draws(200)
+    for bounds in ([(-3, 4), (-2, 5)], ((-3, 4), (-2, 5)), np.array([[-3, 4], [-2, 5]])):
+        with pytest.raises(dp.InvalidParameter, match="neither is guessed"):
+            line(bounds=bounds).fit(X, y)
+    pairs = line(bounds=[(-3, 3), (-4, 4)]).fit(X, y).result_
+    arrays = line(bounds=([-3, -4], [3, 4])).fit(X, y).result_
+    assert pairs.releases[0].query == arrays.releases[0].query
+    three = np.column_stack([X, X[:, 0]])
+    assert line(bounds=[(-3, 3), (-4, 4), (-3, 3)]).fit(three, y).coef_.shape == (3,)
+
+
+def test_the_result_has_the_names_of_the_columns_where_a_formula_can_hold_them():
+    X, y, _ = draws(200)
+    named = line().fit(pandas.DataFrame(X, columns=["age", "hours"]), y)
+    assert named.result_.names == ("intercept", "age", "hours")
+    odd = line().fit(pandas.DataFrame(X, columns=["odd name", "target"]), y)
+    assert odd.result_.names == ("intercept", "x0", "x1")
+
+
+# ── networks ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def network(**changes):
+    options = {
+        "spend": dp.ApproxDP(200, 1e-4),
+        "neighbors": dp.Replace(),
+        "bounds": (-3, 3),
+        "hidden_layer_sizes": (8,),
+        "max_iter": 200,
+        "batch_size": 400,
+        "score_spend": dp.GDP(20),
+    }
+    return PrivateMLPClassifier(**(options | changes))
+
+
+def test_a_network_classifies_predicts_and_scores():
+    X, _, _ = draws(3000)
+    ring = np.where((X**2).sum(axis=1) > 2, "out", "in")
+    model = network(classes=("in", "out")).fit(X, ring)
+    right = np.mean(model.predict(X) == ring)
+    assert right > 0.85
+    assert model.score(X, ring) == pytest.approx(right, abs=0.01)
+    chances = model.predict_proba(X)
+    assert chances.shape == (3000, 2)
+    assert set(model.predict(X)) <= {"in", "out"}
+    assert len(model.score_results_[0].confidence_interval()[0]) == 2
+    assert clone(model).get_params()["hidden_layer_sizes"] == (8,)
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    assert (network(classes=("in", "out")).fit(frame, ring).predict(frame) == ring).mean() > 0.8
+
+
+def test_a_network_of_several_classes_and_of_a_session():
+    X, _, _ = draws(3000)
+    thirds = np.digitize(X[:, 0], [-0.7, 0.7]) * 10
+    model = network(classes=(0, 10, 20)).fit(X, thirds)
+    assert np.mean(model.predict(X) == thirds) > 0.85
+    assert model.predict_proba(X).shape == (3000, 3)
+    assert model.__sklearn_tags__().classifier_tags.multi_class
+    schema = {"u": dp.Real(-3, 3), "k": dp.Category(["lo", "mid", "hi"])}
+    columns = {"u": X[:, 0], "k": np.array(["lo", "mid", "hi"])[thirds // 10]}
+    session = dp.from_arrays(columns, schema=schema, neighbors=dp.Replace()).open(
+        budget=dp.ApproxDP(300, 1e-3)
+    )
+    fitted = network().fit(session, "k ~ u")
+    assert np.mean(fitted.predict(columns) == columns["k"]) > 0.85
+    with pytest.raises(dp.InvalidParameter, match="session"):
+        fitted.score(X, thirds)
+
+
+def test_a_network_refuses_what_is_not_declared_or_not_paid_for():
+    X, _, b = draws(60)
+    with pytest.raises(dp.InvalidParameter, match="labels"):
+        network(classes=(1, 1)).fit(X, b)
+    with pytest.raises(dp.InvalidParameter, match="hidden"):
+        network(hidden_layer_sizes=()).fit(X, b)
+    model = network(score_spend=None, max_iter=5, batch_size=20).fit(X, b)
+    with pytest.raises(dp.InvalidParameter, match="score_spend"):
+        model.score(X, b)
+    with pytest.raises(NotFittedError):
+        network().predict(X)

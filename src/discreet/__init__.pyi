@@ -50,11 +50,14 @@ from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
 from discreet.inference.results.results import Result
+from discreet.models.learners.accuracy import accuracy
+from discreet.models.learners.network import network
 from discreet.models.m_estimate import m_estimate
 from discreet.models.minimisers.erm import erm
 from discreet.models.regression import logistic, ols, poisson, robust
 from discreet.models.residuals import residuals
-from discreet.models.solvers import SGD, GradientDescent, Newton
+from discreet.models.solvers import SGD, GradientDescent, MayNotConverge, Newton
+from discreet.models.trials.tune import trial, tune
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Real, Schema
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
@@ -83,6 +86,7 @@ __all__ = [
     "InvalidParameter",
     "Ledger",
     "LedgerRefused",
+    "MayNotConverge",
     "MissingExtra",
     "NeighborsMissing",
     "Newton",
@@ -109,6 +113,7 @@ __all__ = [
     "WrongColumnKind",
     "ZCDP",
     "above_threshold",
+    "accuracy",
     "compare",
     "compare_means",
     "compose",
@@ -139,6 +144,7 @@ __all__ = [
     "median",
     "missing",
     "mode",
+    "network",
     "ols",
     "paired_test",
     "plan",
@@ -165,8 +171,10 @@ __all__ = [
     "sum",
     "table",
     "top",
+    "trial",
     "trimmed_mean",
     "truncated_mean",
+    "tune",
     "unbounded_mean",
     "variance",
     "watch",

@@ -104,16 +104,22 @@ TABLE = (
         " trusted.extensions.cell_states trusted.extensions.csv_files trusted.extensions.date_cells"
         " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"
-        " trusted.extensions.unit_buckets",
+        " trusted.extensions.unit_buckets trusted.extensions.unit_sums",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
     _row(
         "trusted.extensions.estimating",
-        f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines"
-        " trusted.extensions.minimiser trusted.extensions.sgd",
+        f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd"
+        " trusted.extensions.minimiser trusted.extensions.network trusted.later",
         "numpy numba",
         "sums over the rows of a model",
+    ),
+    _row(
+        "trusted.extensions.network",
+        f"{VOCABULARY} specs trusted.extensions.estimating",
+        "numpy",
+        "small networks: gradients, agreement",
     ),
     _row(
         "trusted.extensions.sgd",
@@ -196,9 +202,16 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.cell_states",
-        f"{VOCABULARY} specs trusted.engines trusted.extensions.open_keys",
+        f"{VOCABULARY} specs trusted.engines trusted.extensions.date_cells"
+        " trusted.extensions.open_keys",
         "numpy",
         "what cells hold",
+    ),
+    _row(
+        "trusted.extensions.unit_sums",
+        f"{VOCABULARY} specs trusted.engines",
+        "numpy",
+        "sums of units' own rows, their squares and products",
     ),
     _row(
         "trusted.extensions.unit_buckets",
@@ -249,7 +262,7 @@ TABLE = (
     _row("trusted", "", "", "an empty room with rooms"),
     _row(
         "inference",
-        READERS,
+        f"{READERS} trusted.values",
         "numpy scipy rich pandas polars pyarrow",
         "releases and specifications in, intervals out; no engine, noise, session, ledger",
     ),

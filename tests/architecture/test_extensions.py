@@ -60,6 +60,11 @@ QUESTIONS = {
         f"neighbors=dp.AddRemove(unit='id', max_rows=1))), 'x', {GDP})",
         "unit_buckets",
     ),
+    "units of several rows": (
+        "dp.mean(opened(dp.from_arrays(rows, schema={'x': schema['x']}, "
+        f"neighbors=dp.AddRemove(unit='id', max_rows=2))), 'x', {GDP})",
+        "unit_sums",
+    ),
 }
 ROOMS = {module.split(".")[0] for _, module in QUESTIONS.values()} - {""}
 

@@ -20,10 +20,13 @@ TRUSTED = (
     "trusted/extensions/csv_files.py",
     "trusted/extensions/date_cells.py",
     "trusted/extensions/unit_buckets.py",
+    "trusted/extensions/unit_sums.py",
     "trusted/extensions/estimating",
     "trusted/extensions/open_keys/labels.py",
     "trusted/extensions/open_keys/counts.py",
     "trusted/extensions/sgd/batches.py",
+    "trusted/extensions/network",
+    "specs/estimating/layers.py",
     "trusted/extensions/part_tests.py",
     "trusted/extensions/local/client.py",
     "trusted/extensions/local/gradients.py",
@@ -394,6 +397,17 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "array": PUBLIC,
         "astype": DTYPE,
     },
+    ("trusted/extensions/estimating/reading.py", "_unit_labels"): {
+        "asarray": VIEW,
+    },
+    ("trusted/extensions/estimating/reading.py", "_units_of"): {
+        "concatenate": "labels of units, batch after batch",
+    },
+    ("trusted/extensions/estimating/unit_scores.py", "unit_score_sums"): {
+        "asarray": VIEW,
+        "astype": "whole numbers below 2**53 as float64",
+        "hstack": "both halves of units' sums",
+    },
     ("trusted/extensions/estimating/reading.py", "_number_codes"): {
         "asarray": VIEW,
     },
@@ -424,6 +438,17 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     },
     ("trusted/extensions/part_tests.py", "rejections"): {
         "argsort": ORDER,
+    },
+    ("trusted/extensions/unit_sums.py", "_add"): {
+        "astype": "whole numbers below 2**53, to float64 and back",
+        "unique": "numbers of units and cells; equal ones are one unit's rows in one cell",
+    },
+    ("trusted/extensions/unit_sums.py", "kept_units"): {
+        "asarray": VIEW,
+    },
+    ("trusted/extensions/unit_sums.py", "unit_sums"): {
+        "asarray": VIEW,
+        "column_stack": RESULT,
     },
     ("trusted/extensions/unit_buckets.py", "Buckets.deal"): {
         "argsort": "rows are put in the order of their buckets; none changes",
@@ -465,7 +490,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/engines/kernels.py", "scatter_numpy"): {
         "astype": RESULT,
     },
-    ("trusted/extensions/estimating/kernels.py", "_multiplier"): {
+    ("trusted/extensions/estimating/kernels.py", "multipliers"): {
         "asarray": VIEW,
     },
     ("trusted/extensions/estimating/kernels.py", "_places"): {
@@ -522,6 +547,25 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("sklearn/estimators.py", "PrivateLogisticRegression.predict_proba"): {
         "stack": "two float columns beside each other",
     },
+    ("sklearn/networks.py", "PrivateMLPClassifier._classes"): {"asarray": PUBLIC},
+    ("sklearn/networks.py", "PrivateMLPClassifier.fit"): {"asarray": PUBLIC},
+    ("sklearn/networks.py", "PrivateMLPClassifier.predict"): {"asarray": VIEW, "astype": DTYPE},
+    ("sklearn/networks.py", "PrivateMLPClassifier.predict_proba"): {"asarray": VIEW},
+    ("specs/estimating/layers.py", "_product"): {"@": EXACT, "asarray": VIEW},
+    ("specs/estimating/layers.py", "decisions"): {"asarray": VIEW, "astype": DTYPE},
+    ("specs/estimating/layers.py", "grid_places"): {"asarray": VIEW, "astype": DTYPE},
+    ("specs/estimating/layers.py", "shares"): {"asarray": VIEW},
+    ("trusted/extensions/network/rows.py", "NetworkRows.gradient"): {
+        "@": EXACT,
+        "astype": RESULT,
+        "concatenate": RESULT,
+    },
+    ("trusted/extensions/network/rows.py", "_cut"): {"asarray": VIEW},
+    ("trusted/extensions/network/rows.py", "_errors"): {"@": EXACT},
+    ("trusted/extensions/network/rows.py", "_last_error"): {"asarray": VIEW},
+    ("trusted/extensions/network/rows.py", "agreement"): {"array": PUBLIC},
+    ("trusted/extensions/network/rows.py", "clip_factors"): {"asarray": VIEW, "vecdot": EXACT},
+    ("trusted/extensions/network/rows.py", "of_network"): {"asarray": VIEW},
     ("sklearn/regression.py", "PrivateRegression._fitted"): {
         "array": RESULT,
     },

@@ -30,6 +30,7 @@ from discreet.specs.mechanisms.procedures import BestOf
 from discreet.specs.registry import mechanism_from_dict, query_from_dict
 from discreet.testing import seeded_session
 from discreet.testing.seeded import SeededSource
+from discreet.trusted.engines.rehearsal import Rehearsal
 from discreet.trusted.extensions.procedures.draw import best_run, number_of_runs
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import guarantee_of
@@ -213,6 +214,7 @@ class _Engine:
     """Rows that no run reads."""
 
     schema = neighbors = None
+    remembered: dict[type, object] = {}  # noqa: RUF012
 
 
 class _Session:
@@ -234,7 +236,7 @@ def test_the_answer_follows_the_exact_law_of_the_best() -> None:
         return int(scores[outcome]), str(outcome)
 
     mechanism, source = BestOf(PrivateRuns(mu=0.2), eta, gamma), SeededSource("best")
-    runs, counts = OpenRuns(_Engine, _Session, PrivateRuns(mu=0.2), 2, run), np.zeros(4)
+    runs, counts = OpenRuns(_Engine(), _Session, PrivateRuns(mu=0.2), 2, run), np.zeros(4)
     for _ in range(draws):
         try:
             (trial, score), (text,) = best_run(mechanism, runs, source)
@@ -295,6 +297,9 @@ def test_a_run_has_the_budget_of_one_run_and_no_more(kind, tmp_path) -> None:
     assert len(seen) == many  # from the ledger, without another run
     assert session.ledger.verify()
     assert release.integers[0] == int(release.found[0])
+    kept = session._engine.remembered
+    assert not [text for text in kept[Rehearsal]._tried if "hidden runs" not in text]
+    assert set(kept) == {Rehearsal}  # what runs keep with the rows ended with them
     assert session.ledger.spent().exact().mu_squared >= loss_of(release.mechanism).mu_squared
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 import random
 from decimal import Decimal
 
 import numpy as np
+import pandas
 import pytest
 
 import discreet as dp
@@ -22,7 +24,10 @@ from discreet.trusted.extensions import unit_buckets
 SCHEMA = Schema({"x": dp.Real(0, 10), "b": dp.Boolean(missing=False), "g": dp.Category(["p", ""])})
 STATES = {
     "x": {
-        "missing": [None, math.nan, "", "  ", Decimal("nan"), np.float32("nan")],
+        "missing": [
+            *(None, math.nan, "", "  ", Decimal("nan"), np.float32("nan"), np.longdouble("nan")),
+            *(pandas.NA, pandas.NaT),
+        ],
         "unreadable": ["ten", b"1", [1], object()],
         "outside": [-1, 11, math.inf, "1e9", Decimal(-3)],
         "fine": [0, 10, "5", 3.5, True],
@@ -42,6 +47,15 @@ RELATIONS = (
 )
 
 
+DAY = Schema({"day": dp.Date("2024-01-01", "2024-12-31")})
+DAYS = {
+    "missing": [None, "", " ", np.datetime64("NaT"), pandas.NaT, math.nan],
+    "unreadable": ["01.03.2024", "soon", 5, [1]],
+    "outside": ["2031-01-01", datetime.date(1999, 1, 1), np.datetime64("2031-01-01")],
+    "fine": ["2024-03-01", datetime.date(2024, 3, 1), np.datetime64("2024-03-01", "ns")],
+}
+
+
 def counts(columns, neighbors, *, count=True):
     query = CellStates(("x", "b", "g"), count)
     made = memory_engine_from_arrays(columns, SCHEMA, neighbors)
@@ -58,6 +72,21 @@ def test_every_cell_is_in_its_state(name):
             wanted = [int(state == one) for one in ("missing", "unreadable", "outside")]
             assert found[place : place + 3] == wanted, (name, state, cell)
             assert sum(found) == 1 + sum(wanted)
+
+
+@pytest.mark.parametrize("state", DAYS)
+def test_a_date_that_cannot_be_read_is_told_from_one_that_is_not_there(state):
+    query, wanted = CellStates(("day",), True), [int(state == one) for one in list(DAYS)[:3]]
+    columns = [[cell] for cell in DAYS[state]]
+    if state in ("missing", "outside", "fine"):  # a typed column has no other cells
+        times = {"missing": "NaT", "outside": "2031-01-01", "fine": "2024-03-01"}
+        columns.append(np.array([times[state]], dtype="datetime64[s]"))
+    for column in columns:
+        engine = memory_engine_from_arrays({"day": column}, DAY, dp.Replace())
+        assert query.assemble(execute(engine, query.plan()))[1:] == wanted, column
+    seen = str(dp.from_arrays({"day": columns[-1]}, schema=DAY, neighbors=dp.Replace()).check())
+    assert (state if state != "fine" else "Every cell") in seen
+    assert state != "outside" or "2031-01-01" in seen
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)

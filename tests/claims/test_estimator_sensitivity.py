@@ -25,6 +25,7 @@ from discreet.estimators import questions
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Real, Schema
 from discreet.sensitivity import L1
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.release import PublicFacts
@@ -118,7 +119,7 @@ def engine_of(rows, neighbors):
 
 
 def statistic(question, engine):
-    return question.query.assemble(engine.sums(question.query.plan()))
+    return question.query.assemble(execute(engine, question.query.plan()))
 
 
 def size_of(change, sensitivity):

@@ -115,11 +115,16 @@ def test_histogram_noise_is_what_was_charged(neighbors, spend):
     session = open_session({"x": [0.5, 0.5, 4095.5], "id": ["u", "v", "w"]}, schema, neighbors)
     release = dp.histogram(session, "x", bins=4096, spend=spend).release
     step = 1 << release.mechanism.refinement
-    statistic = np.zeros(4096, dtype=np.int64)
-    statistic[0], statistic[-1] = 2, 1
-    noise = np.array(release.integers, dtype=np.int64) - statistic * step
     law = "geometric" if isinstance(spend, dp.PureDP) else "gaussian"
-    spread = factor(neighbors, spend) * SPENDS[spend] * step
+    rows = neighbors.max_rows or 1
+    # of units, the spread of their counts beside (specs/queries/unit_sums.py): A·k a row
+    worth, coordinates = (5 * rows, 3) if rows > 1 and law == "gaussian" else (1, 1)
+    statistic = np.zeros((coordinates, 4096), dtype=np.int64)
+    statistic[0, 0], statistic[0, -1] = 2 * worth, worth
+    if coordinates > 1:
+        statistic[1, 0], statistic[1, -1] = 7 * 2 * (rows - 1), 7 * (rows - 1)
+    noise = np.array(release.integers, dtype=np.int64) - statistic.reshape(-1) * step
+    spread = factor(neighbors, spend) * SPENDS[spend] * step * worth
     assert fits(noise, law, spread)
     assert not fits(noise, law, 0.8 * spread)
     assert not fits(noise, law, 1.25 * spread)
@@ -140,13 +145,14 @@ def test_histogram_noise_is_what_was_charged(neighbors, spend):
         (dp.Replace(), dp.GDP(0.5), 2),
         (dp.AddRemove(), dp.GDP(0.5), math.sqrt(5)),
         (dp.Replace(unit="id", max_rows=3), dp.PureDP(0.5), 84),
-        (dp.AddRemove(unit="id", max_rows=3), dp.GDP(0.5), 3 * math.sqrt(5)),
+        # units: six coordinates, times k²
+        (dp.AddRemove(unit="id", max_rows=3), dp.GDP(0.5), 9 * math.sqrt(45)),
     ],
     ids=str,
 )
 def test_noise_of_a_table_of_means_is_what_was_charged(neighbors, spend, reach):
-    """No rows at all: the release is noise alone, in all three coordinates of 1365 cells (reach:
-    specs/queries/moments.py, times h²).
+    """No rows at all: the release is noise alone, in all coordinates of 1365 cells (reach:
+    specs/queries/moments.py or unit_sums.py, times h²).
     """
     schema = {"x": dp.Real(-1, 1), "g": dp.Category(list(range(1365)))}
     session = open_session({"x": [], "g": [], "id": []}, schema, neighbors)
@@ -154,7 +160,7 @@ def test_noise_of_a_table_of_means_is_what_was_charged(neighbors, spend, reach):
     noise = np.array(release.integers, dtype=np.int64)
     law = "gaussian" if isinstance(spend, dp.GDP) else "laplace"
     spread = reach * 32767**2 / 0.5 * (1 << release.mechanism.refinement)
-    for coordinate in np.split(noise, 3):
+    for coordinate in np.split(noise, len(noise) // 1365):
         assert fits(coordinate, law, spread)
     assert not fits(noise, law, 0.8 * spread)
     assert not fits(noise, law, 1.25 * spread)

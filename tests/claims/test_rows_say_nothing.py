@@ -317,5 +317,5 @@ def test_multipliers_are_finite_whatever_the_bounds_are(
     model = Model((ModelColumn("one", ()),), ModelResponse(X))
     plan = EstimatingPlan(model, METRIC, part, Huber(1.0), Point((0,), 0, 1.0))
     weights, zeros = np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.int32)
-    found = model_kernels._multiplier(plan, weights, np.zeros((3, 1)), zeros, None)
+    found = model_kernels.multipliers(plan, weights, np.zeros((3, 1)), zeros, None)
     assert np.isfinite(found).all()

@@ -123,14 +123,16 @@ def test_the_same_question_with_its_key_is_free(version: str, name: str, tmp_pat
             continue
         try:
             result = ask(session, spend, key=key)
-        except dp.LedgerRefused:
-            refused.append(key)  # asked otherwise since: another question under a paid key
+        except (dp.LedgerRefused, dp.BudgetExceeded):
+            # asked otherwise since: another question under a paid key, or (a fit whose first step
+            # is another one) out of a reservation that is closed
+            refused.append(key)
             continue
         assert not differences(unfilled(json.loads(record["json"])), unfilled(parsed(result)))
         asked += 1
     assert asked > len(refused), refused
     assert ledger.head == head
-    assert asked > 40
+    assert asked > 30  # of units, fewer: their spread is asked for beside means, shares and tables
 
 
 @EACH_LEDGER
@@ -142,6 +144,11 @@ def test_a_debit_that_was_never_answered_is_finished_for_free(
     spent, entries = ledger.spent(), len(ledger.entries())
     session = data_set(version, kind).open(ledger=ledger)
     ask, spend = next((ask, spend) for key, ask, spend in questions(kind) if key == first)
+    if name.endswith("-unit") and first == "count/gdp":
+        with pytest.raises(dp.LedgerRefused):  # asked otherwise since: nothing is spent on it
+            ask(session, spend, key=f"{first} unfinished")
+        assert (ledger.spent(), len(ledger.entries())) == (spent, entries)
+        return
     result = ask(session, spend, key=f"{first} unfinished")
     assert result.release.key == f"{first} unfinished"
     assert ledger.spent() == spent

@@ -5,6 +5,9 @@ pictures.
 from __future__ import annotations
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 from regression_data import SCHEMA, columns_of, model_of, sample, session_of
 from scipy import stats
@@ -12,6 +15,7 @@ from scipy import stats
 import discreet as dp
 from discreet.inference.regression.curvature import normal_draws, shrunk, symmetric_draws
 from discreet.inference.regression.metric import after_round, first_state, inverse_root, safe_moment
+from discreet.inference.regression.new_rows import new_rows
 from discreet.inference.regression.scale import user_map
 from discreet.models.fit import fit_regression
 
@@ -188,3 +192,28 @@ def test_the_metric_whitens_and_stays_within_its_limits():
             state = after_round(state, extreme, noise, np.array([0.1, 0.0, 0.0]))
             assert np.isfinite(inverse_root(state.moment)).all()
             assert np.diag(state.moment).max() <= 1 + 1e-9
+
+
+def test_predictions_read_columns_by_their_names_whatever_their_order():
+    names = ("intercept", "age", "region[N]", "age:region[N]")
+    rows = new_rows([[1, 30, 1, 30], [1, 40, 0, 0]], names)
+    columns = {"region[N]": [1, 0], "age": [30, 40]}
+    for given in (
+        columns,
+        pandas.DataFrame(columns),
+        polars.DataFrame(columns),
+        pyarrow.table(columns),
+        pandas.DataFrame({"income": ["?", "?"], "age:region[N]": [30, 0], **columns}),
+    ):
+        np.testing.assert_array_equal(new_rows(given, names), rows)
+    np.testing.assert_array_equal(new_rows({"age": 30, "region[N]": 1}, names), rows[:1])
+    np.testing.assert_array_equal(new_rows({"age": [30, 30], "region[N]": 1}, names)[1:], rows[:1])
+    for wrong in (
+        {"age": 30, "region": "N"},
+        {"age": "old", "region[N]": 1},
+        {"age": [1, 2, 3], "region[N]": [1, 0]},
+        pandas.DataFrame({"Intercept": [1.0], "b": [2.0], "c": [0.0], "d": [1.0]}),
+        {},
+    ):
+        with pytest.raises(dp.InvalidParameter, match=r"predict\(\{'age': \[30\]"):
+            new_rows(wrong, names)

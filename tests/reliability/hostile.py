@@ -441,6 +441,15 @@ def slow_calls() -> list[Call]:
         _asking(dp.robust, formula="y ~ x", relation=dp.Replace(), spend=dp.GDP(5.0), c=1.5),
         _asking(dp.logistic, formula="b ~ x", where={"c": "N"}, spend=dp.GDP(5.0)),
         _asking(dp.poisson, formula="k ~ x", spend=dp.GDP(5.0)),
+        _asking(
+            dp.network,
+            formula="b ~ x",
+            hidden=(3,),
+            activation="tanh",
+            clip=2.0,
+            solver=dp.SGD(5, 4, delta=1e-6),
+            spend=dp.GDP(5.0),
+        ),
         _asking(dp.m_estimate, formula="y ~ x", psi=_huber, reach=2, spend=dp.GDP(5.0)),
         Call(
             "power",

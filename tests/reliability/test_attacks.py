@@ -488,7 +488,7 @@ def texts_of(columns: dict[str, Any], neighbors: Any, break_engine: bool) -> lis
         def fail(*_: Any) -> Any:
             raise ValueError(f"cannot read {columns}")
 
-        session._engine.sums = fail
+        session._engine.sums = session._engine.fold = fail
     texts = [repr(data), repr(session.public), repr(session).rsplit("head", 1)[0]]
     for ask in (
         lambda: dp.mean(session, "x", spend=dp.GDP(9)),

@@ -418,7 +418,7 @@ FORMULAS = [
     WrongCall(
         "a response of levels", lambda d: dp.ols(d.session, "region ~ age", spend=MU), "levels"
     ),
-    WrongCall("predict of a dict", lambda d: d.fit.predict({"age": 30}), "intercept"),
+    WrongCall("predict of a dict", lambda d: d.fit.predict({"agee": 30}), "no column gives age"),
     WrongCall("predict of text", lambda d: d.fit.predict("age"), "intercept"),
     WrongCall("predict of too few", lambda d: d.fit.predict([30]), "intercept"),
     WrongCall("predict of nothing", lambda d: d.fit.predict(), "rows"),

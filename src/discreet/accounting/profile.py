@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 from discreet.accounting import shares
 from discreet.accounting.explain import explain
-from discreet.errors import NoTheorem
+from discreet.errors import InvalidParameter, NoTheorem
 
 
 class PrivacyProfile:
@@ -64,6 +64,17 @@ class PrivacyProfile:
     def __truediv__(self, parts: int) -> Any:
         """One of `parts` equal spends: ``budget / 12``."""
         return shares.part(self._share, parts)
+
+    def _no_arithmetic(self, other: object) -> NoReturn:
+        raise InvalidParameter(
+            "a guarantee",
+            "guarantees are neither added nor multiplied",
+            "what adds up is ε, ρ or μ², by the kind of budget, and never (ε, δ) itself",
+            "divide a budget with budget / 12 or budget.split({'tables': 3, 'model': 1}), and "
+            "join guarantees with dp.compose([first, second])",
+        )
+
+    __add__ = __radd__ = __sub__ = __mul__ = __rmul__ = _no_arithmetic
 
     def _share(self, share: Fraction) -> Any:
         """The greatest spend that costs no more than a share of what this opens as a budget."""

@@ -119,7 +119,7 @@ def privacy(spend: Guarantee, guarantee: Guarantee) -> str:
 # ── what is left ──────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Remaining:
     """What a ledger can still grant: public, since prices and the budget are.
 
@@ -167,6 +167,9 @@ class Remaining:
         more = f"; none like the last ({self.last}) fits" if self.like_last == 0 else more
         at = "" if isinstance(self.budget, PureDP) else f" at δ = {decimal_text(self.delta)}"
         return f"left of ({self.budget}): ε = {decimal_text(self.epsilon)}{at}{gaussian}{more}"
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def remaining(
@@ -253,13 +256,13 @@ def _closed_coordinate(price: Amounts, box: Amounts) -> str:
 def _what_fits(price: Amounts, room: Amounts) -> str:
     largest, left = [], room.exact()
     if price.epsilon > room.epsilon:
-        largest.append(f"dp.PureDP({_rounded_down(left.epsilon)})" if room.epsilon > 0 else "")
+        fits = left.epsilon >= EPSILON_FLOOR
+        largest.append(f"dp.PureDP({_rounded_down(left.epsilon)})" if fits else "")
     if price.mu_squared > room.mu_squared:
-        largest.append(
-            f"dp.GDP({_rounded_down(sqrt_down(left.mu_squared))})" if room.mu_squared > 0 else ""
-        )
+        root = sqrt_down(left.mu_squared)
+        largest.append(f"dp.GDP({_rounded_down(root)})" if root > MU_FLOOR else "")
     if price.rho > room.rho:
-        largest.append(f"dp.ZCDP({_rounded_down(left.rho)})" if room.rho > 0 else "")
+        largest.append(f"dp.ZCDP({_rounded_down(left.rho)})" if left.rho >= RHO_FLOOR else "")
     if price.delta > room.delta:
         largest.append(f"δ₀ = {_rounded_down(left.delta)}" if room.delta > 0 else "")
     if "" in largest:

@@ -22,12 +22,13 @@ from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.differences import DifferenceMoments
-from discreet.specs.queries.keys import filtered
+from discreet.specs.queries.keys import cell_count, filtered
 from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.pairs import PairMoments
 from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import Sum
 from discreet.specs.queries.trees import TreeCounts
+from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 from discreet.specs.statistics import Histogram
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import PublicFacts, Question, Release
@@ -105,7 +106,7 @@ def expected_release(
         question = replace(question, query=query.moments)
         query = query.moments
     statistic: Any
-    if isinstance(query, Moments):
+    if isinstance(query, Moments) or (isinstance(query, UnitSums) and query.factor is not None):
         statistic, words = _expected_moments(query, rows, assume)
     elif isinstance(query, PairMoments):
         statistic, words = _expected_pairs(query, rows, assume)
@@ -129,6 +130,8 @@ def _expected_counts(question: Question, rows: float, assume: Assumptions) -> tu
     query = question.query
     absent = isinstance(query, Sum) and query.absent
     cells = query.size - absent
+    if isinstance(query, (UnitSums, UnitShares)):
+        cells = cell_count(query.keys)
     halves = cells <= 2 and question.description.estimator in ("count", "proportion")
     usual = 0.5 if halves else 1 / cells
     first = usual if assume.share is None else assume.share
@@ -136,11 +139,20 @@ def _expected_counts(question: Question, rows: float, assume: Assumptions) -> tu
     shares[0] = first
     words = f"a share of {first:.3g}" + (" in the first cell" if cells > 1 else "")
     counts = [round(rows * float(share)) for share in shares] + [0] * absent
-    return (
-        query.assemble(np.array(counts, dtype=object)[:, None])
-        if isinstance(query, ShareCounts)
-        else counts
-    ), words
+    sums = np.array(counts, dtype=object)[:, None]
+    if isinstance(query, (UnitSums, UnitShares)):
+        return query.assemble(_alike(sums, query.rows)), words + _ALIKE
+    return query.assemble(sums) if isinstance(query, ShareCounts) else counts, words
+
+
+_ALIKE = ", the rows of a unit alike"
+
+
+def _alike(sums: Any, rows: int) -> Any:
+    """Sums over units with so many equal rows each, out of power sums over rows."""
+    pairs = [sums[:, 0], rows * sums[:, 0], rows * sums[:, 0]]
+    codes = [sums[:, 1], rows * sums[:, 1], rows * sums[:, 2]] if sums.shape[1] > 1 else []
+    return np.column_stack(pairs + codes)
 
 
 def _expected_states(query: CellStates, rows: float, assume: Assumptions) -> tuple[list[int], str]:
@@ -150,10 +162,13 @@ def _expected_states(query: CellStates, rows: float, assume: Assumptions) -> tup
     return query.assemble(np.array(counts, dtype=object)), f"a share of {share:.3g} in each state"
 
 
-def _expected_moments(query: Moments, rows: float, assume: Assumptions) -> tuple[list[int], str]:
+def _expected_moments(
+    query: Moments | UnitSums, rows: float, assume: Assumptions
+) -> tuple[list[int], str]:
     """The power sums of codes by cell, of a normal law with the assumed mean and standard
     deviation.
     """
+    assert query.factor is not None, "moments of no column"
     encoding = query.factor.encoding
     half_range = encoding.high * float(encoding.step)
     deviation = float(
@@ -165,15 +180,18 @@ def _expected_moments(query: Moments, rows: float, assume: Assumptions) -> tuple
     usual = 1 / query.cells if query.cells > 1 else 0.5 if part else 1.0
     share = usual if assume.share is None else float(assume.share)
     powers = (1.0, m, m**2 + s**2, m**3 + 3 * m * s**2, m**4 + 6 * m**2 * s**2 + 3 * s**4)[
-        : query.design.degree + 1
+        : 3 if isinstance(query, UnitSums) else query.design.degree + 1
     ]
     sums = np.array(
         [[round(rows * share * power) for power in powers] for _ in range(query.cells)],
         dtype=object,
     )
-    return query.assemble(sums), f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (
+    words = f"mean {mean:.6g}, standard deviation {deviation:.6g}" + (
         f", a share of {share:.3g} in a cell" if part else ""
     )
+    if isinstance(query, UnitSums):
+        return query.assemble(_alike(sums, query.rows)), words + _ALIKE
+    return query.assemble(sums), words
 
 
 def _expected_pairs(query: PairMoments, rows: float, assume: Assumptions) -> tuple[list[int], str]:

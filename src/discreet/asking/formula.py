@@ -84,6 +84,7 @@ class Design:
     columns: tuple[ModelColumn, ...]
     response: Response
     response_name: str
+    several: bool = False  # the response has a class for each of its levels
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,12 +99,14 @@ class Design:
         return Model(self.columns, self.response, keys)
 
 
-def design_of(formula: str, schema: Schema, *, counts: bool = False) -> Design:
+def design_of(
+    formula: str, schema: Schema, *, counts: bool = False, classes: bool = False
+) -> Design:
     """The design of a formula; refused, before anything is spent,
     where it asks for what was not declared.
 
     `counts` says that the response's whole numbers matter themselves (Poisson, logistic),
-    so that it is read on its own grid.
+    so that it is read on its own grid; `classes`, that a Category may stand for all its levels.
     """
     left, terms = _parsed(formula)
     columns: list[ModelColumn] = []
@@ -124,6 +127,10 @@ def design_of(formula: str, schema: Schema, *, counts: bool = False) -> Design:
             "a column explains itself without error, so that nothing would be learnt for the spend",
             f"take {left.column!r} out of the right side",
         )
+    column = schema[left.column]
+    if classes and isinstance(column, Category) and left.base is None and len(column.levels) != 2:
+        response, name = Response(level=(left.column, 0)), left.column
+        return Design(formula, tuple(columns), response, name, several=True)
     response, name = _response(left, schema, counts, centred=any(constant(columns)))
     return Design(formula, tuple(columns), response, name)
 

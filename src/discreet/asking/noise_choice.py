@@ -13,6 +13,7 @@ from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import Sum
+from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 
 
 def require_spend(spend: object) -> Guarantee:
@@ -44,7 +45,7 @@ def count_noise(query: Sum, neighbors: Neighbors, spend: Guarantee) -> AdditiveN
 
 
 def moments_noise(
-    query: Moments | ShareCounts, neighbors: Neighbors, spend: Guarantee
+    query: Moments | ShareCounts | UnitSums | UnitShares, neighbors: Neighbors, spend: Guarantee
 ) -> AdditiveNoise:
     """Noise for a joint vector of moments, in the norm of its design."""
     sensitivity = query.sensitivity(neighbors)

@@ -308,10 +308,25 @@ RECORDS = (
         forecast="models.forecasts.preview:erm_preview",
     ),
     Record(
+        "models.learners.network:network",
+        results={"discreet-network": "inference.networks.results:NetworkResult"},
+        forecast="models.learners.network:network_preview",
+    ),
+    Record(
+        "models.learners.accuracy:accuracy",
+        "models.learners.accuracy:accuracy_question",
+        {"accuracy": "inference.counts.results:AccuracyResult"},
+    ),
+    Record(
         "models.residuals:residuals",
         results={"residuals": "inference.counts.results:ResidualsResult"},
         # it reads the fit, which no question holds
         forecast="models.forecasts.preview:residuals_preview",
+    ),
+    Record(
+        "models.trials.tune:tune",
+        results={"discreet-best": "inference.regression.best:BestResult"},
+        forecast="models.trials.tune:tune_preview",
     ),
 )
 
@@ -326,6 +341,8 @@ FORMATS = {
     "discreet-moments-fit": "inference.regression.moments_fit:moments_from_json",
     "discreet-minimiser-fit": "inference.regression.perturbed:perturbed_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
+    "discreet-best": "models.trials.tune:best_from_json",
+    "discreet-network": "inference.networks.results:network_from_json",
 }
 
 _BY_NAME = {record.name: record for record in RECORDS}

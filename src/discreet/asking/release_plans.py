@@ -33,6 +33,7 @@ from discreet.asking.records import RECORDS, Record, resolve
 from discreet.asking.written import Written, near_or
 from discreet.errors import shown
 from discreet.exact import rational
+from discreet.inference.results.summary import Summary
 from discreet.trusted.session import Session
 
 LONGEST_NAME = 180
@@ -123,6 +124,10 @@ class ReleasePlan:
         return "\n".join(
             f"{question.name}: {question}, spend {question.spend}" for question in self.questions
         )
+
+    def _repr_html_(self) -> str:
+        rows = tuple((one.name, str(one), str(one.spend)) for one in self.questions)
+        return Summary("Plan", ("name", "question", "spend"), rows).to_html()
 
 
 @plain.called

@@ -76,12 +76,12 @@ class UndeclaredColumn(DiscreetError, LookupError):
 class WrongColumnKind(DiscreetError, TypeError):
     """A declared column does not have the kind that the question needs."""
 
-    def __init__(self, name: str, kind: str, needed: str, asked: str) -> None:
+    def __init__(self, name: str, kind: str, needed: str, asked: str, instead: str = "") -> None:
         super().__init__(
             f"{asked} of column {name!r}",
             f"it is declared as {kind}, and {asked} needs {needed}",
             "the declaration decides how a value is encoded and bounded",
-            f"declare {name!r} as {needed}, or ask about another column",
+            instead or f"declare {name!r} as {needed}, or ask about another column",
         )
 
 

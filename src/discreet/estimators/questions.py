@@ -32,6 +32,13 @@ from discreet.specs.queries.moments import (
 )
 from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import Sum, number_factor
+from discreet.specs.queries.unit_sums import (
+    UNIT_DESIGNS,
+    UnitDesign,
+    UnitShares,
+    UnitSums,
+    unit_design,
+)
 from discreet.trusted.release import Description, PublicFacts, Question
 
 MEAN_BITS = 16  # a Real column of 16 bits
@@ -51,7 +58,8 @@ def count_question(
             "it would cost budget and add noise to a known number",
             "read session.public.rows, or count a subset with where=",
         )
-    return counts_question(public, Description("count", where=cells.where), cells, spend)
+    asked = Description("count", where=cells.where)
+    return _unit_counts(public, asked, cells, spend) or counts_question(public, asked, cells, spend)
 
 
 def proportion_question(
@@ -97,6 +105,8 @@ def proportion_question(
         asked = Description("proportion", column, (column,), ((label, "other"),), subset.where)
         if noise is None and isinstance(public.neighbors, Replace):
             return _shares(public, asked, cells, spend)
+        if noise is None and (by_units := _unit_counts(public, asked, cells, spend)) is not None:
+            return by_units
         question = counts_question(public, asked, cells, spend)
     return with_noise(
         question,
@@ -125,7 +135,10 @@ def histogram_question(
     edges = () if levels else cells.keys[0].edges  # type: ignore[union-attr]
     subset = cells_where(public.schema, where)
     asked = Description("histogram", column, (column,), cells.labels, subset.where, edges)
-    return counts_question(public, asked, cells.joined(subset), spend, shares=True)
+    cells = cells.joined(subset)
+    return _unit_counts(public, asked, cells, spend, shares=True) or counts_question(
+        public, asked, cells, spend, shares=True
+    )
 
 
 def mean_question(
@@ -137,7 +150,7 @@ def mean_question(
         public.neighbors, cells=1, optional=cells.optional, norm=norm_of(require_spend(spend))
     )
     asked = Description("mean", column, where=cells.where, origin=origin_of(public.schema, column))
-    return _moments(public, asked, cells, design, spend)
+    return _moments(public, asked, cells, _of_units(public, cells, spend) or design, spend)
 
 
 def sum_question(
@@ -148,7 +161,9 @@ def sum_question(
     design = total_design(
         public.neighbors, optional=cells.optional, norm=norm_of(require_spend(spend))
     )
-    return _moments(public, Description("sum", column, where=cells.where), cells, design, spend)
+    units = _of_units(public, cells, spend, total=True)
+    asked = Description("sum", column, where=cells.where)
+    return _moments(public, asked, cells, units or design, spend)
 
 
 def variance_question(
@@ -220,11 +235,13 @@ def table_question(
         origin=origin_of(public.schema, column),
     )
     if column is None:
-        return counts_question(public, asked, cells, spend, shares=True)
+        return _unit_counts(public, asked, cells, spend, shares=True) or counts_question(
+            public, asked, cells, spend, shares=True
+        )
     design = mean_design(
         public.neighbors, cells=cells.count, optional=True, norm=norm_of(require_spend(spend))
     )
-    return _moments(public, asked, cells, design, spend)
+    return _moments(public, asked, cells, _of_units(public, cells, spend) or design, spend)
 
 
 def _shares(public: PublicFacts, asked: Description, cells: Cells, spend: Guarantee) -> Question:
@@ -232,7 +249,34 @@ def _shares(public: PublicFacts, asked: Description, cells: Cells, spend: Guaran
     design = mean_design(
         public.neighbors, cells=1, optional=True, norm=norm_of(require_spend(spend))
     )
-    query = ShareCounts(cells.keys, design)
+    query: ShareCounts | UnitShares = ShareCounts(cells.keys, design)
+    units = _of_units(public, Cells(), spend)
+    if units is not None:
+        query = UnitShares(cells.keys, units, public.neighbors.rows)
+    return Question(asked, query, moments_noise(query, public.neighbors, spend), spend)
+
+
+def _of_units(
+    public: PublicFacts, cells: Cells, spend: Guarantee, *, total: bool = False
+) -> UnitDesign | None:
+    """The design that releases the spread of units' sums beside means or a total: where a unit may
+    have several rows and noise is Gaussian; elsewhere it would not be free (clusters.md).
+    """
+    if public.neighbors.max_rows in (None, 1) or norm_of(require_spend(spend)) == 1:
+        return None
+    return unit_design(public.neighbors, cells=cells.count, total=total)
+
+
+def _unit_counts(
+    public: PublicFacts, asked: Description, cells: Cells, spend: Guarantee, *, shares: bool = False
+) -> Question | None:
+    """Counts of cells with the spread of units' counts; None where that is not free."""
+    if _of_units(public, cells, spend) is None:
+        return None
+    held = rows_asked(public.schema, None, *(asked.by if shares else ()))
+    cells, rows = cells.joined(held), public.neighbors.rows
+    design = UNIT_DESIGNS["units-counts-l2"]
+    query = UnitSums(cells.keys, None, design, rows, cells.optional)
     return Question(asked, query, moments_noise(query, public.neighbors, spend), spend)
 
 
@@ -253,7 +297,7 @@ def _moments(
     public: PublicFacts,
     asked: Description,
     cells: Cells,
-    design: MomentDesign,
+    design: MomentDesign | UnitDesign,
     spend: Guarantee,
     *,
     bits: int | None = None,
@@ -266,7 +310,11 @@ def _moments(
             MEAN_BITS if isinstance(column, Real) and column.bits == MEAN_BITS else FINE_MEAN_BITS
         )
     factor = number_factor(public.schema, asked.column, f"the {asked.estimator}", bits)
-    query = Moments(cells.keys, factor, design, cells.optional)
+    query = (
+        UnitSums(cells.keys, factor, design, public.neighbors.rows, cells.optional)
+        if isinstance(design, UnitDesign)
+        else Moments(cells.keys, factor, design, cells.optional)
+    )
     return Question(
         asked, query, moments_noise(query, public.neighbors, require_spend(spend)), spend
     )

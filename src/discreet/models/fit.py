@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.inference.regression.facts import FitFacts
@@ -64,8 +65,21 @@ def fit_regression(
     )
 
 
-def ask_fit(fitting: Fitting, asked: str | Family, spend: Guarantee) -> FitFacts:
-    """All releases of a fit; gives its public facts."""
+@dataclass(frozen=True)
+class Setting:
+    """What a fit knows before its first metric: rows, noise index, the family meant, the response's
+    mean (mean families) and the public rules.
+    """
+
+    rows: float
+    index: float
+    family: Family
+    mean: float
+    tuning: Tuning
+
+
+def ask_setting(fitting: Fitting, asked: str | Family) -> Setting:
+    """Asks for the number of rows and the mean of the response where they are needed."""
     public, model = fitting.public, fitting.model
     columns, rows = len(model.columns), rows_of(fitting)
     mu, neighbors = math.sqrt(fitting.mu_squared), public.neighbors
@@ -86,8 +100,20 @@ def ask_fit(fitting: Fitting, asked: str | Family, spend: Guarantee) -> FitFacts
         private_rows=fitting.optional or public.rows is None,
         room=room_for(rows, mu, neighbors, score_share(chosen, mean), allowed),
     )
-    run(fitting, chosen, tuning, rows, (mean, constant(model)))
-    return _facts(fitting, chosen, tuning, index, spend)
+    return Setting(rows, index, chosen, mean, tuning)
+
+
+def ask_fit(fitting: Fitting, asked: str | Family, spend: Guarantee) -> FitFacts:
+    """All releases of a fit; gives its public facts."""
+    setting = ask_setting(fitting, asked)
+    run(
+        fitting,
+        setting.family,
+        setting.tuning,
+        setting.rows,
+        (setting.mean, constant(fitting.model)),
+    )
+    return _facts(fitting, setting.family, setting.tuning, setting.index, spend)
 
 
 def _facts(

@@ -27,7 +27,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.inference.regression import decode as decode
-from discreet.inference.regression.curvature import shrunk
+from discreet.inference.regression.curvature import Shrunk, shrunk
 from discreet.inference.regression.metric import (
     MetricState,
     after_round,
@@ -43,7 +43,7 @@ from discreet.models.starts import LARGEST_SPREAD, NOISY_SPREAD, flat_start, slo
 from discreet.models.tuning import Tuning
 from discreet.specs.estimating.components import UNIT, LevelComponent
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
-from discreet.specs.estimating.families import Family, psi_bound
+from discreet.specs.estimating.families import Family, psi_bound, slope_bound
 from discreet.specs.estimating.metric import Metric
 from discreet.specs.estimating.model import Model, Point
 from discreet.specs.estimating.tables import PSI
@@ -76,32 +76,18 @@ def run(
     residual, p = family.residual, len(fitting.model.columns)
     wide = augmented(fitting.model) if residual else fitting.model
     state = learn_metric(fitting, wide, tuning, rows)
-    matrix = inverse_root(state.moment[:p, :p])
-    metric = metric_on_grid(
-        np.hstack([matrix, np.zeros((p, 1))]) if residual else matrix, tuning.radius
-    )
-    fit = _Fit(replace(fitting, model=wide), family, tuning, rows, metric)
+    metric = whitening(state, p, tuning.radius)
+    fit = MetricSteps(replace(fitting, model=wide), family, tuning, rows, metric)
     if residual:
-        beta, sigma = start_from(state.moment, p)
-        here = fit.residual_burn_in(
-            Descent(
-                shifted_start(family, fitting.model, beta, sigma),
-                _clipped_scale(START_SCALE * sigma),
-            )
-        )
+        here = fit.residual_burn_in(residual_start(state, family, fitting.model))
     else:
-        here = fit.mean_burn_in(*average)
+        here, _ = fit.mean_burn_in(*average)
     inverse = fit.curvature(Step("curvature"), here)
     for step in tuning.steps("newton"):
         here = fit.moved(here, inverse, fit.gradient(step, here))
     here = fit.averaged(here, inverse)
     fit.curvature(Step("curvature", 2), here)
-    scores = Step("scores")
-    fitting.ask(
-        scores,
-        WeightedGram(wide, metric, "scores", fitting.optional, family, fit.point(here)),
-        tuning.share(scores),
-    )
+    fit.scores(here)
 
 
 def augmented(model: Model) -> Model:
@@ -112,6 +98,7 @@ def augmented(model: Model) -> Model:
 
 
 def learn_metric(fitting: Fitting, model: Model, tuning: Tuning, rows: float) -> MetricState:
+    """Asks for the metric's rounds; gives the second moment of the model's columns."""
     state = first_state(len(model.columns))
     least = np.array(least_moments(model, tuning.radius))
     for place, step in enumerate(tuning.steps("metric")):
@@ -123,6 +110,23 @@ def learn_metric(fitting: Fitting, model: Model, tuning: Tuning, rows: float) ->
         reading = decode.read_gram(release, radius, rows)
         state = after_round(state, reading.value, reading.noise, least)
     return state
+
+
+def whitening(state: MetricState, columns: int, radius: float) -> Metric:
+    """The metric that makes a model's columns white; a response among them counts for nothing."""
+    matrix = inverse_root(state.moment[:columns, :columns])
+    further = len(state.moment) - columns
+    return metric_on_grid(
+        np.hstack([matrix, np.zeros((columns, further))]) if further else matrix, radius
+    )
+
+
+def residual_start(state: MetricState, family: Family, model: Model) -> Descent:
+    """The linear regression that the second moment of (x, y) implies, with a scale on the wide
+    side.
+    """
+    beta, sigma = start_from(state.moment, len(model.columns))
+    return Descent(shifted_start(family, model, beta, sigma), clipped_scale(START_SCALE * sigma))
 
 
 def least_moments(model: Model, radius: float) -> tuple[float, ...]:
@@ -140,7 +144,7 @@ def least_moments(model: Model, radius: float) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class _Fit:
+class MetricSteps:
     """The steps in the final metric."""
 
     fitting: Fitting
@@ -178,6 +182,9 @@ class _Fit:
 
     def curvature(self, step: Step, here: Descent) -> Array:
         """Asks for the curvature at a point and gives its regularised inverse."""
+        return self.regularised(self.read_curvature(step, here)).inverse
+
+    def read_curvature(self, step: Step, here: Descent) -> decode.Reading:
         query = WeightedGram(
             self.fitting.model,
             self.metric,
@@ -186,12 +193,29 @@ class _Fit:
             self.family,
             self.point(here),
         )
-        reading = decode.read_gram(
+        return decode.read_gram(
             self.fitting.ask(step, query, self.tuning.share(step)), self.tuning.radius, self.rows
         )
-        return shrunk(
-            reading.value, reading.noise, largest=float(query.largest_multiplier), curvature=True
-        ).inverse
+
+    def regularised(self, reading: decode.Reading) -> Shrunk:
+        largest = slope_bound(self.family) / PSI
+        return shrunk(reading.value, reading.noise, largest=largest, curvature=True)
+
+    def scores(self, here: Descent) -> None:
+        """Asks for the outer products of the scores at a point."""
+        query = WeightedGram(
+            self.fitting.model,
+            self.metric,
+            self.fitting.scores_part,
+            self.fitting.optional,
+            self.family,
+            self.point(here),
+        )
+        self.fitting.ask(Step("scores"), query, self.tuning.share(Step("scores")))
+
+    @property
+    def radius(self) -> float:
+        return self.tuning.radius
 
     def at(self, release: Release) -> Descent:
         """The point of a release as it was rounded."""
@@ -230,15 +254,15 @@ class _Fit:
             )
             here, before = (
                 Descent(
-                    here.beta, _clipped_scale(here.sigma * (seen[1] / target) ** (1 / elasticity))
+                    here.beta, clipped_scale(here.sigma * (seen[1] / target) ** (1 / elasticity))
                 ),
                 seen,
             )
         return here
 
-    def mean_burn_in(self, mean: float, constant: Array) -> Descent:
+    def mean_burn_in(self, mean: float, constant: Array) -> tuple[Descent, float]:
         """A gradient at the constant predictor with the response's mean, a normal predictor from it
-        (starts.py), and gradient steps from there.
+        (starts.py), and gradient steps from there; with the mean slope of ψ.
         """
         flat = flat_start(self.family, mean)
         here, level = Descent(constant * flat.center, 1.0), flat.level
@@ -262,7 +286,7 @@ class _Fit:
                 )
             else:
                 here = self.moved(here, np.eye(self.columns) / level, release)
-        return here
+        return here, level
 
     def averaged(self, here: Descent, inverse: Array) -> Descent:
         """The funded gradients, each at the running mean of the corrected iterates,
@@ -277,5 +301,5 @@ class _Fit:
         return here
 
 
-def _clipped_scale(sigma: float) -> float:
+def clipped_scale(sigma: float) -> float:
     return min(max(sigma, SMALLEST_SCALE), LARGEST_SCALE)

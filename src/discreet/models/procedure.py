@@ -101,6 +101,11 @@ class Fitting:
         return self.regression.optional
 
     @property
+    def scores_part(self) -> str:
+        """Which scores a variance is made of: those of units where one may have several rows."""
+        return "unit scores" if self.public.neighbors.rows > 1 else "scores"
+
+    @property
     def releases(self) -> list[Release]:
         return self.steps.releases
 

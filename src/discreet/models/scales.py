@@ -45,6 +45,12 @@ def huber_second_moment(c: float) -> float:
     return 1 - 2 * tail - 2 * c * density + 2 * c * c * tail
 
 
+@functools.lru_cache(maxsize=32)
+def mean_slope(family: Family) -> float:
+    """E[ψ′(Z)] of a residual family for standard normal errors, which is E[Zψ(Z)]."""
+    return float(_MASS @ (_NODES * psi_at(family, _NODES - _location(family))))
+
+
 def scale_elasticity(
     family: Family, before: tuple[float, float] | None, seen: tuple[float, float]
 ) -> float:

@@ -8,8 +8,9 @@ anything is spent (reference.md G3–G5, E8).
     solver=None              Algorithm A (discreet.models.preconditioned),
                              the default and the most accurate
 
-Columns are scaled by their declared ranges, weights are min(1, R²/‖x‖²) with a fixed public
-`radius` R (None: `plain_radius`).
+Gradient descent and Newton go in columns made white by the metric that Algorithm A learns, SGD in
+columns as their declared ranges scale them. Weights are min(1, R²/‖z‖²) with a public `radius` R
+(None: Algorithm A's rule; SGD: `plain_radius`).
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ import math
 from dataclasses import dataclass
 
 from discreet import plain
-from discreet.errors import InvalidParameter, shown
+from discreet.errors import DiscreetError, InvalidParameter, shown
+from discreet.inference.regression.fit import HOPELESS_INDEX
 from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.model import Model
 from discreet.specs.mechanisms.sgd import LARGEST_PURE, LAWS
 
 LARGEST_STEPS = 2000
 LARGEST_SGD_STEPS = 200_000
+# gradient descent's own choices: what is left of the start, the largest step, and K = 14 + 2 ln n
+LEFT_OF_START, LARGEST_PACE, FIRST_STEPS, MOST_ROWS = 1e-4, 0.7, 14, 1e14
+MAY_BE_LEFT = 0.05  # of the start, above which a solver says that it may not converge
 # the mean square, and the mean size, of a column that is uniform on its range
 NUMBER_SHARE, NUMBER_SIZE = 1 / 3, 1 / 2
 
@@ -62,7 +67,7 @@ def _radius(value: object) -> None:
         raise InvalidParameter(
             "radius=",
             f"{shown(value)} is not between 1/64 and 64",
-            "it bounds what one row adds, in half-ranges of the columns",
+            "it bounds what one row adds, in units of the columns as the solver scales them",
             "leave it out, or use about the square root of the number of columns",
         )
 
@@ -70,31 +75,48 @@ def _radius(value: object) -> None:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class GradientDescent:
-    """θ ← θ − η(mean gradient + noise), `steps` times; η = step_size/λ, λ the largest curvature
-    that the weights allow (reference.md G3, G4).
+    """θ ← θ − ησ(mean gradient + noise), `steps` times, in white columns; η = step_size/h, h the
+    curvature that white columns have (reference.md G3, G4).
+
+    `steps` None is 14 + 2 ln n. `step_size` None is the one that leaves 1e-4 of the way from the
+    start, at most 0.7.
     """
 
-    steps: int = 300
-    step_size: float = 1.0
+    steps: int | None = None
+    step_size: float | None = None
     radius: float | None = None
 
     def __post_init__(self) -> None:
-        _whole("steps", self.steps, LARGEST_STEPS)
-        _between(
-            "step_size",
-            self.step_size,
-            0.0,
-            2.0,
-            "steps of 2 or more over the largest curvature need not converge",
-        )
+        if self.steps is not None:
+            _whole("steps", self.steps, LARGEST_STEPS)
+        if self.step_size is not None:
+            _between(
+                "step_size",
+                self.step_size,
+                0.0,
+                2.0,
+                "steps of 2 or more over the curvature need not converge",
+            )
         _radius(self.radius)
+
+    def steps_for(self, rows: float) -> int:
+        """K: as given, else in proportion to the logarithm of the number of rows."""
+        if self.steps is not None:
+            return self.steps
+        return FIRST_STEPS + math.ceil(2 * math.log(min(max(rows, 1.0), MOST_ROWS)))
+
+    def pace(self, steps: int) -> float:
+        """What share of the way to the solution a step goes, where curvature is as expected."""
+        if self.step_size is not None:
+            return float(self.step_size)
+        return min(LARGEST_PACE, 1 - float(LEFT_OF_START ** (1 / steps)))
 
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Newton:
-    """θ ← θ − η·H̃⁻¹(mean gradient + noise) with a fresh noisy curvature H̃ a step;
-    damping η = 1 is pure (reference.md G5).
+    """θ ← θ − ησH̃⁻¹(mean gradient + noise) with a fresh noisy curvature H̃ a step, in white
+    columns; damping η = 1 is pure (reference.md G5).
     """
 
     steps: int = 6
@@ -107,6 +129,14 @@ class Newton:
             "damping", self.damping, 0.0, 1.0, "Newton steps are damped, not stretched", closed=True
         )
         _radius(self.radius)
+
+    def steps_for(self, rows: float) -> int:
+        """K, whatever the number of rows."""
+        return self.steps
+
+    def pace(self, steps: int) -> float:
+        """What share of the way to the solution a step goes."""
+        return float(self.damping)
 
 
 @plain.kept()
@@ -157,6 +187,41 @@ class SGD:
             "steps of 2 or more over the largest curvature need not converge",
         )
         _radius(self.radius)
+
+
+class MayNotConverge(DiscreetError, UserWarning):
+    """A solver may stop short of its solution, as public facts alone say: a warning in the four
+    parts of an error, given before anything is spent.
+    """
+
+
+def convergence_doubt(
+    solver: Solver, rows: float | None, noise_index: float | None
+) -> MayNotConverge | None:
+    """Why a solver may not converge, from its own numbers, the public number of rows and the noise
+    index (None: private); None where nothing speaks against it.
+    """
+    if isinstance(solver, SGD):
+        return None
+    steps = solver.steps_for(rows or 1.0)
+    left = abs(1 - solver.pace(steps)) ** steps
+    if left > MAY_BE_LEFT:
+        return MayNotConverge(
+            f"solver={solver}",
+            f"{steps} steps of {solver.pace(steps):g} leave {100 * left:.0f} % of the way from "
+            "the start",
+            "the fit may not converge, and what is left widens its intervals",
+            "take more steps, or leave out the step size; solver=None needs neither",
+        )
+    if noise_index is not None and noise_index >= HOPELESS_INDEX:
+        return MayNotConverge(
+            f"solver={solver}",
+            f"the noise index is {noise_index:.2g}, beyond {HOPELESS_INDEX:g}",
+            "the columns' spread is lost in noise, so that steps are too short or too long: the "
+            "fit may not converge, and its intervals will be very wide",
+            "spend more, use fewer columns, or more rows",
+        )
+    return None
 
 
 Solver = GradientDescent | Newton | SGD

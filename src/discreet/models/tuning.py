@@ -126,7 +126,8 @@ def room_for(
     return Room(
         leverage,
         strength / METRIC_ROWS,
-        math.sqrt(2) / (score_share * strength) if score_share else 0.0,
+        # those of units have k² times the noise of rows', beside a level that may be a row's
+        math.sqrt(2) * neighbors.rows / (score_share * strength) if score_share else 0.0,
     )
 
 

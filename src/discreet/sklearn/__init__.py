@@ -25,8 +25,10 @@ is given for all of them, it is the length that most rows have (of two such leng
 so no single row decides it.
 
 A step of a pipeline that learns from the data without privacy (StandardScaler, PCA, …) is not
-covered by the guarantee of the fit after it: `make_private_pipeline` and `check_pipeline` warn of
-it, and `PrivateStandardScaler` learns from one release of moments a column.
+covered by the guarantee of the fit after it. A private estimator that fits inside a pipeline warns
+of it (in this thread: workers of a parallel search cannot see what they are part of);
+`make_private_pipeline` and `check_pipeline` warn before anything is fitted.
+`PrivateStandardScaler` learns from one release of moments a column.
 `private_cross_validate` pays all fits and scores from one spend.
 """
 
@@ -44,12 +46,9 @@ from discreet.sklearn.estimators import (
     PrivateLinearRegression,
     PrivateLogisticRegression,
 )
-from discreet.sklearn.pipelines import (
-    PrivacyWarning,
-    PrivatePipeline,
-    check_pipeline,
-    make_private_pipeline,
-)
+from discreet.sklearn.learning import PrivacyWarning, check_pipeline
+from discreet.sklearn.networks import PrivateMLPClassifier
+from discreet.sklearn.pipelines import PrivatePipeline, make_private_pipeline
 from discreet.sklearn.scaling import PrivateStandardScaler
 from discreet.sklearn.validation import PrivateScores, private_cross_validate
 
@@ -58,6 +57,7 @@ __all__ = [
     "PrivateHuberRegressor",
     "PrivateLinearRegression",
     "PrivateLogisticRegression",
+    "PrivateMLPClassifier",
     "PrivatePipeline",
     "PrivateScores",
     "PrivateStandardScaler",

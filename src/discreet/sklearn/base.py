@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
 import discreet as dp
 from discreet.errors import InvalidParameter
-from discreet.sklearn.declared import declared_width, ends_of
+from discreet.sklearn.declared import declared_width, ends_of, formula_names
+from discreet.sklearn.learning import check_surroundings
 from discreet.sklearn.tables import Table, columns_of, is_list
 
 Columns = dict[str, Any]
@@ -20,6 +22,10 @@ Columns = dict[str, Any]
 def filled(low: float, high: float) -> dp.Real:
     """A number whose cells all count: what is no number is the middle, as in a prediction."""
     return dp.Real(low, high, missing=low / 2 + high / 2)
+
+
+class CheckedPipeline(Pipeline):  # type: ignore[misc]
+    """A pipeline that warns of its own steps, so that no step has to."""
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
@@ -33,6 +39,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     bounds: Any
     budget: Any
     ledger: Any
+    learns_privately = True
 
     def _features(self, table: Table, *, fill: bool = True) -> tuple[Columns, Columns]:
         """The columns of X and their declaration, from parameters and shapes alone; what is no
@@ -59,9 +66,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "required."
             )
         ends = ends_of(self.bounds, "bounds=", width, getattr(self, "feature_names_in_", None))
-        columns = {f"x{place}": one for place, one in enumerate(table.columns)}
+        names = formula_names(width, getattr(self, "feature_names_in_", None))
         kind = filled if fill else dp.Real
-        return columns, {f"x{place}": kind(*pair) for place, pair in enumerate(ends)}
+        schema = {name: kind(*pair) for name, pair in zip(names, ends, strict=True)}
+        return dict(zip(names, table.columns, strict=True)), schema
 
     def _opened(self, columns: Columns, schema: Columns, spend: Any) -> dp.Session:
         if spend is None:
@@ -83,6 +91,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _table(self, X: Any, *, reset: bool) -> Table:  # noqa: N803
         """X as columns, refused for its shape or type alone, whatever its cells hold."""
+        if reset:
+            check_surroundings(CheckedPipeline)
         if hasattr(X, "toarray"):
             raise TypeError("Sparse data was passed, but dense data is required: use X.toarray().")
         columns, rows = columns_of(X, declared_width(self.bounds))

@@ -31,8 +31,8 @@ def clamped(column: Any, low: float, high: float) -> Floats:
 def bounded(table: Table, schema: dict[str, Any]) -> list[Floats]:
     """The columns of X within their bounds, as the fit read them."""
     return [
-        clamped(column, schema[f"x{place}"].low, schema[f"x{place}"].high)
-        for place, column in enumerate(table.columns)
+        clamped(column, declared.low, declared.high)
+        for column, declared in zip(table.columns, schema.values(), strict=False)
     ]
 
 

@@ -14,8 +14,8 @@ from discreet.errors import InvalidParameter
 from discreet.seclusion import Secluded
 from discreet.sklearn.base import filled
 from discreet.sklearn.cells import bounded, clamped, equal_to
-from discreet.sklearn.declared import ends_of, half_of
-from discreet.sklearn.regression import TARGET, PrivateRegression
+from discreet.sklearn.declared import TARGET, ends_of, half_of
+from discreet.sklearn.regression import PrivateRegression
 from discreet.sklearn.tables import vector
 
 

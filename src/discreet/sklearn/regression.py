@@ -12,9 +12,8 @@ import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.sklearn.base import Columns, PrivateEstimator
 from discreet.sklearn.cells import Floats, numbers_of
+from discreet.sklearn.declared import TARGET
 from discreet.sklearn.tables import Table, vector
-
-TARGET = "target"
 
 
 class PrivateRegression(PrivateEstimator):

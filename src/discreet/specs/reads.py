@@ -15,6 +15,7 @@ from typing import Any, get_args
 from discreet import plain
 from discreet.schema import Boolean, Category, Column, Integer, Open, Real, Schema
 from discreet.specs.estimating.components import LevelComponent, NumberComponent, Response
+from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.keys import Between, Bins, Cycle, Held, Key, Levels, Split, Subset
 from discreet.specs.queries.open_keys import OpenCounts
@@ -59,6 +60,13 @@ def _levels(column: Column) -> int:
     return 2 if isinstance(column, Boolean) else 0
 
 
+def _has_classes(query: NetworkGradients | Agreement, schema: Schema) -> bool:
+    """Whether there are levels for all classes of a network."""
+    response = query.model.response
+    levels = 0 if response is None else _levels(schema[response.column])
+    return query.network.outcome != "classes" or query.network.outputs <= levels
+
+
 def _has_codes(codes: tuple[int, ...], column: Column) -> bool:
     return bool(_levels(column)) and all(0 <= code < _levels(column) for code in codes)
 
@@ -77,6 +85,8 @@ _RULES: dict[type[Any], Callable[[Any, Schema], bool]] = {
     Response: lambda response, schema: (
         response.level is None or _has_codes(response.level[1:], schema[response.column])
     ),
+    NetworkGradients: _has_classes,
+    Agreement: _has_classes,
     OpenCounts: lambda query, schema: all(isinstance(schema[name], Open) for name in query.open),
     CellStates: lambda query, schema: all(name in schema for name in query.names),
     PartRejections: lambda query, schema: (

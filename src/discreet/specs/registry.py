@@ -12,7 +12,9 @@ from typing import Any
 from discreet.specs.estimating.batches import SampledGradients
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
 from discreet.specs.estimating.minimand import Minimand
+from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.estimating.residuals import ResidualCounts
+from discreet.specs.estimating.scores import PredictionScore
 from discreet.specs.hidden_runs import HiddenRuns
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
@@ -38,6 +40,7 @@ from discreet.specs.queries.scores import CandidateScores
 from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import GramMatrix, Sum
 from discreet.specs.queries.trees import TreeCounts
+from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 
 PROVEN_MECHANISMS: tuple[type[Mechanism], ...] = (
     *ADDITIVE,
@@ -70,9 +73,14 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     ResidualCounts,
     SampledGradients,
     Minimand,
+    NetworkGradients,
+    Agreement,
     DifferenceMoments,
     PartRejections,
     CellStates,
+    UnitSums,
+    UnitShares,
+    PredictionScore,
     HiddenRuns,
 )
 _MECHANISMS: dict[str, type[Mechanism]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}

@@ -187,6 +187,9 @@ def test_long_labels_wrap_and_interactions_break_after_a_colon() -> None:
     assert wrapped_label("aaa:bbb:ccc", 8) == "aaa:bbb:\nccc"
     assert wrapped_label("a" * 10, 4) == "aaaa\naaaa\naa"
     assert wrapped_label("short", 40) == "short"
+    level = "age:education[vocational]:region[N]"
+    assert wrapped_label(level, 14) == "age:education\n[vocational]:\nregion[N]"
+    assert wrapped_label("education[degree]", 16) == "education\n[degree]"
 
 
 def test_ledger_session_plan_and_tests_render(table: dp.Result) -> None:

@@ -24,9 +24,16 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
-from engine_reference import reference_gram, reference_histogram, reference_keys, reference_sums
+from engine_reference import (
+    bounded,
+    reference_gram,
+    reference_histogram,
+    reference_keys,
+    reference_sums,
+)
 
 import discreet as dp
+from discreet.models.trials.scores import score_question
 from discreet.schema import Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
 from discreet.specs.queries.cell_states import CellStates
@@ -369,10 +376,20 @@ def _asked(session, neighbors):
     yield lambda: dp.ols(session, "x ~ n + y", spend=fit, method="moments")
     yield lambda: dp.robust(session, "y ~ x + b", spend=fit)
     yield lambda: dp.logistic(session, "b ~ x + c", spend=fit)
+    yield lambda: dp.accuracy(session, dp.logistic(session, "b ~ x", spend=fit), spend=spend)
+    yield lambda: _score(session, dp.logistic(session, "b ~ x", spend=fit), "log-loss")
+    yield lambda: _score(session, dp.ols(session, "x ~ n", spend=fit), "squared error")
     yield lambda: dp.poisson(session, "n ~ x", spend=fit)
     yield lambda: dp.residuals(session, dp.ols(session, "x ~ n", spend=fit), spend=spend)
     if neighbors.unit is None:
         yield lambda: dp.logistic(session, "b ~ x", spend=dp.ApproxDP(5, 1e-3), solver=dp.SGD())
+        small = dp.SGD(steps=2, batch=4)
+        private = dp.ApproxDP(5, 1e-3)
+        yield lambda: dp.network(session, "b ~ x + n", hidden=(3,), spend=private, solver=small)
+
+
+def _score(session, fit, score):
+    return session.release(score_question(session.public, fit, score, dp.GDP(3)))
 
 
 def _mean_below(x, n):
@@ -517,17 +534,20 @@ def sizes(choose):
 # ── comparisons ───────────────────────────────────────────────────────────────────────────────────
 
 
-def naive(plan, listed, neighbors):
-    """A plan's integers by the plain reading, cell by cell; None where there is none."""
+def naive(plan, counted):
+    """A plan's integers over rows that all count, by the plain reading, cell by cell; None where
+    there is none.
+    """
+    alone = dp.Replace()
     if isinstance(plan, ScoresPlan):
-        return [reference_sums(listed, part, SCHEMA, neighbors) for part in plan.plans]
+        return [reference_sums(counted, part, SCHEMA, alone) for part in plan.plans]
     if isinstance(plan, SumsPlan):
-        return reference_sums(listed, plan, SCHEMA, neighbors)
+        return reference_sums(counted, plan, SCHEMA, alone)
     if isinstance(plan, GramPlan):
-        return reference_gram(listed, plan, SCHEMA, neighbors)
+        return reference_gram(counted, plan, SCHEMA, alone)
     if isinstance(plan, HistogramPlan):
-        return reference_histogram(listed, plan, SCHEMA, neighbors)
-    return reference_keys(listed, plan, SCHEMA, neighbors) if isinstance(plan, OpenPlan) else None
+        return reference_histogram(counted, plan, SCHEMA, alone)
+    return reference_keys(counted, plan, SCHEMA, alone) if isinstance(plan, OpenPlan) else None
 
 
 def plain(found):
@@ -566,11 +586,10 @@ def compare(choose, path, neighbors, queries):
     if choose.random() < 0.3 and all(type_is_common(field.type) for field in table.schema):
         engines["polars"] = memory_engine_from_frame(pl.read_parquet(path), SCHEMA, neighbors)
     oracle, done, wrong = memory_engine_from_frame(table, SCHEMA, neighbors), 0, []
-    listed = (
-        [{name: plain_cell(cell) for name, cell in row.items()} for row in table.to_pylist()]
-        if choose.random() < 0.25
-        else None
-    )
+    counted = None
+    if choose.random() < 0.25:
+        listed = [{name: plain_cell(row[name]) for name in row} for row in table.to_pylist()]
+        counted = bounded(listed, SCHEMA, neighbors)
     with sizes(choose):
         for query in queries:
             if not applies(query, rows) or (
@@ -584,10 +603,7 @@ def compare(choose, path, neighbors, queries):
                 done += 1
                 if statistic(query, engine) != expected:
                     wrong.append(f"{name}: {query} on {table.schema.types}")
-            if (
-                listed is not None
-                and (reading := naive(query.plan(), listed, neighbors)) is not None
-            ):
+            if counted is not None and (reading := naive(query.plan(), counted)) is not None:
                 done += 1
                 if plain(execute(oracle, query.plan())) != reading:
                     wrong.append(f"naive: {query} on {table.schema.types}")

@@ -241,3 +241,29 @@ def test_names_of_frames_are_always_shown():
             {"AGE": [1], "b": [2]}, schema={"age": dp.Integer(0, 9)}, neighbors=Replace()
         )
     assert "columns: AGE, b" in str(caught.value)
+
+
+STATES = {
+    "unreadable": ("1.5", "abc", "'2,5'", "2,5,5"),
+    "missing": ("  ", "", "NA", "\u00a0"),
+    "outside": ("9.000,5",),
+    "": ("2,5",),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "state"), [(text, state) for state, texts in STATES.items() for text in texts]
+)
+def test_what_a_dialect_cannot_read_is_told_from_what_is_not_there(text, state, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(f"x;y\n{text};1\n", encoding="utf-8")
+    data = dp.read_csv(
+        path,
+        schema={"x": Real(0, 10), "y": Integer(0, 1)},
+        neighbors=Replace(),
+        separator=";",
+        decimal=",",
+        thousands=".",
+        missing_text=("NA",),
+    )
+    assert f"x: 1 {state}" in str(data.check()) if state else "Every cell" in str(data.check())

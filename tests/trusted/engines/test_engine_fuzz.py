@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import engine_fuzz as fuzz
+from discreet.specs.hidden_runs import HiddenRuns
 from discreet.specs.registry import PROVEN_QUERIES
 from discreet.trusted.engines import arrow_cells, files, kernels, parquet_files
 from discreet.trusted.extensions import csv_files
@@ -36,7 +37,8 @@ def relation(request):
 @pytest.mark.slow
 def test_every_kind_of_query_is_asked():
     kinds = {type(query) for neighbors in fuzz.RELATIONS for query in questions(neighbors)}
-    assert kinds == set(PROVEN_QUERIES)
+    # hidden runs hand the rows on; what they ask of them is among the others
+    assert kinds == set(PROVEN_QUERIES) - {HiddenRuns}
 
 
 @pytest.mark.slow

@@ -10,9 +10,11 @@ from discreet import plain
 from discreet.accounting.least_price import least_mu_near
 from discreet.accounting.loss_distributions.best_of import best_epsilon, best_mu, bounds
 from discreet.errors import InvalidParameter
+from discreet.exact import float_up
 
 _GRAIN = 1 << 40  # of γ
 _DIGITS = 6  # of a run's guarantee
+_ROUNDS = 12
 SMALLEST_RUN = 1e-4  # of its μ
 
 
@@ -37,45 +39,48 @@ def _mean(gamma: float, eta: float) -> float:
 
 @plain.remembered(256)
 def approximate_run(epsilon: Fraction, delta: Fraction, eta: Fraction, gamma: Fraction) -> float:
-    """The greatest μ of one run, to six digits, with which the best is (ε, δ)-DP."""
+    """The greatest μ of one run, to about six digits, with which the best is (ε, δ)-DP."""
 
-    def fits(mu: Fraction) -> bool:
-        return Fraction(best_epsilon(mu, eta, gamma, delta)) <= epsilon
+    def told(mu: Fraction) -> float:
+        return best_epsilon(mu, eta, gamma, delta)
 
-    return _greatest(fits, fits, float(epsilon))
+    return _greatest(told, told, epsilon)
 
 
 @plain.remembered(256)
 def gaussian_run(mu: Fraction, eta: Fraction, gamma: Fraction) -> float:
-    """The greatest μ of one run, to six digits, with which the best is μ-GDP."""
+    """The greatest μ of one run, to about six digits, with which the best is μ-GDP."""
     if gamma == 1:
-        return _greatest(lambda one: one <= mu, lambda one: one <= mu, float(mu))
-
-    def near(one: Fraction) -> bool:
-        return least_mu_near(*bounds(one, eta, gamma)) <= mu
-
-    return _greatest(near, lambda one: Fraction(best_mu(one, eta, gamma)) <= mu, float(mu))
+        return _greatest(float_up, float_up, mu)
+    return _greatest(
+        lambda one: least_mu_near(*bounds(one, eta, gamma)),
+        lambda one: best_mu(one, eta, gamma),
+        mu,
+    )
 
 
 def _greatest(
-    near: Callable[[Fraction], bool], fits: Callable[[Fraction], bool], start: float
+    near: Callable[[Fraction], float], told: Callable[[Fraction], float], most: Fraction
 ) -> float:
-    """The greatest decimal of six digits that fits; `near` decides nearly all of the search."""
-    low, high = 0.0, start
-    while near(_digits(high)):
-        low, high = high, 2 * high
-    while high - low > 10.0**-_DIGITS * high:
-        middle = (low + high) / 2
-        if middle < SMALLEST_RUN:
+    """The greatest μ of a run, a decimal of six digits, whose best tells at most `most`.
+
+    Method.  What the best tells is nearly in proportion to what a run does, so that a few
+             corrections by their ratio, with `near`, come close; `told` decides.
+    """
+    one = float(most) / 2
+    for _ in range(_ROUNDS):
+        if one < SMALLEST_RUN:
             raise InvalidParameter(
                 "spend=",
                 "it is too small for the best of several runs",
                 "each run, with its score, is paid from a fraction of it",
                 "spend more, or ask for fewer trials",
             )
-        low, high = (middle, high) if near(_digits(middle)) else (low, middle)
-    found = _digits(low)
-    while not fits(found):
+        before, one = one, one * float(most) / near(_digits(one))
+        if abs(one / before - 1) < 10.0**-_DIGITS:
+            break
+    found = _digits(one)
+    while Fraction(told(found)) > most:
         found -= Fraction(10) ** (math.floor(math.log10(found)) - _DIGITS + 1)
     return float(found)
 

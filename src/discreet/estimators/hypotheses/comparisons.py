@@ -93,7 +93,11 @@ def compare_question(
     declared = public.schema[column]
     if not isinstance(declared, (Boolean, Category)):
         raise WrongColumnKind(
-            column, type(declared).__name__, "Boolean or Category", "a comparison of proportions"
+            column,
+            type(declared).__name__,
+            "Boolean or Category",
+            "a comparison of proportions",
+            f"compare means of a number: dp.compare_means(session, {column!r}, by=…, spend=…)",
         )
     if isinstance(declared, Category) and level is None:
         raise InvalidParameter(

@@ -38,12 +38,14 @@ from discreet.inference.counts.shares import (
     share_interval,
 )
 from discreet.inference.counts.tulap import checked_share
+from discreet.inference.counts.unit_counts import decode_unit_share, unit_counts
 from discreet.inference.results.decode import all_rows
 from discreet.inference.results.hypothesis import HypothesisTest
 from discreet.inference.results.laws import Array, tail_and_density
 from discreet.inference.results.null_law import NullLaw, from_survival
 from discreet.inference.results.results import Result, checked_level, checked_target
 from discreet.specs.queries.shares import ShareCounts
+from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 
 METHODS = ("exact", "conservative", "symmetric", "fiducial", "normal", "score")
 ABOUT = {
@@ -224,6 +226,10 @@ class ProportionInference(Result):
                 public_rows=release.public_rows,
                 cluster=cluster,
             )
+        if isinstance(release.query, UnitShares):
+            return decode_unit_share(release.query, release.mechanism, integers)
+        if isinstance(release.query, UnitSums):
+            return unit_counts(release).shares()
         return decode_shares(
             release.mechanism, integers, public_rows=all_rows(release), cluster=cluster
         )

@@ -1,7 +1,8 @@
-"""The results of dp.count, dp.proportion, dp.histogram and dp.table."""
+"""The results of dp.count, dp.proportion, dp.accuracy, dp.histogram and dp.table."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,11 +16,13 @@ from discreet.inference.counts.shares import (
     poisson_interval,
     share_interval,
 )
+from discreet.inference.counts.unit_counts import unit_counts
 from discreet.inference.means.results import mean_quantity, mean_statistics
 from discreet.inference.results.decode import all_rows, noise_of, to_float
 from discreet.inference.results.laws import Array, half_width
 from discreet.inference.results.results import Quantity, Result, checked_level
 from discreet.specs.queries.sums import Sum
+from discreet.specs.queries.unit_sums import UnitSums
 
 
 def share_quantities(
@@ -53,6 +56,8 @@ def share_quantities(
 
 def share_statistics(result: Result) -> ShareStatistics:
     release = result.release
+    if isinstance(release.query, UnitSums):
+        return unit_counts(release).shares()
     mechanism, cluster = release.mechanism, release.neighbors.rows
     integers = np.array(release.integers, dtype=object)
     if isinstance(release.query, Sum) and release.query.absent:
@@ -81,7 +86,10 @@ class CountResult(Result):
     ) -> tuple[Quantity, ...]:
         release = self.release
         count = to_float(release.mechanism, np.array(release.integers, dtype=object), 1.0)
-        noise = noise_of(release.mechanism, 1.0)
+        noise, cluster = noise_of(release.mechanism, 1.0), np.asarray(release.neighbors.rows)
+        if isinstance(release.query, UnitSums):
+            units = unit_counts(release)
+            count, noise, cluster = units.count, units.noise, units.count_effect()
         privacy = np.asarray(noise.variance + 0.0 * count)
         if target == "data":
             half = half_width(level, 0.0 * count, noise)
@@ -115,12 +123,8 @@ class CountResult(Result):
                     privacy,
                 ),
             )
-        low, high = poisson_interval(count, noise, level, cluster=release.neighbors.rows)
-        return (
-            Quantity(
-                "count", count, low, high, release.neighbors.rows * np.maximum(count, 0.0), privacy
-            ),
-        )
+        low, high = poisson_interval(count, noise, level, cluster=cluster)
+        return (Quantity("count", count, low, high, cluster * np.maximum(count, 0.0), privacy),)
 
 
 class ProportionResult(ProportionInference):
@@ -155,6 +159,31 @@ class ProportionResult(ProportionInference):
                 share.privacy_variance[:1],
             ),
         )
+
+
+class AccuracyResult(ProportionResult):
+    """The share of rows whose response is what a fit decides.
+
+    Method.    A noisy count of the rows that are right; the fit is taken as given, and its decision
+               for a row is exact.
+    Validity.  Rows that the fit has not seen, independent draws: then the interval is about the
+               accuracy on the population that they come from. On the rows of the fit itself the
+               count is as private, and says how well they are remembered.
+    """
+
+    __slots__ = ()
+    title: ClassVar[str] = "Private accuracy"
+    about: ClassVar[str] = (
+        "The share of rows that the fit decides rightly; exact for the binomial law and the noise "
+        "as released where the number of rows is public, else a score interval. It says how good "
+        "the fit is on new rows only where these rows were not fitted."
+    )
+
+    def quantities(
+        self, level: float = 0.95, *, target: str = "population"
+    ) -> tuple[Quantity, ...]:
+        (share,) = ProportionResult.quantities(self, level, target=target)
+        return (dataclasses.replace(share, name="accuracy"),)
 
 
 class HistogramResult(Result):
@@ -197,7 +226,9 @@ class TableResult(Result):
         release = self.release
         noise = statistics.count_noise
         total = all_rows(release)
-        if total is not None:
+        if isinstance(release.query, UnitSums):
+            shares = unit_counts(release).shares()
+        elif total is not None:
             shares = ShareStatistics(
                 row,
                 np.full(cells, float(total)),

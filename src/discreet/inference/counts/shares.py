@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from discreet.inference.results.decode import at_most, noise_of, to_float
 from discreet.inference.results.ends import last_kept
-from discreet.inference.results.laws import Array, Noise, half_width
+from discreet.inference.results.laws import Array, Noise, allow_for_noisy_variance, half_width
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.queries.shares import ShareCounts
 
 NONE = Noise(0.0)
+USUAL = 0.95  # the level at which a noisy variance between units is allowed for
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,15 @@ class ShareStatistics:
 
     `others` is the noise of N − X: 0 where N is public,
     else the noise of the sum of all other cells. Where N is a public number less a noisy one,
-    `total_noise` is its noise, and `in_count` how much of that noise X has.
+    `total_noise` is its noise, and `in_count` how much of that noise X has. `cluster` is how many
+    times the variance of independent rows the sampling variance is.
     """
 
     count: Array
     total: Array
     noise: Noise
     others: Noise
-    cluster: int = 1
+    cluster: Any = 1
     public_total: bool = True
     total_noise: Noise = NONE
     in_count: float = 0.0
@@ -120,6 +122,73 @@ def decode_share(
     )
 
 
+def unit_effect(
+    squares: Array, deviation: Array, known: Array, binomial: Array, most: int
+) -> Array:
+    """How many times the variance of independent rows that between units is: from the noisy
+    `squares` of units' sums with the standard deviation of their noise, beside the `known` variance
+    of the noise in a count.
+
+    Method.   The variance and the widening of `allow_for_noisy_variance`, as one variance; one row
+              with the largest effect, `most`, is added, so that a cell in which nothing is seen has
+              that one.
+    Validity. At most `most`: (Σ rows)² ≤ k·Σ rows² for units of k rows.
+    """
+    variance, factor = allow_for_noisy_variance(USUAL, squares, deviation, known)
+    whole = factor**2 * (variance + known) - known
+    return np.asarray(np.clip((whole + most) / (np.maximum(binomial, 0.0) + 1), 0.0, most))
+
+
+@dataclass(frozen=True)
+class UnitCounts:
+    """Noisy counts by cell of units with at most `rows` rows, Σ N(k − N) and Σ N(T − N) over units
+    with N rows in the cell and T in all, and their noise.
+    """
+
+    rows: int
+    count: Array
+    gap: Array
+    elsewhere: Array
+    noise: Noise
+    gap_noise: Noise
+    elsewhere_noise: Noise
+
+    @property
+    def squares(self) -> tuple[Array, Array]:
+        """Σ N² and the variance of its noise."""
+        noise = self.rows**2 * self.noise.variance + self.gap_noise.variance
+        return np.asarray(self.rows * self.count - self.gap), np.asarray(noise)
+
+    def count_effect(self) -> Array:
+        """The effect on a count, of units that arrive at random."""
+        squares, noise = self.squares
+        known = np.asarray(self.noise.variance + 0.0 * self.count)
+        return unit_effect(squares, np.sqrt(noise), known, self.count, self.rows)
+
+    def shares(self) -> ShareStatistics:
+        """Shares of all that is counted, with the variance of Σ(N − pT)² between units."""
+        cells = self.count.size
+        total = np.full(self.count.shape, float(self.count.sum()))
+        noise, others = self.noise, cells - 1
+        made = ShareStatistics(
+            self.count,
+            total,
+            noise,
+            Noise(noise.variance * others, noise.fourth * others),
+            self.rows,
+            False,
+        )
+        p = np.clip(made.share, 0.0, 1.0)
+        (squares, v), v_else = self.squares, self.elsewhere_noise.variance
+        products = squares + self.elsewhere
+        spread = squares - 2 * p * products + p**2 * products.sum()
+        error = (1 - p) ** 4 * v + (2 * p - p**2) ** 2 * v_else + others * p**4 * (v + v_else)
+        known = np.asarray(made.noise_at(p).variance + 0.0 * p)
+        binomial = made.rows * p * (1 - p)
+        effect = unit_effect(spread, np.sqrt(error), known, binomial, self.rows)
+        return replace(made, cluster=effect)
+
+
 def share_interval(
     statistics: ShareStatistics, level: float, *, target: str = "population"
 ) -> tuple[Array, Array]:
@@ -150,7 +219,7 @@ def _endpoint(statistics: ShareStatistics, level: float, side: int, target: str)
 
 
 def poisson_interval(
-    count: Array, noise: Noise, level: float, *, cluster: int
+    count: Array, noise: Noise, level: float, *, cluster: Any
 ) -> tuple[Array, Array]:
     """The interval {λ ≥ 0 : |X − λ| ≤ half-width at sampling variance cluster·λ} for an expected
     count.

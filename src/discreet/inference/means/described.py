@@ -125,7 +125,7 @@ class DescribeResult(Procedure):
         if release.neighbors.rows > 1:
             notes.append(
                 "Rows of one unit may be fully alike in these intervals (sampling variance × "
-                "max_rows)."
+                "max_rows), but those of means."
             )
         if not all(one.secure for one in self.releases):
             notes.append("NOT PRIVATE: drawn with seeded test noise.")

@@ -74,7 +74,7 @@ def mean_p_value(statistics: MeanStatistics, null: float) -> float:
         level = 1 - tail
         return bool(
             statistics.covers(
-                candidate, level, "population", student_factor(level, statistics.rows - 1)
+                candidate, level, "population", student_factor(level, statistics.freedom)
             )[0, 0]
         )
 

@@ -28,15 +28,32 @@ from discreet.inference.results.laws import (
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.queries.differences import DifferenceMoments
 from discreet.specs.queries.moments import Moments
+from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 
-MomentsQuery = Moments | DifferenceMoments
+MomentsQuery = Moments | DifferenceMoments | UnitSums
 FEW_CELLS = 16
+
+
+@dataclass(frozen=True)
+class UnitGaps:
+    """What makes squares of units' sums out of sums, for units of at most k rows: Σ S(k − N) and
+    Σ N(k − N) over units with N rows and Σc = S, and their noise.
+    """
+
+    rows: int
+    first: Array
+    count: Array
+    first_noise: Noise
+    count_noise: Noise
 
 
 @dataclass(frozen=True)
 class MeanStatistics:
     """Noisy count, sum and spread of c by cell; `cluster` rows of one unit may be perfectly alike;
     `total` is the number of rows in all cells where it is public.
+
+    With `units` the spread is that between units: `even` is Σ(N² − S²) over units with N rows and
+    Σc = S, and what is said of Σ(c−m)² below is said of Σ(S − mN)².
     """
 
     count: Array
@@ -47,6 +64,7 @@ class MeanStatistics:
     even_noise: Noise
     cluster: int = 1
     total: int | None = None
+    units: UnitGaps | None = None
 
     @property
     def mean(self) -> Array:
@@ -63,6 +81,23 @@ class MeanStatistics:
         """The count, at least 1, where a variance needs one."""
         return np.asarray(np.maximum(self.count, 1.0))
 
+    @property
+    def freedom(self) -> Array:
+        """Degrees of freedom of the spread: rows less 1, or as many units as of equal size would
+        have this Σ N and Σ N², less 1.
+        """
+        if self.units is None:
+            return self.rows - 1
+        pairs, _ = self.products(self.count, self.units)
+        fewest = self.rows / self.units.rows
+        return np.asarray(np.clip(self.rows**2 / np.maximum(pairs, 1.0), fewest, self.rows) - 1)
+
+    def products(self, rows: Array, units: UnitGaps) -> tuple[Array, Array]:
+        """Σ N² and Σ N·S over units, with these rows in all."""
+        return np.asarray(units.rows * rows - units.count), np.asarray(
+            units.rows * self.first - units.first
+        )
+
     def noise(self) -> Noise:
         """Noise of T(m) at the estimate."""
         return self.first_noise + self.count_noise.scaled(self.bounded_mean)
@@ -70,17 +105,31 @@ class MeanStatistics:
     def squares(self) -> Array:
         """Σ(c−m)² at the estimate, corrected for the noise in m and for n−1; may be negative."""
         m = self.bounded_mean
-        raw = (1 + m**2) * self.count - self.even - 2 * m * self.first
+        count, first = self.count, self.first
         correction = self.noise().variance / self.rows
-        return np.asarray((raw + correction) * self.rows / np.maximum(self.rows - 1, 1.0))
+        if self.units is not None:
+            count, first = self.products(self.count, self.units)
+            # m is read off the same noisy sums: twice what one of k rows has, less its square
+            ratio = np.clip(count / self.rows, 1.0, self.units.rows)
+            correction = correction * (2 * self.units.rows - ratio)
+        raw = (1 + m**2) * count - self.even - 2 * m * first
+        drawn = self.rows if self.units is None else self.freedom + 1
+        return np.asarray((raw + correction) * drawn / np.maximum(self.freedom, 1.0))
 
     def squares_noise_variance(self) -> Array:
         """Variance of `squares` that the privacy noise adds."""
         m = self.bounded_mean
-        return np.asarray(
-            (1 + m**2) ** 2 * self.count_noise.variance
-            + self.even_noise.variance
-            + 4 * m**2 * self.first_noise.variance
+        v_count, v_first = self.product_noise()
+        return np.asarray((1 + m**2) ** 2 * v_count + self.even_noise.variance + 4 * m**2 * v_first)
+
+    def product_noise(self) -> tuple[Array, Array]:
+        """Variances of the noise in Σ N² and Σ N·S over units; in count and sum over rows."""
+        v_count, v_first = self.count_noise.variance, self.first_noise.variance
+        if self.units is None:
+            return v_count, v_first
+        squared = self.units.rows**2
+        return np.asarray(squared * v_count + self.units.count_noise.variance), np.asarray(
+            squared * v_first + self.units.first_noise.variance
         )
 
     def sampling_variance(self) -> Array:
@@ -103,12 +152,16 @@ class MeanStatistics:
         )
         shared = -2 * m * v_first - m * (1 + m**2) * v_count
         noise = v_first + m**2 * v_count
-        base = noise + (1 + m**2) * rows - self.even - 2 * m * self.first
+        first, (w_count, w_first) = self.first, self.product_noise()
+        if self.units is not None:
+            shared = self.units.rows * shared
+            rows, first = self.products(rows, self.units)
+        base = noise + (1 + m**2) * rows - self.even - 2 * m * first
         # V
         spread = np.maximum(
             (base + np.sqrt(np.maximum(base**2 - 4 * shared * deviation, 0.0))) / 2, noise + 1e-300
         )
-        error = (1 + m**2) ** 2 * v_count + self.even_noise.variance + 4 * m**2 * v_first
+        error = (1 + m**2) ** 2 * w_count + self.even_noise.variance + 4 * m**2 * w_first
         return (
             np.asarray(base - noise - shared * deviation / spread),
             np.asarray(error),
@@ -136,7 +189,7 @@ class MeanStatistics:
 
 
 def decode_sums(
-    query: MomentsQuery,
+    query: MomentsQuery | UnitShares,
     mechanism: Mechanism,
     integers: npt.NDArray[Any],
     public_rows: int | None,
@@ -157,7 +210,7 @@ def decode_sums(
 
 
 def decode_means(
-    query: MomentsQuery,
+    query: MomentsQuery | UnitShares,
     mechanism: Mechanism,
     integers: npt.NDArray[Any],
     *,
@@ -166,7 +219,12 @@ def decode_means(
 ) -> MeanStatistics:
     """Order-2 moments; `integers` has shape (coordinates, cells)."""
     values, noises = decode_sums(query, mechanism, integers, public_rows)
-    return MeanStatistics(values[0], values[1], values[2], noises[0], noises[1], noises[2], cluster)
+    units = None
+    if isinstance(query, (UnitSums, UnitShares)):
+        units, cluster = UnitGaps(query.rows, values[3], values[4], noises[3], noises[4]), 1
+    return MeanStatistics(
+        values[0], values[1], values[2], noises[0], noises[1], noises[2], cluster, units=units
+    )
 
 
 def mean_interval(
@@ -177,7 +235,7 @@ def mean_interval(
     Method. Both ends between the estimate and the end of the range, halved again and again; for a
             few cells, where calls cost more than numbers, cut in sixteen.
     """
-    student = student_factor(level, statistics.rows - 1)
+    student = student_factor(level, statistics.freedom)
     start = statistics.bounded_mean
     limits = np.stack([np.full_like(start, -1.0), np.full_like(start, 1.0)])
     inner, outer = np.stack([start, start]), limits
@@ -199,14 +257,18 @@ def _squares_of_all(
     statistics: MeanStatistics, center: float, estimate: Array, privacy: Array, rows: int | None
 ) -> tuple[Array, Array]:
     """(Σ z², less (Σ z)²/n where n is public, and the variance of its noise)."""
-    squares = (1 + center**2) * statistics.count + 2 * center * statistics.first - statistics.even
+    count, first = statistics.count, statistics.first
+    v_count, v_first = statistics.product_noise()
+    if statistics.units is not None:
+        count, first = statistics.products(count, statistics.units)
+    squares = (1 + center**2) * count + 2 * center * first - statistics.even
     mean = np.zeros_like(estimate)  # of z
     if rows is not None:
         mean = estimate / max(rows, 1)
         squares = (squares - estimate * mean + privacy / max(rows, 1)) * rows / max(rows - 1, 1)
     uncertain = (
-        (1 + center**2 - 2 * mean * center) ** 2 * statistics.count_noise.variance
-        + 4 * (center - mean) ** 2 * statistics.first_noise.variance
+        (1 + center**2 - 2 * mean * center) ** 2 * v_count
+        + 4 * (center - mean) ** 2 * v_first
         + statistics.even_noise.variance
     )
     return np.asarray(squares), np.asarray(uncertain)
@@ -243,5 +305,5 @@ def total_interval(
     sampling, factor = allow_for_noisy_variance(
         level, statistics.cluster * squares, statistics.cluster * np.sqrt(uncertain), privacy
     )
-    half = half_width(level, sampling, noise) * factor * student_factor(level, statistics.rows - 1)
+    half = half_width(level, sampling, noise) * factor * student_factor(level, statistics.freedom)
     return estimate, half, np.maximum(statistics.cluster * squares, 0.0), privacy

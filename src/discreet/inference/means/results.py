@@ -21,13 +21,16 @@ from discreet.inference.results.laws import Array
 from discreet.inference.results.results import Quantity, Result
 from discreet.specs.queries.differences import DifferenceMoments
 from discreet.specs.queries.moments import Moments
+from discreet.specs.queries.unit_sums import UnitSums
 from discreet.trusted.release import Release
 
 
 def moments_of(release: Release) -> MomentsQuery:
     """The query of a release of joint moments: of a column, or of the difference of two."""
     query = release.query
-    if isinstance(query, (Moments, DifferenceMoments)):
+    if isinstance(query, (Moments, DifferenceMoments)) or (
+        isinstance(query, UnitSums) and query.factor is not None
+    ):
         return query
     raise wrong_kind(query, "Moments")
 
@@ -49,7 +52,9 @@ class ColumnGrid(NamedTuple):
 
 def column_grid(result: Result) -> ColumnGrid:
     """The range that a result's values were clipped to."""
-    encoding = moments_of(result.release).factor.encoding
+    factor = moments_of(result.release).factor
+    assert factor is not None, "moments of no column"
+    encoding = factor.encoding
     step = float(encoding.step)
     return ColumnGrid(encoding.center, encoding.high * step, 0.0 if encoding.is_exact else step / 2)
 

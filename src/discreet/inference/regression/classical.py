@@ -23,6 +23,7 @@ from discreet.inference.regression.classical_covariance import (
     Released,
     lecture_correction,
     lecture_estimate,
+    pooled,
 )
 from discreet.inference.regression.covariance import Estimate
 from discreet.inference.regression.fit import RegressionResult
@@ -37,6 +38,7 @@ from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-lecture-fit", 1
+METRIC_FIELDS = ("metric_radius", "first_radius", "least_moments")
 SOLVERS = {
     "gradient": "noisy gradient descent",
     "newton": "noisy Newton steps",
@@ -51,6 +53,8 @@ class ClassicalFacts:
 
     batch      the expected or fixed number of rows in a batch (sgd), else 0
     averaged   how many of the last iterates the estimate is the mean of (sgd), else 0
+    metric_radius, first_radius, least_moments
+               as in `FitFacts`, where columns were made white; else 0, 0 and none
     """
 
     estimator: str
@@ -66,11 +70,21 @@ class ClassicalFacts:
     delta: float = 0.0
     batch: int = 0
     averaged: int = 0
+    metric_radius: float = 0.0
+    first_radius: float = 0.0
+    least_moments: tuple[float, ...] = ()
+
+    @property
+    def white(self) -> bool:
+        """Whether the steps were taken in columns that a learnt metric made white."""
+        return self.metric_radius > 0
 
     def to_dict(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)} | {
-            "spend": self.spend.to_dict()
-        }
+        names = [field.name for field in dataclasses.fields(self)]
+        return {
+            name: getattr(self, name)
+            for name in (names if self.white else names[: -len(METRIC_FIELDS)])
+        } | {"spend": self.spend.to_dict()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +107,7 @@ class ClassicalResult(RegressionResult):
     @functools.cached_property
     def fitted(self) -> Estimate:
         """Estimate and covariance in the scaled columns."""
-        return lecture_estimate(self._path, self._released)
+        return lecture_estimate(self._path, self._released, self._back)
 
     @property
     def trajectory(self) -> Array:
@@ -101,7 +115,8 @@ class ClassicalResult(RegressionResult):
         matrix, shift = self._scale[1:]
         size = len(self._columns)
         path = [
-            decode.coefficients_at(release)[:size] for release in self._steps("scale", "gradient")
+            decode.coefficients_at(release)[:size]
+            for release in self._steps("scale", "burn-in", "gradient")
         ]
         if self.facts.solver == "sgd":
             path += [decode.coefficients_at(self._last_gradient), *(self._sgd_numbers[:-1])]
@@ -117,7 +132,9 @@ class ClassicalResult(RegressionResult):
 
     @property
     def resolved(self) -> dict[str, bool]:
-        """For each model column, whether its curvature stood clear of the noise."""
+        """For each model column, whether its spread (sgd: its curvature) stood clear of noise."""
+        if self.facts.white:
+            return super().resolved
         reading = self._released.curvature
         return {
             column.name: bool(value >= 2 * reading.noise)
@@ -126,7 +143,11 @@ class ClassicalResult(RegressionResult):
 
     @property
     def condition_number(self) -> float:
-        """Of the released curvature in the scaled columns, which is what the solvers see."""
+        """Of the columns' second moment, each column scaled to 1; sgd: of the released curvature in
+        the scaled columns, which is what it sees.
+        """
+        if self.facts.white:
+            return super().condition_number
         values = np.linalg.eigvalsh(self.fitted.curvature.matrix)
         return float(values[-1] / values[0])
 
@@ -141,8 +162,9 @@ class ClassicalResult(RegressionResult):
                 "H4 and H5 are about full gradients",
                 "use confidence_interval()",
             )
-        matrix = self._scale[1]
-        variances = (matrix**2) @ lecture_correction(self._path, self._released)
+        along = self._scale[1] @ self._back
+        covariance = lecture_correction(self._path, self._released)
+        variances = np.einsum("ij,jk,ik->i", along, covariance, along)
         half = float(ndtri(0.5 + checked_level(level) / 2)) * np.sqrt(variances)
         return np.stack([self.params - half, self.params + half], axis=1)
 
@@ -197,13 +219,25 @@ class ClassicalResult(RegressionResult):
         curvature, scores = self._curvatures[-1], self._one("scores 1")
         largest = (decode.curvature_bound(curvature), decode.curvature_bound(scores))
         return Released(
-            decode.read_gram(curvature, radius, rows),
+            # the first was taken at the start, whose scale is wide
+            pooled(self._curvature_readings[1:], residual=True)
+            if self.facts.white and self.family.residual and len(self._curvatures) > 1
+            else self._curvature_readings[-1],
             decode.read_gram(scores, radius, rows),
             largest,
             decode.scale_at(curvature),
             rows,
-            curvature.neighbors.rows,
+            decode.cluster_of(scores),
+            self.facts.white,
         )
+
+    @functools.cached_property
+    def _back(self) -> Array:
+        """Maps θ, the coefficients of the columns as the solver scales them, to β."""
+        size = len(self._columns)
+        if not self.facts.white:
+            return np.eye(size)
+        return decode.metric_matrix(self._curvatures[-1], self.facts.radius)[:, :size].T
 
     @functools.cached_property
     def _path(self) -> Path:
@@ -226,19 +260,31 @@ class ClassicalResult(RegressionResult):
             )
         gradients = self._steps("gradient")
         readings = [decode.read_gradient(release, facts.radius, self.rows) for release in gradients]
-        matrices = [
-            decode.read_gram(release, facts.radius, self.rows).noise
-            for release in self._curvatures[:-1]
-        ]
+        start = decode.coefficients_at(gradients[0])[: len(self._columns)]
         return Path(
             facts.solver,
             facts.step,
             np.array([decode.scale_at(release) for release in gradients]),
             np.array([reading.noise for reading in readings]),
-            decode.coefficients_at(gradients[0])[: len(self._columns)],
-            self._end,
-            np.array(matrices),
+            np.asarray(np.linalg.solve(self._back, start), dtype=np.float64),
+            np.asarray(np.linalg.solve(self._back, self._end), dtype=np.float64),
+            np.array([self._matrix_noise(place) for place in range(len(self._curvatures) - 1)]),
+            last=readings[-1].value if facts.white else None,
         )
+
+    def _matrix_noise(self, place: int) -> float:
+        """The noise of the curvature that a step was taken with; shrinking it leaves no larger
+        error.
+        """
+        if not self.facts.white:
+            return self._curvature_readings[place].noise
+        return pooled(self._curvature_readings[: place + 1], residual=self.family.residual).noise
+
+    @functools.cached_property
+    def _curvature_readings(self) -> list[decode.Reading]:
+        return [
+            decode.read_gram(release, self.facts.radius, self.rows) for release in self._curvatures
+        ]
 
     def _notes(self) -> list[str]:
         facts, first = self.facts, self.releases[0]
@@ -256,7 +302,7 @@ class ClassicalResult(RegressionResult):
             ),
             (
                 f"{self.rows:.0f} rows ({'public' if known else 'noisy count'}); condition number "
-                f"of the scaled columns {self.condition_number:.3g}."
+                f"of the {'' if facts.white else 'scaled '}columns {self.condition_number:.3g}."
             ),
         ]
         notes += [*filter_notes(self), *clip_notes(self)]
@@ -279,4 +325,12 @@ def classical_from_json(text: str) -> ClassicalResult | None:
 
 
 def _facts_from_dict(record: dict[str, Any]) -> ClassicalFacts:
-    return ClassicalFacts(**(record | {"spend": guarantee_from_dict(record["spend"])}))
+    return ClassicalFacts(
+        **(
+            record
+            | {
+                "spend": guarantee_from_dict(record["spend"]),
+                "least_moments": tuple(record.get("least_moments", ())),
+            }
+        )
+    )

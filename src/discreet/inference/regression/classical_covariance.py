@@ -21,12 +21,24 @@ Reference.  reference.md H3–H6, E8; tests/models/test_classical.py compares wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.inference.regression.covariance import Estimate
-from discreet.inference.regression.curvature import Shrunk, floored, redrawn
+from discreet.inference.regression.covariance import (
+    NOT_CONVERGED,
+    PESSIMISTIC,
+    UNRESOLVED,
+    Estimate,
+)
+from discreet.inference.regression.curvature import (
+    DRAWS,
+    Shrunk,
+    draws_for,
+    floored,
+    redrawn,
+    shrunk,
+)
 from discreet.inference.regression.decode import Reading
 from discreet.inference.results.laws import Array
 
@@ -34,13 +46,14 @@ SMALLEST_CURVATURE = 1e-3  # of the largest possible one
 CLEAR, LOWER = 4.0, 2.0  # an eigenvalue within 4 s of 0 is taken 2 s lower
 LARGEST_TRACE = 1e8  # coefficients are clamped, so no error is larger
 LEAST_LEFT = 1e-3
+FADE = 0.25  # what a curvature of one step before weighs, for mean families
 MOST_TERMS = 2e7  # of all redraws of an sgd fit together
 
 
 @dataclass(frozen=True)
 class Path:
     """How an estimate came about: `sizes` are σ_k and `noises` s_k of the gradients, in order;
-    `start` and `end` the first and last coefficients.
+    `start` and `end` the first and last coefficients, of columns as the solver scales them.
 
     sgd: one σ and s; `steps` T, `averaged` W, `batch` m, `rate` the share of the rows in a batch.
     newton: `matrix_noises` are the s_H of the curvatures used.
@@ -57,6 +70,7 @@ class Path:
     averaged: int = 0
     batch: float = 1.0
     rate: float = 0.0
+    last: Array | None = None  # the last gradient, where convergence is checked by it
 
 
 @dataclass(frozen=True)
@@ -71,34 +85,43 @@ class Released:
     sigma: float
     rows: float
     cluster: int
+    white: bool = False  # in columns that a learnt metric made white
+
+    @property
+    def effective(self) -> float:
+        """Rows less the coefficients; those of a unit may be alike."""
+        return max(self.rows - len(self.curvature.value), self.rows / 4) / self.cluster
 
 
-def lecture_estimate(path: Path, released: Released) -> Estimate:
-    """The estimate with sampling variance (sandwich, H3) and the exact propagation of all noise."""
+def lecture_estimate(path: Path, released: Released, back: Array) -> Estimate:
+    """The estimate with sampling variance (sandwich, H3) and the exact propagation of all noise;
+    β = back·θ.
+    """
     size = len(path.end)
     curvature, resolved = _curvature(released)
-    scores = Shrunk(
-        floored(released.scores.value, 1e-4 * released.largest[1]),
-        0.0,
-        np.ones((size, size)),
-        1e-4 * released.largest[1],
-        released.scores.noise,
-    )
+    scores = _scores(released)
     values, vectors = np.linalg.eigh(curvature.matrix)
     noise = _turned(vectors, propagated(path, values, _turned_into(vectors, scores.matrix)))
     further, miss = _further(path, values, vectors)
     sampling = _sandwich(released, curvature.inverse, scores.matrix)
-    others_drawn = redrawn(curvature, "curvature")
+    draws = draws_for(curvature, scores) if released.white else DRAWS
     if path.solver == "sgd":
-        others_drawn = others_drawn[: max(8, int(MOST_TERMS / (size * path.steps)))]
+        draws = min(draws, max(8, int(MOST_TERMS / (size * path.steps))))
+    others_drawn = redrawn(curvature, "curvature", draws)
     other_values, other_vectors = np.linalg.eigh(others_drawn)
-    other_scores = redrawn(scores, "scores")[: len(others_drawn)]
+    other_scores = redrawn(scores, "scores", draws)[: len(others_drawn)]
     others = np.array(
         [
             _turned(turn, propagated(path, value, _turned_into(turn, score)))
             for value, turn, score in zip(other_values, other_vectors, other_scores, strict=True)
         ]
     )
+    if not resolved and released.white:
+        further = further + _lost(path, released, scores.matrix)
+    still = _is_still(path, released.sigma, values, vectors)
+    if not still and path.last is not None:
+        gap = released.sigma * curvature.inverse @ path.last
+        further = further + np.outer(gap, gap)
     redraws = (
         _sandwich(released, np.asarray(np.linalg.inv(others_drawn)), other_scores)
         + others
@@ -106,17 +129,63 @@ def lecture_estimate(path: Path, released: Released) -> Estimate:
     )
     left = miss**2 <= 0.25 * np.diag(sampling + noise)
     return Estimate(
-        path.end,
-        np.eye(size),
+        np.asarray(back @ path.end),
+        back,
         sampling,
         noise,
         further,
         redraws,
-        bool(left.all()),
+        bool(left.all()) and still,
         resolved,
         curvature,
         scores,
     )
+
+
+def _is_still(path: Path, sigma: float, values: Array, vectors: Array) -> bool:
+    """Whether the last gradient is no larger than its own noise and that of the steps before it
+    explain.
+    """
+    if path.last is None:
+        return True
+    before = replace(path, sizes=path.sizes[:-1], noises=path.noises[:-1])
+    # the noise of the point before the last step, as its gradient shows it
+    there = np.diag(propagated(before, values, np.eye(len(values)))) * (values / sigma) ** 2
+    expected = path.noises[-1] ** 2 + there
+    size, turned = len(values), vectors.T @ path.last
+    limit = size + NOT_CONVERGED * np.sqrt(2 * size) + 8
+    return bool((turned**2 / expected).sum() <= limit)
+
+
+def _lost(path: Path, released: Released, scores: Array) -> Array:
+    """What is added where the curvature does not stand clear of its noise: as if it were 5 % of its
+    largest possible value.
+    """
+    spread = scores / released.effective + path.noises.min() ** 2 * np.eye(len(scores))
+    return np.asarray(released.sigma**2 * spread / (PESSIMISTIC * released.largest[0]) ** 2)
+
+
+def pooled(readings: list[Reading], *, residual: bool) -> Reading:
+    """The curvatures so far as one, weighted by precision; a mean family's changes from point to
+    point, so that each step back counts a quarter.
+    """
+    fade = 1.0 if residual else FADE
+    weights = np.array(
+        [fade**age / reading.noise**2 for age, reading in enumerate(reversed(readings))]
+    )[::-1]
+    weights = weights / weights.sum()
+    value = sum(weight * reading.value for weight, reading in zip(weights, readings, strict=True))
+    noises = np.array([reading.noise for reading in readings])
+    return Reading(np.asarray(value), float(np.sqrt(((weights * noises) ** 2).sum())))
+
+
+def steady_inverse(curvature: Shrunk) -> Array:
+    """What a Newton step is taken with: eigenvalues are raised to the reach of their noise, at most
+    to half the mean one. White columns have about one curvature; a step with less than half of it
+    would overshoot, and the next one further.
+    """
+    reach = curvature.noise * np.sqrt(2 * len(curvature.matrix))
+    return np.asarray(np.linalg.inv(floored(curvature.matrix, min(reach, curvature.level / 2))))
 
 
 def propagated(path: Path, values: Array, scores: Array) -> Array:
@@ -138,24 +207,30 @@ def propagated(path: Path, values: Array, scores: Array) -> Array:
 
 
 def lecture_correction(path: Path, released: Released) -> Array:
-    """The variances that the lectures print, H4, "Lectures say" and its Newton form, 8η²B²K/(nμ²)
-    in place of the sum: they under-cover. A contrast for benchmarks.
+    """The covariance that the lectures print, H4, "Lectures say" and its Newton form, 8η²B²K/(nμ²)
+    in place of the sum: it under-covers. A contrast for benchmarks.
     """
     curvature, _ = _curvature(released)
     inverse = curvature.inverse
-    sandwich = np.diag(
-        _sandwich(released, inverse, floored(released.scores.value, 1e-4 * released.largest[1]))
-    )
+    sandwich = _sandwich(released, inverse, _scores(released).matrix)
     last = (path.step * released.sigma * path.noises[-1]) ** 2
     if path.solver == "newton":
-        return np.asarray(sandwich + last * np.diag(inverse @ inverse))
-    return np.asarray(sandwich + 2 * last)
+        return np.asarray(sandwich + last * inverse @ inverse)
+    return np.asarray(sandwich + 2 * last * np.eye(len(inverse)))
 
 
 def _curvature(released: Released) -> tuple[Shrunk, bool]:
-    """H with eigenvalues near 0 taken lower and then floored, so that what noise hides makes
-    intervals wide; and whether all stood clear.
+    """H, and whether it stood clear of its noise. In white columns it is shrunk as for Algorithm A;
+    else, and where it is clearly less in some direction than its floor there (columns that the
+    metric could not part), eigenvalues near 0 are taken lower and then floored, so that what noise
+    hides makes intervals wide.
     """
+    if released.white:
+        read, largest, size = released.curvature, released.largest[0], len(released.curvature.value)
+        found = shrunk(read.value, read.noise, largest=largest, curvature=True)
+        reach = read.noise * (np.sqrt(2 * size) + 1)
+        if float(np.linalg.eigvalsh(read.value)[0]) + reach >= found.floor:
+            return found, bool(np.trace(read.value) >= UNRESOLVED * read.noise * np.sqrt(size))
     reading, floor = released.curvature, SMALLEST_CURVATURE * released.largest[0]
     values, vectors = np.linalg.eigh(reading.value)
     near = values < CLEAR * reading.noise
@@ -164,10 +239,23 @@ def _curvature(released: Released) -> tuple[Shrunk, bool]:
     return Shrunk(matrix, 0.0, np.ones_like(matrix), floor, reading.noise), not bool(near.any())
 
 
-def _sandwich(released: Released, inverse: Array, scores: Array) -> Array:
-    return np.asarray(
-        released.cluster * released.sigma**2 * inverse @ (scores / released.rows) @ inverse
+def _scores(released: Released) -> Shrunk:
+    """Q: shrunk as for Algorithm A in white columns, else floored."""
+    read, largest = released.scores, released.largest[1]
+    if released.white:
+        return shrunk(read.value, read.noise, largest=largest, curvature=False)
+    floor = 1e-4 * largest
+    return Shrunk(
+        floored(read.value, floor), 0.0, np.ones_like(read.value), floor, released.scores.noise
     )
+
+
+def _sandwich(released: Released, inverse: Array, scores: Array) -> Array:
+    if not released.white:
+        return np.asarray(
+            released.cluster * released.sigma**2 * inverse @ (scores / released.rows) @ inverse
+        )
+    return np.asarray(released.sigma**2 * inverse @ (scores / released.effective) @ inverse)
 
 
 def _further(path: Path, values: Array, vectors: Array) -> tuple[Array, Array]:

@@ -78,6 +78,14 @@ def curvature_bound(release: Release) -> float:
     return float(as_kind(release.query, WeightedGram).largest_multiplier)
 
 
+def cluster_of(scores: Release) -> int:
+    """How many times the variance that released scores give is to be counted: once where they are
+    those of units, else as if the rows of a unit were fully alike.
+    """
+    of_units = as_kind(scores.query, WeightedGram).part == "unit scores"
+    return 1 if of_units else scores.neighbors.rows
+
+
 def metric_matrix(release: Release, radius: float) -> Array:
     """A of the release's metric, for x in units of 1 (rows of z by columns of x)."""
     metric = model_query(release).metric

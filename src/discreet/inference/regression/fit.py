@@ -27,6 +27,7 @@ from discreet.inference.regression.facts import (
     facts_to_dict,
 )
 from discreet.inference.regression.metric import MetricState, after_round, first_state
+from discreet.inference.regression.new_rows import new_rows
 from discreet.inference.regression.scale import user_map
 from discreet.inference.regression.wald import WaldTest
 from discreet.inference.results.laws import Array
@@ -74,6 +75,11 @@ class RegressionResult(Told):
     def params(self) -> NamedVector:
         """Coefficients on the user's scale."""
         return self._named(self._scale[1] @ self.fitted.beta + self._scale[2])
+
+    @property
+    def beta(self) -> Array:
+        """Coefficients of the columns as their declared ranges scale them."""
+        return self.fitted.beta
 
     @property
     def unprojected(self) -> NamedVector:
@@ -218,29 +224,16 @@ class RegressionResult(Told):
 
     @plain.called
     def predict(self, rows: Any, level: float = 0.95) -> Array:
-        """(estimate, low, high) of the mean response at given values of the user's columns (shape
-        rows × coefficients), intercept included.
+        """(estimate, low, high) of the mean response at given values of the user's columns: an
+        array (rows × coefficients, intercept included), or a mapping or frame with columns of these
+        names, such as ``{"age": [30, 40], "region[N]": [0, 1]}``.
         """
-        try:
-            along = np.atleast_2d(np.asarray(rows, dtype=float))
-        except (TypeError, ValueError):
-            raise self._no_rows(f"a {type(rows).__name__} is not an array of numbers") from None
-        if along.ndim != 2 or along.shape[1] != len(self.names):
-            raise self._no_rows(f"rows of {along.shape[-1]} values")
+        along = new_rows(rows, self.names)
         error = np.sqrt(sum(self.fitted.variances(along @ self._scale[1])))
         half = self._multipliers(along @ self._scale[1], checked_level(level)) * error
         center = along @ self.params
         ends = np.stack([center, center - half, center + half], axis=1)
         return mean_response(self.family, ends)
-
-    def _no_rows(self, found: str) -> InvalidParameter:
-        ones = ", ".join("1" if name == "intercept" else name for name in self.names)
-        return InvalidParameter(
-            "predict",
-            found,
-            f"there are {len(self.names)} coefficients: {', '.join(self.names)}",
-            f"give one number for each, 1 for the intercept: predict([[{ones}]])",
-        )
 
     # ── how it went ───────────────────────────────────────────────────────────────────────────────
 
@@ -430,7 +423,7 @@ class RegressionResult(Told):
             back=decode.metric_matrix(first, radius)[:, :size].T,
             sigma=decode.scale_at(gradients[0]),
             rows=rows,
-            cluster=gradients[0].neighbors.rows,
+            cluster=decode.cluster_of(scores),
             residual=self.family.residual,
             trust=self.facts.trust
             * (decode.scale_at(gradients[0]) if self.family.residual else 1.0),

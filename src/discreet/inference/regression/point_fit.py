@@ -17,6 +17,7 @@ from discreet.inference.regression import decode as decode
 from discreet.inference.regression.classical import SOLVERS, ClassicalFacts, ClassicalResult
 from discreet.inference.regression.covariance import Estimate
 from discreet.inference.regression.fit import mean_response
+from discreet.inference.regression.new_rows import new_rows
 from discreet.inference.regression.summary import TITLES, clip_notes, closing_notes, filter_notes
 from discreet.inference.results.laws import Array
 from discreet.inference.results.named import NamedVector
@@ -71,15 +72,10 @@ class PointFit(ClassicalResult):
 
     @plain.called
     def predict(self, rows: Any, level: float = 0.95) -> Array:
-        """The mean response at given values of the user's columns (rows × coefficients), intercept
-        included; `level` has nothing to set.
+        """The mean response at given values of the user's columns, as `RegressionResult.predict`
+        reads them; `level` has nothing to set.
         """
-        try:
-            along = np.atleast_2d(np.asarray(rows, dtype=float))
-        except (TypeError, ValueError):
-            raise self._no_rows(f"a {type(rows).__name__} is not an array of numbers") from None
-        if along.ndim != 2 or along.shape[1] != len(self.names):
-            raise self._no_rows(f"rows of {along.shape[-1]} values")
+        along = new_rows(rows, self.names)
         return mean_response(self.family, along @ np.asarray(self.params))
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from discreet.accounting import statement
 from discreet.exact import decimal_text
 from discreet.inference.regression.decode import step_of
+from discreet.inference.results.held import between_units, unit_notes
 from discreet.inference.results.summary import Summary, data_notes, number_text
 from discreet.inference.results.told import answers_line, share_text
 from discreet.specs.estimating.families import HuberHinge, Logistic, Poisson
@@ -92,6 +93,7 @@ def overdispersed(result: RegressionResult) -> bool:
     scores = result.fitted.scores
     return bool(
         result.family.kind == "poisson"
+        and not between_units(result.releases[-1])  # whose level is not that of rows
         and scores.level > DISPERSED + 3 * scores.noise / len(scores.matrix) ** 0.5
     )
 
@@ -172,11 +174,7 @@ def closing_notes(result: RegressionResult) -> list[str]:
     """What every fit's table ends with, whatever its solver:
     alike rows of a unit, and test noise.
     """
-    notes = (
-        ["Rows of one unit may be fully alike in these intervals (sampling variance × max_rows)."]
-        if result.releases[0].neighbors.rows > 1
-        else []
-    )
+    notes = unit_notes(*result.releases)
     return (
         notes
         if all(release.secure for release in result.releases)

@@ -8,13 +8,17 @@ import numpy as np
 
 from discreet.inference.results.decode import noise_of, to_float
 from discreet.inference.results.laws import Array, Noise, half_width
+from discreet.specs.estimating.equations import WeightedGram
+from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.queries.differences import DifferenceMoments
-from discreet.specs.queries.keys import Held
+from discreet.specs.queries.keys import Bins, Cycle, Held, Levels
 from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.pairs import PairMoments
 from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import Sum
+from discreet.specs.queries.trees import TreeCounts
+from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 from discreet.trusted.release import Release
 
 LEVEL = 0.95
@@ -36,7 +40,9 @@ def held_rows(release: Release, level: float = LEVEL) -> tuple[float, float, flo
 
 
 def _counted(release: Release) -> tuple[Array, Noise] | None:
-    """The noisy number of those rows, as released."""
+    """The noisy number of those rows, as released: by itself, or as the sum of cells in which each
+    of them is counted once.
+    """
     query, mechanism = release.query, release.mechanism
     first = np.asarray(release.integers[0], dtype=object)
     if isinstance(query, Sum) and query.absent and release.public_rows is not None:
@@ -48,21 +54,82 @@ def _counted(release: Release) -> tuple[Array, Noise] | None:
         unit = query.unit_values()[0]
         count = np.asarray(float(first) * float(mechanism.step) * unit)
         return (count, Noise(mechanism.variance * unit**2)) if query.count else None
-    if isinstance(query, (Moments, DifferenceMoments)):
-        if query.cells != 1 or not query.design.count:
-            return None
-    elif not isinstance(query, ShareCounts):
+    if not isinstance(mechanism, AdditiveNoise):
         return None
-    unit = query.unit_values()[0]
-    return to_float(mechanism, first, unit), noise_of(mechanism, unit)
+    if isinstance(query, (ShareCounts, UnitShares)) or (
+        isinstance(query, DifferenceMoments) and query.cells == 1 and query.design.count
+    ):
+        unit = query.unit_values()[0]
+        return to_float(mechanism, first, unit), noise_of(mechanism, unit)
+    if isinstance(query, (Moments, UnitSums)) and query.design.count:
+        return _total(release, (query.cells,), query.unit_values()[0])
+    if isinstance(query, Sum) and not query.term:
+        return _total(release, (query.size - query.absent,), 1.0)
+    if isinstance(query, TreeCounts):
+        sizes = tuple(query.branching**level for level in range(1, query.levels + 1))
+        return _total(release, sizes, 1.0)
+    return None
+
+
+def _total(release: Release, sizes: tuple[int, ...], unit: float) -> tuple[Array, Noise]:
+    """The rows in all cells, and its noise. Each of `sizes` is a group of neighbouring cells that
+    holds every row once; groups are weighed by how exact their sums are.
+    """
+    weights = np.array([1 / size for size in sizes])
+    weights /= weights.sum()
+    ends = np.cumsum(sizes)
+    sums = [sum(release.integers[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+    count = to_float(release.mechanism, np.array(sums, dtype=object), unit) @ weights
+    one = noise_of(release.mechanism, unit)
+    spread = sum((weights**2 * sizes).tolist())
+    return np.asarray(count), Noise(
+        one.variance * spread, one.fourth * sum((weights**4 * sizes).tolist())
+    )
 
 
 def left_out(release: Release) -> tuple[str, ...]:
-    """The columns whose rows without a value are left out."""
+    """The columns whose rows without a value are left out: those that a statistic reads, and those
+    whose cells it counts.
+    """
     query = release.query
     if isinstance(query, Sum) and query.absent:
         return tuple(dict.fromkeys(key.column for key in query.keys))
-    return tuple(dict.fromkeys(key.column for key in query.keys if isinstance(key, Held)))
+    filled = {name for name, _ in release.filled}
+    kinds = (Held, Levels, Bins, Cycle) if query.optional else Held
+    return tuple(
+        dict.fromkeys(
+            key.column
+            for key in query.keys
+            if isinstance(key, kinds) and (isinstance(key, Held) or key.column not in filled)
+        )
+    )
+
+
+def _is_of_cells(release: Release) -> bool:
+    """Whether rows beyond the edges of bins are not among those that were counted."""
+    query = release.query
+    counts_all = isinstance(query, Sum) and query.absent and release.public_rows is not None
+    return not counts_all and any(isinstance(key, Bins) for key in query.keys)
+
+
+def unit_notes(*releases: Release) -> list[str]:
+    """What a summary says of rows that are one unit's."""
+    if all(release.neighbors.rows == 1 for release in releases):
+        return []
+    if any(between_units(release) for release in releases):
+        return [
+            "Rows of one unit are taken together: sampling errors are those of the units' own sums."
+        ]
+    return [
+        "Rows of one unit may be fully alike in these intervals (sampling variance × max_rows)."
+    ]
+
+
+def between_units(release: Release) -> bool:
+    """Whether a release says how units' own sums spread."""
+    return isinstance(release.query, (UnitSums, UnitShares)) or (
+        isinstance(release.query, WeightedGram) and release.query.part == "unit scores"
+    )
 
 
 def held_notes(release: Release, rows: float | None = None) -> list[str]:
@@ -76,11 +143,11 @@ def held_notes(release: Release, rows: float | None = None) -> list[str]:
         if release.description.where:
             of_all = " of those"
         found = held_rows(release)
-        names = ", ".join(columns)
+        names, within = ", ".join(columns), " in some cell" if _is_of_cells(release) else ""
         if found is not None:
             estimate, low, high = found
             notes.append(
-                f"About {estimate:.0f}{of_all} rows hold a value of {names} "
+                f"About {estimate:.0f}{of_all} rows hold a value of {names}{within} "
                 f"({low:.0f} … {high:.0f}); the others are left out."
             )
         elif rows is not None:

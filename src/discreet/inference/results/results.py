@@ -139,7 +139,8 @@ class Result(Told):
         release, main = self.release, self._main()
         asked, names = release.description, self.params.names
         entries = (entry_of(main, names, place, 0.95) for place in range(len(names)))
-        count = "" if release.public_count is None else f"; {release.public_count} (public)"
+        rows = "rows" if release.neighbors.unit is None else "units"
+        count = "" if release.public_count is None else f"; {release.public_count} {rows} (public)"
         where = f" where {asked.where}" if asked.where else ""
         of = title_of(self).removeprefix(self.title)
         secure = "" if release.secure else " NOT PRIVATE: seeded test noise."

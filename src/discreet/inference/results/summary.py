@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, isnan, log10
 from typing import TYPE_CHECKING
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from discreet.accounting import statement
 from discreet.accounting.statement import table_html
 from discreet.dates import text_at, units_of
-from discreet.inference.results.held import held_notes
+from discreet.inference.results.held import held_notes, unit_notes
 from discreet.inference.results.rendering import latex_table, markdown_table
 from discreet.specs.queries.moments import Moments
+from discreet.specs.queries.unit_sums import UnitSums
 
 if TYPE_CHECKING:
     from discreet.inference.results.results import Quantity, Result
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN_CELLS = 60
 LOCATIONS = ("mean", "median", "quantile")  # quantities that are dates where the column is
-WIDTH, LEAST_LABEL = 100, 16  # columns of a printed table, and of a label in it
+WIDTH, LEAST_LABEL = 100, 14  # columns of a printed table, and of a label in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +135,11 @@ def _fair_widths(wanted: list[int], spare: int, least: int) -> list[int]:
 
 def wrapped_label(label: str, width: int) -> str:
     """A label in lines of at most `width` columns, broken after a colon (between the factors of an
-    interaction), else at a space, else anywhere.
+    interaction), else at a space, else before a level's bracket, else anywhere.
     """
     lines, line = [], ""
-    for part in re.findall(r"[^:\s]*(?::|\s+|$)", label):
+    parts = re.findall(r"[^:\s]*(?::|\s+|$)", label)
+    for part in _broken(parts, width):
         if line and len(line) + len(part.rstrip()) > width:
             lines.append(line.rstrip())
             line = ""
@@ -146,6 +148,12 @@ def wrapped_label(label: str, width: int) -> str:
             lines.append(line[:width])
             line = line[width:]
     return "\n".join([*lines, line.rstrip()] if line.strip() else lines)
+
+
+def _broken(parts: list[str], width: int) -> Iterator[str]:
+    """The parts of a label, those that pass a line in two at their brackets."""
+    for part in parts:
+        yield from [part] if len(part.rstrip()) <= width else re.findall(r"\[?[^\[]+", part)
 
 
 def summarise(result: Result, level: float, target: str) -> Summary:
@@ -213,8 +221,9 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
         counted = "rows" if release.neighbors.unit is None else "units"
         notes.append(f"{release.public_count} {counted} (public).")
     notes += data_notes(release)
-    if isinstance(release.query, Moments):
-        grid = release.query.factor.encoding
+    factor = release.query.factor if isinstance(release.query, (Moments, UnitSums)) else None
+    if factor is not None:
+        grid = factor.encoding
         low, high = (
             _tidy(float(grid.value(code)), float(grid.step) * grid.high)
             for code in (grid.low, grid.high)
@@ -231,9 +240,7 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
         else "Intervals are for this data set itself: privacy error alone."
     )
     if release.neighbors.rows > 1:
-        notes.append(
-            "Rows of one unit may be fully alike in these intervals (sampling variance × max_rows)."
-        )
+        notes += unit_notes(release)
     if len(result.labels) > SHOWN_CELLS:
         notes.append(f"The first {SHOWN_CELLS} of {len(result.labels)} cells; to_frame() has all.")
     if not release.secure:

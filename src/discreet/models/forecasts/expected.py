@@ -140,6 +140,8 @@ class ExpectedReleases:
                 if query.part == "curvature"
                 else (weight * psi / psi_bound(query.family)) ** 2
             )
+        if query.part == "unit scores":  # the rows of a unit alike
+            grow = grow * self.public.neighbors.rows * (1 << LEAN_BITS)
         sums = (matrix * np.floor(multiplier * (1 << LEAN_BITS))[:, None]).T @ matrix * grow
         return query.assemble(
             np.array([[round(value) for value in row] for row in sums], dtype=object)

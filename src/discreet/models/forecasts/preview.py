@@ -28,7 +28,7 @@ from discreet.inference.regression.perturbed import PerturbedResult
 from discreet.inference.results.laws import Array
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
-from discreet.models.classical import ask_classical, classical_budget
+from discreet.models.classical import ask_classical, classical_budget, doubt_of
 from discreet.models.fit import ask_fit
 from discreet.models.forecasts.expected import ExpectedReleases
 from discreet.models.m_estimate import user_model
@@ -57,7 +57,8 @@ from discreet.trusted.session import Session
 class FitPreview(Told):
     """The forecast of a regression: free, and made without data.
 
-    `expected` is the fit that imagined rows would give without noise.
+    `expected` is the fit that imagined rows would give without noise; `doubt` says why the solver
+    may not converge, where public facts do.
     """
 
     expected: RegressionResult
@@ -66,6 +67,7 @@ class FitPreview(Told):
     how_many: int
     assumed: str
     level: float
+    doubt: str = ""
 
     @property
     def noise_index(self) -> float:
@@ -91,7 +93,8 @@ class FitPreview(Told):
             self,
             f"Noise index {self.noise_index:.2g} ({self.noise_class}). "
             f"{statement.asked(facts.spend)} in {len(self.expected.releases)} releases. "
-            f"Price: {self.price}. About {self.how_many} like this fit in what is left.",
+            f"Price: {self.price}. About {self.how_many} like this fit in what is left."
+            f"{f' MAY NOT CONVERGE: {self.doubt}.' if self.doubt else ''}",
         )
 
     def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
@@ -128,6 +131,7 @@ def _preview(
         if solver is None
         else classical_budget(asked, family, solver)
     )
+    doubt = None if solver is None else doubt_of(asked, solver, mu_squared)
     imagining = replace(asked, session=cast(Session, imagined))
     expected: RegressionResult
     if by_moments:
@@ -146,7 +150,8 @@ def _preview(
         expected = RegressionResult(
             *imagining.asked(lambda fitting: ask_fit(fitting, family, spend), mu_squared)
         )
-    return _forecast(session, expected, spend, delta, (imagined.words(model), level))
+    doubted = "" if doubt is None else f"{doubt.found}; {doubt.remedy}"
+    return _forecast(session, expected, spend, delta, (imagined.words(model), level), doubted)
 
 
 def _forecast(
@@ -155,6 +160,7 @@ def _forecast(
     spend: Guarantee,
     delta: Fraction,
     told: tuple[str, float],
+    doubt: str = "",
 ) -> FitPreview:
     """The forecast of a fit from the fit that imagined rows give."""
     words, level = told
@@ -171,7 +177,9 @@ def _forecast(
         for name, *rest in zip(*columns, strict=True)
     )
     price = price_of_spend(spend, box=session.ledger.box, delta=delta)
-    return FitPreview(expected, forecasts, str(price), session.ledger.how_many(price), words, level)
+    return FitPreview(
+        expected, forecasts, str(price), session.ledger.how_many(price), words, level, doubt
+    )
 
 
 def _no_forecast(what: str) -> InvalidParameter:

@@ -65,6 +65,47 @@ def plain_metric(columns: int, radius: float) -> Metric:
     return Metric(rows, 0, max(1, int(Fraction(radius) ** 2 * (1 << (2 * UNIT_BITS)))))
 
 
+def require_sampled(neighbors: Neighbors, rows: int | None) -> None:
+    """Refuses relations under which sampling has no theorem, and a number of rows that does not
+    belong to the relation.
+    """
+    if neighbors.unit is not None or neighbors.rows != 1:
+        raise NoTheorem(
+            "sampled gradients of units with several rows",
+            f"the relation is {neighbors}",
+            "rows are sampled one by one, and a unit's rows would be in a batch more often "
+            "than one row is",
+            "use Algorithm A (solver=None), solver='gradient' or solver='newton'",
+        )
+    if isinstance(neighbors, Replace) and rows is None:
+        raise NoTheorem(
+            "sampled gradients under Replace",
+            "they do not say the public number of rows",
+            "batches of a fixed size are drawn from it",
+            "build them with discreet.models",
+        )
+    if not isinstance(neighbors, Replace) and rows is not None:
+        raise NoTheorem(
+            "sampled gradients under AddRemove",
+            "they say a public number of rows",
+            "that number is private",
+            "build them with discreet.models",
+        )
+
+
+def checked_reader(reader: RowReader, rows: int | None, *, optional: bool) -> RowReader:
+    """A reader of rows; refused where it has other rows than the declared number."""
+    known = reader.count if rows is None else rows
+    if reader.count > known or (reader.count < known and not optional):
+        raise InvalidParameter(
+            "sampled gradients",
+            "their number of rows is another",
+            "the rate of sampling is computed from it",
+            "take it from session.public.rows",
+        )
+    return reader
+
+
 def absolute_radius(metric: Metric) -> int:
     """R of ℓ₁ weights, in whole numbers of x: √radius_squared, rounded down."""
     return math.isqrt(metric.radius_squared)
@@ -133,28 +174,7 @@ class SampledGradients:
                   of several rows have no theorem here.
         Checked.  tests/claims/test_sgd.py::test_a_batch_gradient_never_moves_further_than_stated
         """
-        if neighbors.unit is not None or neighbors.rows != 1:
-            raise NoTheorem(
-                "sampled gradients of units with several rows",
-                f"the relation is {neighbors}",
-                "rows are sampled one by one, and a unit's rows would be in a batch more often "
-                "than one row is",
-                "use Algorithm A (solver=None), solver='gradient' or solver='newton'",
-            )
-        if isinstance(neighbors, Replace) and self.rows is None:
-            raise NoTheorem(
-                "sampled gradients under Replace",
-                "they do not say the public number of rows",
-                "batches of a fixed size are drawn from it",
-                "build them with discreet.models",
-            )
-        if not isinstance(neighbors, Replace) and self.rows is not None:
-            raise NoTheorem(
-                "sampled gradients under AddRemove",
-                "they say a public number of rows",
-                "that number is private",
-                "build them with discreet.models",
-            )
+        require_sampled(neighbors, self.rows)
         radius = self.metric.bound if self.norm == 2 else Fraction(absolute_radius(self.metric))
         largest = Fraction(psi_bound(self.family) << (WEIGHT_BITS - PSI_BITS)) * radius
         return OneRow(
@@ -170,15 +190,7 @@ class SampledGradients:
 
     def assemble(self, reader: RowReader) -> RowReader:
         """The reader itself; refused where it has other rows than the declared number."""
-        rows = reader.count if self.rows is None else self.rows
-        if reader.count > rows or (reader.count < rows and not self.optional):
-            raise InvalidParameter(
-                "sampled gradients",
-                "their number of rows is another",
-                "the rate of sampling is computed from it",
-                "take it from session.public.rows",
-            )
-        return reader
+        return checked_reader(reader, self.rows, optional=self.optional)
 
     def to_dict(self) -> dict[str, Any]:
         return {

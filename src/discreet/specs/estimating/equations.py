@@ -3,7 +3,8 @@ as exact integers.
 
     WeightedGradient   Σ w ψ(η, y) z, and beside it Σ γψ²,
                        which rides free under Replace (regression.md, "Privacy")
-    WeightedGram       Σ w z zᵀ, Σ w ψ′ z zᵀ or Σ w²ψ² z zᵀ (upper triangle)
+    WeightedGram       Σ w z zᵀ, Σ w ψ′ z zᵀ or Σ w²ψ² z zᵀ (upper triangle), or Σ g gᵀ over units
+                       with g = Σ wψz over a unit's rows
 
 Sums are taken over x, exactly, and mapped by A as whole numbers afterwards;
 docs/theory/regression.md has the algorithm.
@@ -48,7 +49,7 @@ LEAN_BITS = 12
 # statistics are cut to about this many bits of sensitivity:
 # finer than any noise, and quick to draw noise for
 TARGET_BITS = 30
-PARTS = ("metric", "curvature", "scores")
+PARTS = ("metric", "curvature", "scores", "unit scores")
 
 
 @plain.kept()
@@ -188,6 +189,7 @@ class WeightedGram:
     part "metric"     Σ w z zᵀ            (bound R²)
     part "curvature"  Σ w ψ′ z zᵀ         (bound s·R², s the largest ψ′)
     part "scores"     Σ w²ψ² z zᵀ         (bound b²R²)
+    part "unit scores" Σ g gᵀ over units, g = Σ wψz over the unit's k rows (bound k²b²R²)
     """
 
     model: Model
@@ -226,12 +228,14 @@ class WeightedGram:
 
     @property
     def largest(self) -> int:
-        """The largest multiplier, a whole number of at most LEAN_BITS bits."""
-        return 1 << LEAN_BITS
+        """The largest multiplier, a whole number of at most LEAN_BITS bits; of units' scores, whose
+        multipliers are those of two vectors, its square.
+        """
+        return 1 << (2 * LEAN_BITS if self.part == "unit scores" else LEAN_BITS)
 
     @property
     def largest_multiplier(self) -> Fraction:
-        """What a multiplier of 2**LEAN_BITS stands for:
+        """What the largest multiplier stands for:
         1, the largest ψ′, or the square of the largest |ψ|.
         """
         if self.part == "metric" or self.family is None:
@@ -251,7 +255,7 @@ class WeightedGram:
         """What one unit of the statistic is worth, in units of the largest multiplier times z zᵀ,
         z as whole numbers over 2**UNIT_BITS.
         """
-        return self.largest_multiplier * Fraction(1 << self.cut, 1 << (LEAN_BITS + 2 * UNIT_BITS))
+        return self.largest_multiplier * Fraction(1 << self.cut, self.largest << 2 * UNIT_BITS)
 
     @property
     def _row_bound(self) -> Fraction:
@@ -262,17 +266,21 @@ class WeightedGram:
 
         Theorem.  With B = 2**LEAN_BITS·R² in units of the statistic: √2·B for one row exchanged,
                   B for one row added or taken away, k times that for k rows; rounding the q(q+1)/2
-                  released entries adds at most q.
+                  released entries adds at most q. Of units' scores with B = 4**LEAN_BITS·R²: √2·k²B
+                  for one unit exchanged, k²B for one that comes or goes.
         Proof.    A row adds m·z zᵀ with m‖z‖² ≤ B (m is rounded down from w, w·ψ′/s or w²ψ²/b²,
                   each at most w, and w‖z‖² ≤ R²); then as `gram_sensitivity`. Rounding moves an
                   entry by at most ½ in each of two sums; the Frobenius norm of q² ones is q.
+                  Of units' scores: a row adds m·z to its unit's g with |m| ≤ w·2**LEAN_BITS and
+                  w‖z‖ ≤ R, so ‖g‖ ≤ k·2**LEAN_BITS·R, and the unit adds g gᵀ, of norm ‖g‖².
         Checked.  tests/claims/test_estimating_equations.py::test_gram_sensitivity_is_never_exceeded
+                  and tests/claims/test_unit_scores.py
         """
         root = sqrt_up(Fraction(2)) if isinstance(neighbors, Replace) else Fraction(1)
+        times = neighbors.rows ** (2 if self.part == "unit scores" else 1)
         return Frobenius(
             len(self.metric.rows),
-            (neighbors.rows * root * self._row_bound / (1 << self.cut) + len(self.metric.rows))
-            ** 2,
+            (times * root * self._row_bound / (1 << self.cut) + len(self.metric.rows)) ** 2,
         )
 
     def plan(self) -> EstimatingPlan:

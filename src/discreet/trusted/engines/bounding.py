@@ -69,13 +69,9 @@ def kept_rows(
         return None if owned.all() else np.flatnonzero(owned)
     units = labels[crowded]
     ordered = [content.ordered[crowded] for content in contents]
-    value = np.array(
-        [
-            unit_seed(text) if needed else 0
-            for text, needed in zip(seeds, crowded_units, strict=True)
-        ],
-        dtype=np.int64,
-    )[units]
+    asked = zip(seeds, crowded_units, strict=True)
+    starts = [unit_seed(text) if needed else 0 for text, needed in asked]
+    value = np.array(starts, dtype=np.int64)[units]
     for content in contents:
         value = hash_step(value, content.hashed[crowded])
     value = final_hash(hash_step(value, _rank(units, value, ordered, among_copies=True)))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from discreet.specs.estimating.model import EstimatingPlan
+from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.hidden_runs import RunsPlan
 from discreet.specs.queries.cell_states import StatesPlan
@@ -17,6 +18,7 @@ from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.queries.scores import ScoresPlan
+from discreet.specs.queries.unit_sums import UnitSumsPlan
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.later import later
 
@@ -47,6 +49,8 @@ _MODEL_SUMS = later("discreet.trusted.extensions.estimating.reading", "model_sum
 EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     EstimatingPlan: _MODEL_SUMS,
     ResidualPlan: _MODEL_SUMS,
+    NetworkPlan: _MODEL_SUMS,
     OpenPlan: later("discreet.trusted.extensions.open_keys.counts", "key_counts_of"),
     StatesPlan: later("discreet.trusted.extensions.cell_states", "state_counts"),
+    UnitSumsPlan: later("discreet.trusted.extensions.unit_sums", "unit_sums"),
 }

@@ -277,10 +277,10 @@ class MemoryEngine:
         labels, self._texts[name] = ordered_labels(self.cells(name))
         return labels
 
-    def cells(self, name: str) -> Cells:
-        """The cells of a column, all rows."""
+    def cells(self, name: str, *, dated: bool = True) -> Cells:
+        """The cells of a column, all rows; dates as numbers, or as they came."""
         cells, column = self._columns[name](), self.schema[name]
-        if not isinstance(column, Date):
+        if not (dated and isinstance(column, Date)):
             return cells
         from discreet.trusted.extensions.date_cells import date_cells
 
@@ -329,12 +329,8 @@ class MemoryEngine:
             return Content(codes, codes.astype(np.int64) + 1)
         if isinstance(column, Open):
             labels = self._all_open_labels(name)
-            return Content(
-                labels,
-                np.array([*(unit_seed(text) + 1 for text in self._texts[name]), 0], dtype=np.int64)[
-                    labels
-                ],
-            )
+            seeds = [*(unit_seed(text) + 1 for text in self._texts[name]), 0]
+            return Content(labels, np.array(seeds, dtype=np.int64)[labels])
         values, encoding = self._all_values(name), column.encoding()
         absent = np.isnan(values)
         codes = kernels.encode(np.where(absent, encoding.center, values), encoding)

@@ -79,7 +79,7 @@ class Rehearsal:
         engine = _AllCount(columns, schema, self._neighbors, rows=rows, source="made up")
         answer = execute(engine, query.plan())
         if query.gives == "rows":  # a reader of rows, whose number may be another
-            answer.gradient(np.arange(rows), np.zeros(len(query.plan().point.beta)))
+            answer.gradient(np.arange(rows), np.zeros(query.size))
         else:
             query.assemble(answer)
 

@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.errors import questions
-from discreet.schema import Boolean, Category, Column, Open
+from discreet.plain.kinds import kind_name
+from discreet.schema import Boolean, Category, Date, Open
 from discreet.specs.queries.cell_states import STATES, StatesPlan
 from discreet.trusted.engines.bounding import Content, kept_rows
 from discreet.trusted.engines.cells import Cells, boolean_codes, category_codes, numbers
 from discreet.trusted.engines.columns import python_objects
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.memory import MemoryEngine
+from discreet.trusted.extensions.date_cells import date_cells
 
 MISSING, UNREADABLE, OUTSIDE = range(len(STATES))
 FINE = -1
@@ -30,7 +32,7 @@ def state_counts(engine: Engine, plan: StatesPlan) -> npt.NDArray[np.object_]:
 
     def add(total: npt.NDArray[np.object_], _: int, batch: MemoryEngine) -> None:
         with batch.lock:
-            found = [cell_states(batch.cells(name), batch.schema[name]) for name in plan.columns]
+            found = [cell_states(batch, name) for name in plan.columns]
             kept = kept_by_state(batch, found)
             total[0] += batch.rows if kept is None else len(kept)
             for place, states in enumerate(found):
@@ -60,10 +62,11 @@ def kept_by_state(
     return kept_rows(*batch.units(), contents, batch.neighbors.rows)
 
 
-def cell_states(cells: Cells, column: Column) -> npt.NDArray[np.int8]:
+def cell_states(batch: MemoryEngine, name: str) -> npt.NDArray[np.int8]:
     """The state of every cell, −1 where it holds a value in range; each follows from that cell and
     the type of its column alone.
     """
+    cells, column = batch.cells(name, dated=False), batch.schema[name]
     empty, outside = empty_cells(cells), np.zeros(cells.length, dtype=bool)
     if isinstance(column, Open):
         from discreet.trusted.extensions.open_keys.labels import ordered_labels
@@ -74,25 +77,19 @@ def cell_states(cells: Cells, column: Column) -> npt.NDArray[np.int8]:
     elif isinstance(column, Category):
         known = category_codes(cells, Category(column.levels)) >= 0
     else:
-        read = numbers(cells)
+        read = numbers(date_cells(cells, column) if isinstance(column, Date) else cells)
         known = ~np.isnan(read)
         with np.errstate(invalid="ignore"):
             outside = (read < column.low) | (read > column.high)
-    states = np.full(cells.length, FINE, dtype=np.int8)
-    states[~known] = UNREADABLE
-    states[~known & empty] = MISSING
-    states[outside] = OUTSIDE
-    return states
+    states = np.select([outside, known, empty], [OUTSIDE, FINE, MISSING], UNREADABLE)
+    return states.astype(np.int8)
 
 
 def empty_cells(cells: Cells) -> npt.NDArray[np.bool_]:
-    """Whether a cell holds nothing: a null, NaN, None, blank text."""
-    if cells.kind == "nothing":
-        return np.zeros(cells.length, dtype=bool)
-    if cells.kind in ("number", "boolean"):
-        empty = np.zeros(cells.length, dtype=bool)
-        if cells.kind == "number" and cells.values.dtype.kind == "f":
-            empty = np.isnan(cells.values)
+    """Whether a cell holds nothing: a null, NaN, None, NaT, pandas' NA, blank text."""
+    if cells.kind in ("number", "boolean", "time", "nothing"):
+        is_none = {"f": np.isnan, "M": np.isnat}.get(np.asarray(cells.values).dtype.kind)
+        empty = np.zeros(cells.length, dtype=bool) if is_none is None else is_none(cells.values)
         return empty if cells.missing is None else empty | cells.missing
     return np.fromiter(map(is_empty, cells.values), dtype=bool, count=cells.length)
 
@@ -100,15 +97,16 @@ def empty_cells(cells: Cells) -> npt.NDArray[np.bool_]:
 def is_empty(cell: Any) -> bool:
     """`empty_cells` of one Python value; its own methods are not asked."""
     kind = type(cell)
-    if cell is None:
-        return True
     if issubclass(kind, str):
         return not str.strip(str.__str__(cell))
     if issubclass(kind, float):
         return math.isnan(float.__float__(cell))
     if issubclass(kind, Decimal):
         return Decimal.is_nan(cell)
-    return bool(issubclass(kind, np.floating) and np.isnan(np.generic.item(cell)))
+    if issubclass(kind, (np.floating, np.datetime64)):
+        item = np.generic.item(cell)
+        return item is None or bool(item != item)
+    return cell is None or kind_name(cell) in ("NAType", "NaTType")
 
 
 def shown_cells(
@@ -120,9 +118,10 @@ def shown_cells(
     def add(_: object, __: int, batch: MemoryEngine) -> None:
         with batch.lock:
             for name in plan.columns:
-                cells = batch.cells(name)
-                states = batch.select(cell_states(cells, batch.schema[name]))
-                objects = batch.select(np.array([*python_objects(cells), None], dtype=object)[:-1])
+                states = batch.select(cell_states(batch, name))
+                cells = batch.cells(name, dated=False)
+                held = cells.values if cells.kind == "time" else python_objects(cells)
+                objects = batch.select(np.array([*held, None], dtype=object)[:-1])
                 for state in (UNREADABLE, OUTSIDE):
                     some = found.setdefault((name, state), {})
                     for cell in objects[states == state][: 100 * most]:

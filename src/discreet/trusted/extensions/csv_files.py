@@ -157,16 +157,16 @@ def _without(texts: Any, gone: Any) -> Any:
 
 def _plain_numbers(texts: Any, dialect: Dialect, kept: Any, *, others_stay: bool) -> Any:
     """Numbers of a dialect with a decimal point and nothing between digits; texts in `kept` stay,
-    and others do or are missing.
+    and others do, or stand in quotes: no number then, and still told from a cell that is missing.
     """
     trimmed = pc.ascii_trim(texts, " ")
     fits = pc.match_substring_regex(trimmed, f"\\A(?:{dialect.number_pattern()})\\z")
     if dialect.thousands is not None:
         trimmed = pc.replace_substring(trimmed, dialect.thousands, "")
     written = pc.replace_substring(trimmed, dialect.decimal, ".")
-    if not others_stay:
-        return _without(written, pc.invert(fits))
-    return pc.if_else(pc.and_(fits, pc.invert(pc.is_in(texts, value_set=kept))), written, texts)
+    fits = pc.and_(fits, pc.invert(pc.is_in(texts, value_set=kept)))
+    quoted = pc.replace_substring_regex(texts, r"(?s)\A(.*[^\s\pZ].*)\z", r"'\1'")
+    return pc.if_else(fits, written, texts if others_stay else quoted)
 
 
 def records_of(

@@ -383,7 +383,7 @@ def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingP
             if not whole:
                 _fill(block, data.matrix[rows])
             multiplier[:count], multiplier[count:] = (
-                _multiplier(
+                multipliers(
                     plan,
                     weights[rows],
                     data.matrix[rows] if whole else block,
@@ -422,14 +422,14 @@ def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingP
     return total
 
 
-def _multiplier(
+def multipliers(
     plan: EstimatingPlan,
     weights: npt.NDArray[np.int32],
     rows: Any,
     response: npt.NDArray[np.int32],
     loop: Loop | None,
 ) -> Floats:
-    """The multipliers m of a block's rows: w, wψ′/s or (wψ/b)², in units of 2**-LEAN_BITS,
+    """The multipliers m of a block's rows: w, wψ′/s, (wψ/b)² or wψ/b, in units of 2**-LEAN_BITS,
     cut to whole numbers; finite whatever the family is, for no bound is taken to be below 1.
 
     The float quotient's floor is that of the exact one: of a whole number below 2**45 over one
@@ -448,11 +448,10 @@ def _multiplier(
                 / float(max(1, slope_bound(plan.family)) << WEIGHT_BITS)
             )
         )
-    share = np.floor(
-        np.abs(_psi(plan.family, place, response))
-        * lean
-        / float(max(1, psi_bound(plan.family)) << WEIGHT_BITS)
-    )
+    psi = _psi(plan.family, place, response)
+    share = np.floor(np.abs(psi) * lean / float(max(1, psi_bound(plan.family)) << WEIGHT_BITS))
+    if plan.part == "unit scores":
+        return np.asarray(np.copysign(share, psi))
     return np.asarray(np.floor(share * share * 2.0**-LEAN_BITS))
 
 

@@ -14,6 +14,7 @@ from discreet.errors import SourceChanged
 from discreet.schema import Integer, Real
 from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.model import EstimatingPlan, Model
+from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.engines.cells import Cells
@@ -22,11 +23,13 @@ from discreet.trusted.engines.memory import MemoryEngine
 from discreet.trusted.extensions.estimating.rows import ModelCodes, ModelRows, Unread
 
 
-def model_sums(engine: Engine, plan: EstimatingPlan | ResidualPlan) -> Any:
+def model_sums(engine: Engine, plan: EstimatingPlan | ResidualPlan | NetworkPlan) -> Any:
     """The sums of an estimating equation, or counts of residuals, exact."""
     if not engine.unchanged():
         raise SourceChanged()
-    fresh = ModelRows(lambda model: _codes_of(engine, model))
+    fresh = ModelRows(
+        lambda model: _codes_of(engine, model), lambda model: _units_of(engine, model)
+    )
     rows: ModelRows = engine.remembered.setdefault(ModelRows, fresh)
     return rows.sums(plan)
 
@@ -41,6 +44,28 @@ def _codes_of(engine: Engine, model: Model) -> ModelCodes:
     )
     ordered = [codes for _, codes in sorted(found, key=lambda entry: entry[0])]
     return _joined(ordered) if ordered else model_codes(_no_rows(engine), model)
+
+
+def _units_of(engine: Engine, model: Model) -> npt.NDArray[np.int64]:
+    """A label of the unit of each of these rows, in the same order; batches share no unit."""
+    found: list[tuple[int, npt.NDArray[np.int64]]] = []
+    engine.fold(
+        model.reads,
+        lambda: found,
+        lambda labels, number, batch: labels.append((number, _unit_labels(batch, model))),
+    )
+    ordered, before = [np.zeros(0, dtype=np.int64)], 0
+    for _, labels in sorted(found, key=lambda entry: entry[0]):
+        ordered.append(labels + before)
+        before += int(labels.max(initial=-1)) + 1
+    return np.concatenate(ordered)
+
+
+def _unit_labels(rows: MemoryEngine, model: Model) -> npt.NDArray[np.int64]:
+    """A label of the unit of each row that the model's filters keep."""
+    with rows.lock:
+        labels = rows.select(rows.units()[0])
+        return np.asarray(labels[rows.cell_index(model.keys) == 0] if model.keys else labels)
 
 
 def _no_rows(engine: Engine) -> MemoryEngine:

@@ -28,6 +28,7 @@ from discreet.specs.estimating.components import (
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
 from discreet.specs.estimating.model import EstimatingPlan, Model
+from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.trusted.engines import kernels
 from discreet.trusted.engines.cells import Cells, numbers
@@ -42,7 +43,9 @@ from discreet.trusted.extensions.estimating.kernels import (
 from discreet.trusted.extensions.estimating.loops import encode_loop
 from discreet.trusted.extensions.minimiser.rows import LossRows
 from discreet.trusted.extensions.sgd.batches import RowGradients
+from discreet.trusted.later import later
 
+_OF_NETWORK = later("discreet.trusted.extensions.network.rows", "of_network")
 RESPONSE_ROWS = 1 << 16  # of a block of responses
 # of a block: what is kept beside the cells is small, and columns are not taken up anew too often
 ENCODED_ROWS = 1 << 14
@@ -136,15 +139,24 @@ class ModelRows:
     What is kept is compared with copies of models, metrics and families, which nobody else holds.
     """
 
-    def __init__(self, read: Callable[[Model], ModelCodes]) -> None:
-        self._read, self._lock = read, threading.Lock()
+    def __init__(
+        self,
+        read: Callable[[Model], ModelCodes],
+        units: Callable[[Model], npt.NDArray[np.int64]] | None = None,
+    ) -> None:
+        self._read, self._read_units, self._lock = read, units, threading.Lock()
         self._rows: tuple[Model, npt.NDArray[np.int16], npt.NDArray[Any] | None] | None = None
         self._response: tuple[tuple[Model, Family | None], npt.NDArray[np.int32]] | None = None
         self._weights: tuple[tuple[Model, Metric], npt.NDArray[np.int32]] | None = None
         # second moments with all weights 1
         self._plain: tuple[Model, npt.NDArray[np.object_]] | None = None
 
-    def sums(self, plan: EstimatingPlan | ResidualPlan) -> Any:
+    def sums(self, plan: EstimatingPlan | ResidualPlan | NetworkPlan) -> Any:
+        if isinstance(plan, NetworkPlan):
+            with self._lock:
+                data = self._data(plan.model, None)
+                codes = self._rows[2] if self._rows and plan.network.outcome == "classes" else None
+            return _OF_NETWORK(plan, data, codes)
         if isinstance(plan, ResidualPlan):
             with self._lock:
                 data = self._data(plan.model, None)
@@ -158,6 +170,11 @@ class ModelRows:
                 key = plain.twin((plan.model, plan.metric))
                 self._weights = (key, row_weights(data.matrix, plan.metric))
             weights = self._weights[1]
+        if plan.part == "unit scores":
+            from discreet.trusted.extensions.estimating.unit_scores import unit_score_sums
+
+            assert self._read_units is not None, "rows of no units"
+            return unit_score_sums(data, weights, plan, self._read_units(plan.model))
         if plan.part == "rows" and plan.family is not None and plan.point is not None:
             return RowGradients(data, weights, plan.family, plan.point)
         if plan.part == "minimand":

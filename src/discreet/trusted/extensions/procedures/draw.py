@@ -7,6 +7,8 @@ are kept; the number of runs tells nothing of the data, and is not kept either.
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from functools import partial
 
 from flint import arb, fmpq
@@ -31,6 +33,8 @@ def best_run(
     equal ones is a uniform one of them, for the runs are exchangeable.
     """
     best: tuple[int, int, str] | None = None
+    runs = replace(runs, engine=copy(runs.engine))
+    runs.engine.remembered = {}  # what runs keep with the rows ends with them
     for _ in range(number_of_runs(mechanism, source)):
         trial = uniform_below(runs.trials, source)
         outcome = aside(partial(_outcome, runs, trial, source))

@@ -1,0 +1,1 @@
+"""Settings that are tried on hidden runs, and how their fits are scored."""
