@@ -32,6 +32,7 @@ from discreet.inference.regression import decode as decode
 from discreet.inference.regression.covariance import PESSIMISTIC, UNRESOLVED, Estimate, _redrawn
 from discreet.inference.regression.curvature import shrunk
 from discreet.inference.regression.fit import RegressionResult, mean_response
+from discreet.inference.regression.new_rows import new_rows
 from discreet.inference.regression.point_fit import DIGITS, NO_INTERVALS
 from discreet.inference.regression.summary import (
     TITLES,
@@ -305,28 +306,20 @@ class PerturbedResult(RegressionResult):
         `rows` are values of the user's columns (rows × coefficients, 1 for the intercept), or a
         frame or mapping with the data's own columns.
         """
-        names = getattr(rows, "columns", rows if isinstance(rows, Mapping) else None)
-        if names is not None:
-            along = self._from_frame(rows, [str(name) for name in names])
-            along = along @ np.linalg.pinv(self._scale[1])
+        names = getattr(rows, "columns", rows if isinstance(rows, Mapping) else ())
+        needed = {component.column for column in self._columns for component in column.components}
+        if needed and needed <= {str(name) for name in names}:
+            along = self._from_frame(rows, needed) @ np.linalg.pinv(self._scale[1])
         else:
-            try:
-                along = np.atleast_2d(np.asarray(rows, dtype=float))
-            except (TypeError, ValueError):
-                raise self._no_rows(f"a {type(rows).__name__} is not an array of numbers") from None
-            if along.ndim != 2 or along.shape[1] != len(self.names):
-                raise self._no_rows(f"rows of {along.shape[-1]} values")
+            along = new_rows(rows, self.names)
         if self.has_intervals:
             return super().predict(along, level)
         return mean_response(self.family, along @ np.asarray(self.params))
 
-    def _from_frame(self, frame: Any, names: list[str]) -> Array:
+    def _from_frame(self, frame: Any, needed: set[str]) -> Array:
         """The scaled model columns of a frame's rows."""
-        needed = {component.column for column in self._columns for component in column.components}
-        if not needed <= set(names):
-            raise self._no_rows(f"a frame without {', '.join(sorted(needed - set(names)))}")
         given = {name: np.asarray(frame[name]) for name in needed}
-        count = len(next(iter(given.values()))) if given else 1
+        count = len(next(iter(given.values())))
         codes: dict[Any, Any] = {}
         for column in self._columns:
             for component in column.components:
