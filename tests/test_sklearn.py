@@ -504,3 +504,13 @@ def test_a_network_refuses_what_is_not_declared_or_not_paid_for():
         model.score(X, b)
     with pytest.raises(NotFittedError):
         network().predict(X)
+
+
+def test_networks_are_cross_validated_from_one_spend():
+    X, _, b = draws(1500)
+    model = network(classes=(False, True), max_iter=60, delta=1e-6)
+    scores = private_cross_validate(model, X, b, spend=dp.ApproxDP(60, 1e-3), cv=2)
+    assert scores.test_score.shape == (2,)
+    assert (scores.test_score > 0.5).all()
+    debits = [entry for entry in scores.ledger.entries() if entry.kind == "debit"]
+    assert len(debits) == 4

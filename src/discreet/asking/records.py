@@ -48,7 +48,7 @@ _FITS = {
     "discreet-point-fit": "inference.regression.point_fit:PointFit",
 }
 _MOMENTS_FIT = {"discreet-moments-fit": "inference.regression.moments_fit:MomentsResult"}
-_MINIMISER_FIT = {"discreet-minimiser-fit": "inference.regression.perturbed:PerturbedResult"}
+_MINIMISER_FIT = {"discreet-minimiser-fit": "inference.minimisers.results:PerturbedResult"}
 
 RECORDS = (
     Record(
@@ -339,7 +339,7 @@ FORMATS = {
     "discreet-fit": "inference.regression.fit:regression_from_json",
     "discreet-lecture-fit": "inference.regression.classical:classical_from_json",
     "discreet-moments-fit": "inference.regression.moments_fit:moments_from_json",
-    "discreet-minimiser-fit": "inference.regression.perturbed:perturbed_from_json",
+    "discreet-minimiser-fit": "inference.minimisers.results:perturbed_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
     "discreet-best": "models.trials.tune:best_from_json",
     "discreet-network": "inference.networks.results:network_from_json",

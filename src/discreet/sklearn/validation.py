@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing
 import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.sklearn.declared import declared_width
+from discreet.sklearn.networks import PrivateMLPClassifier
 from discreet.sklearn.regression import PrivateRegression
 from discreet.sklearn.tables import columns_of
 from discreet.trusted.noise.assignment import balanced_parts, independent_parts
@@ -57,10 +58,10 @@ def private_cross_validate(
               parts being disjoint.
     Checked.  tests/test_sklearn.py::test_cross_validation_costs_its_spend_and_no_more
     """
-    if not isinstance(estimator, PrivateRegression):
+    if not isinstance(estimator, (PrivateRegression, PrivateMLPClassifier)):
         raise InvalidParameter(
             "estimator",
-            f"a {type(estimator).__name__} is not one of the private regressions",
+            f"a {type(estimator).__name__} is not one of the private estimators",
             "every fit and every score is paid from one account",
             "pass for example PrivateLinearRegression(neighbors=…, bounds=…, target_bounds=…)",
         )

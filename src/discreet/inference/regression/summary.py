@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from discreet.accounting import statement
 from discreet.exact import decimal_text
+from discreet.inference.regression.bases import base_notes
 from discreet.inference.regression.decode import step_of
 from discreet.inference.results.held import between_units, unit_notes
 from discreet.inference.results.summary import Summary, data_notes, number_text
@@ -114,7 +115,7 @@ def _notes(result: RegressionResult) -> list[str]:
             f"{result.condition_number:.3g}."
         ),
     ]
-    notes += [*filter_notes(result), *clip_notes(result)]
+    notes += [*filter_notes(result), *clip_notes(result), *base_notes(result)]
     if overdispersed(result):
         notes.append(
             "OVERDISPERSED: standardised residuals have a mean square of "

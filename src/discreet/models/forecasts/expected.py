@@ -39,6 +39,7 @@ from discreet.specs.estimating.tables import GRID, PSI, PSI_BITS, clipped_rest
 from discreet.specs.estimating.tabulated import TabulatedMean
 from discreet.specs.mechanisms.minimiser import PerturbedMinimiser
 from discreet.specs.mechanisms.sgd import NoisySGD
+from discreet.specs.queries.scores import CandidateScores
 from discreet.specs.queries.sums import Sum
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import PublicFacts, Question, Release
@@ -84,7 +85,9 @@ class ExpectedReleases:
 
     def release(self, question: Question, *, key: str, reservation: object) -> Release:
         mechanism: Any = question.mechanism
-        if isinstance(mechanism, NoisySGD):
+        if isinstance(question.query, CandidateScores):
+            integers = [0]  # levels are equally frequent: the first stands for them all
+        elif isinstance(mechanism, NoisySGD):
             integers = self._descent(question.query, mechanism)
         elif isinstance(mechanism, PerturbedMinimiser):
             integers = self._minimiser(question.query, mechanism)

@@ -17,14 +17,15 @@ from scipy.special import ndtr
 
 from discreet.accounting import statement
 from discreet.accounting.guarantees import Guarantee, PureDP
+from discreet.asking.bases import Base, BaseChoice
 from discreet.asking.cells import Where
 from discreet.asking.expected import imagined_release, release_preview
 from discreet.asking.preview import Assumptions, Forecast, Preview, forecast_summary
 from discreet.errors import InvalidParameter
+from discreet.inference.minimisers.results import PerturbedResult
 from discreet.inference.regression.classical import ClassicalResult
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.moments_fit import MomentsResult
-from discreet.inference.regression.perturbed import PerturbedResult
 from discreet.inference.results.laws import Array
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
@@ -42,7 +43,7 @@ from discreet.models.procedure import (
     family_of,
     require_response,
 )
-from discreet.models.regression import huber_of, model_of
+from discreet.models.regression import asked_model, huber_of
 from discreet.models.residuals import residuals_question
 from discreet.models.solvers import SGD, Solver, chosen_solver
 from discreet.specs.estimating.families import Family, Logistic
@@ -117,10 +118,11 @@ def _preview(
     *,
     solver: Solver | None = None,
     by_moments: bool = False,
+    choice: BaseChoice | None = None,
 ) -> FitPreview:
     if isinstance(solver, SGD) and solver.law == "laplace":
         raise _no_forecast("descents with law='laplace'")
-    asked = Regression(session, model, estimator_of(family), spend, "preview")
+    asked = Regression(session, model, estimator_of(family), spend, "preview", choice=choice)
     require_response(session, model, family)
     kind = family_of(family, 0.0, model)  # of the same kind, for imagining its response
     imagined = ExpectedReleases(
@@ -218,6 +220,7 @@ def _regression(name: str) -> Any:
         assume: Assumptions,
         level: float,
         where: Where | None = None,
+        base: Base | None = None,
         **options: Any,
     ) -> FitPreview:
         method, c, solver, penalty = (
@@ -242,19 +245,21 @@ def _regression(name: str) -> Any:
                 "pass the same options as to the estimator",
             )
         family = name if c is None else huber_of(c)
+        model, choice = asked_model(session.public.schema, formula, family, where, base)
         if method in METHODS:
-            model = model_of(session.public.schema, formula, family, where)
             chosen = asked_of(Logistic(), method, penalty)
-            return _minimiser_preview(session, (model, "logistic"), chosen, spend, assume, level)
+            asked = Regression(session, model, "logistic", spend, "preview", choice=choice)
+            return _minimiser_preview(asked, chosen, assume, level)
         return _preview(
             session,
-            model_of(session.public.schema, formula, family, where),
+            model,
             family,
             spend,
             assume,
             level,
             solver=chosen_solver(solver),
             by_moments=method == "moments",
+            choice=choice,
         )
 
     return forecast
@@ -277,30 +282,23 @@ def erm_preview(
 ) -> FitPreview:
     model, family = erm_model(session.public.schema, formula, loss, psi, mean, reach, where)
     chosen = asked_of(family, method, penalty)
-    return _minimiser_preview(session, (model, "erm"), chosen, spend, assume, level)
+    return _minimiser_preview(
+        Regression(session, model, "erm", spend, "preview"), chosen, assume, level
+    )
 
 
 def _minimiser_preview(
-    session: Session,
-    asked: tuple[Model, str],
-    chosen: Asked,
-    spend: Guarantee,
-    assume: Assumptions,
-    level: float,
+    regression: Regression, chosen: Asked, assume: Assumptions, level: float
 ) -> FitPreview:
-    model, estimator = asked
-    regression = Regression(session, model, estimator, spend, "preview")
-    require_fit(regression, chosen)
+    session, model, spend = regression.session, regression.model, regression.spend
+    mu_squared = require_fit(regression, chosen)
     if isinstance(spend, PureDP) or not has_intervals(chosen):
         raise _no_forecast("a pure spend, the hinge, and method='output'")
     rows = _rows(session.public, assume, optional=filtered(model.keys))
     imagined = ExpectedReleases(session.public, rows, chosen.family, assume)
     imagining = replace(regression, session=cast(Session, imagined))
     expected = PerturbedResult(
-        *imagining.asked(
-            lambda fitting: ask_minimiser(fitting, chosen),
-            budget_of(spend, session.public.neighbors.rows),
-        )
+        *imagining.asked(lambda fitting: ask_minimiser(fitting, chosen), mu_squared)
     )
     return _forecast(session, expected, spend, Fraction(0), (imagined.words(model), level))
 
@@ -317,9 +315,14 @@ def m_estimate_preview(
     reach: int | None = None,
     where: Where | None = None,
     solver: Any = None,
+    base: Base | None = None,
 ) -> FitPreview:
-    model, family = user_model(session.public.schema, formula, psi, mean, reach, where)
-    return _preview(session, model, family, spend, assume, level, solver=chosen_solver(solver))
+    model, choice, family = user_model(
+        session.public.schema, formula, psi, mean, reach, where, base
+    )
+    return _preview(
+        session, model, family, spend, assume, level, solver=chosen_solver(solver), choice=choice
+    )
 
 
 def residuals_preview(

@@ -18,7 +18,7 @@ from discreet.asking.formula import design_of
 from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
-from discreet.inference.regression.perturbed import PerturbedResult
+from discreet.inference.minimisers.results import PerturbedResult
 from discreet.models.m_estimate import user_model
 from discreet.models.minimisers.fit import Asked, fit_minimiser
 from discreet.models.procedure import Regression
@@ -115,14 +115,9 @@ def erm_model(
     loss = plain.text(loss, "loss=")
     own = {"psi": psi, "mean": mean}
     if loss in own:
-        return user_model(
-            schema,
-            formula,
-            psi if loss == "psi" else None,
-            mean if loss == "mean" else None,
-            reach,
-            where,
-        )
+        given = {name: function if loss == name else None for name, function in own.items()}
+        model, _, tabulated = user_model(schema, formula, given["psi"], given["mean"], reach, where)
+        return model, tabulated
     if loss not in LOSSES or psi is not None or mean is not None or reach is not None:
         raise InvalidParameter(
             "loss=",

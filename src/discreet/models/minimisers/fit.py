@@ -27,13 +27,15 @@ from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.asking.steps import Steps, step_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.exact import float_up, rational, sqrt_up
-from discreet.inference.regression.metric import inverse_root, start_from
-from discreet.inference.regression.perturbed import (
+from discreet.inference.minimisers.results import (
     MinimiserFacts,
     PerturbedResult,
     minimiser_of,
     unpenalised,
 )
+from discreet.inference.regression.bases import base_levels
+from discreet.inference.regression.decode import step_of
+from discreet.inference.regression.metric import inverse_root, start_from
 from discreet.inference.results.laws import Array
 from discreet.models.points import metric_on_grid, point_at
 from discreet.models.preconditioned import augmented, learn_metric, least_moments
@@ -77,12 +79,14 @@ class Asked:
 
 def fit_minimiser(regression: Regression, asked: Asked) -> PerturbedResult:
     """A fit; what cannot be fitted is refused, from public facts, before anything is spent."""
-    session, model, spend = regression.session, regression.model, regression.spend
     mu_squared = require_fit(regression, asked)
-    pure = isinstance(spend, PureDP)
-    with Steps(session, spend, regression.key, reserved="") as steps:
-        fitting = Fitting(regression, steps, model, mu_squared)
-        facts = _ask_pure(fitting, asked) if pure else ask_minimiser(fitting, asked)
+    if not isinstance(regression.spend, PureDP):
+        return PerturbedResult(
+            *regression.asked(lambda fitting: ask_minimiser(fitting, asked), mu_squared)
+        )
+    with Steps(regression.session, regression.spend, regression.key, reserved="") as steps:
+        fitting = Fitting(regression, steps, regression.model, mu_squared)
+        facts = _ask_pure(fitting, asked)
     return PerturbedResult(tuple(steps.releases), facts)
 
 
@@ -91,6 +95,13 @@ def require_fit(regression: Regression, asked: Asked) -> Fraction:
     session, spend = regression.session, regression.spend
     require_response(session, regression.model, asked.family)
     pure = isinstance(spend, PureDP)
+    if pure and regression.choice is not None:
+        raise InvalidParameter(
+            "base=",
+            "a base is to be chosen, and the spend is pure",
+            "all of a pure spend goes into the minimiser",
+            "name the base: base={'region': 'N'}",
+        )
     _require_penalty(session, regression.model, asked, pure=pure)
     return Fraction(0) if pure else budget_of(spend, session.public.neighbors.rows)
 
@@ -165,11 +176,12 @@ def ask_minimiser(fitting: Fitting, asked: Asked) -> MinimiserFacts:
     model, public, family = fitting.model, fitting.public, asked.family
     rows, columns = rows_of(fitting), len(model.columns)
     index = noise_index(columns, rows, math.sqrt(fitting.mu_squared), public.neighbors)
-    counted = COUNT_SHARE if fitting.releases else Fraction(0)
+    counted = any(step_of(release).name == "count" for release in fitting.releases)
     tuning = _tuning(model, family, index)
     wide = augmented(model) if family.residual else model
     state = learn_metric(fitting, wide, tuning, rows)
-    left = 1 - counted - sum((share for _, share in tuning.shares), Fraction(0))
+    before = [*(share for _, share in tuning.shares), COUNT_SHARE if counted else Fraction(0)]
+    left = 1 - sum(before, Fraction(0))
     matrix, sigma = inverse_root(state.moment[:columns, :columns]), 1.0
     if family.residual:
         matrix = np.hstack([matrix, np.zeros((columns, 1))])
@@ -281,4 +293,5 @@ def _facts(
         0.0 if tuning is None else tuning.metric_radius,
         1.0,
         levels,
+        base_levels(model.columns, schema),
     )

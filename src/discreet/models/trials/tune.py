@@ -39,7 +39,7 @@ from discreet.trusted.release import Description, Question, Release
 from discreet.trusted.session import Session
 
 MOST_RUNS = 1000
-SCORE_SHARE = Fraction(1, 8)  # of a run's μ² or ε
+SCORE_SHARE = Fraction(1, 4)  # of a run's μ² or ε
 _FITS = ("ols", "robust", "logistic")  # with a linear predictor, and no function of the caller's
 _GUESSED_ROWS = 1000.0  # of a preview that only checks a trial
 

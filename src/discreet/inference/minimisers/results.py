@@ -29,8 +29,10 @@ from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
 from discreet.errors import NoTheorem
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
+from discreet.inference.regression.bases import SecondMoments, base_notes
 from discreet.inference.regression.covariance import PESSIMISTIC, UNRESOLVED, Estimate, _redrawn
 from discreet.inference.regression.curvature import shrunk
+from discreet.inference.regression.facts import bases_from
 from discreet.inference.regression.fit import RegressionResult, mean_response
 from discreet.inference.regression.new_rows import new_rows
 from discreet.inference.regression.point_fit import DIGITS, NO_INTERVALS
@@ -75,6 +77,7 @@ class MinimiserFacts:
     metric_radius: float = 0.0
     first_radius: float = 1.0
     levels: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    bases: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)} | {
@@ -90,6 +93,7 @@ def facts_from_dict(record: dict[str, Any]) -> MinimiserFacts:
                 "spend": guarantee_from_dict(record["spend"]),
                 "least_moments": tuple(record["least_moments"]),
                 "levels": {name: tuple(values) for name, values in record["levels"].items()},
+                "bases": bases_from(record),
             }
         )
     )
@@ -287,6 +291,11 @@ class PerturbedResult(RegressionResult):
         return super().resolved if self._steps("metric") else {}
 
     @property
+    def level_moments(self) -> SecondMoments | None:
+        """Second moments from which shares of levels can be read; none for a pure spend."""
+        return super().level_moments if self._steps("metric") else None
+
+    @property
     def condition_number(self) -> float:
         """Of the columns' second moment as learnt privately; NaN for a pure spend."""
         return super().condition_number if self._steps("metric") else math.nan
@@ -420,7 +429,8 @@ class PerturbedResult(RegressionResult):
         if lost:
             notes.append(f"Spread lost in noise: {', '.join(lost)}.")
         filled = filter_notes(self) if counted != "private" else data_notes(*self.releases)
-        return [*notes, *filled, *clip_notes(self), *closing_notes(self)]
+        notes += [*filled, *clip_notes(self), *base_notes(self)]
+        return [*notes, *closing_notes(self)]
 
 
 def _text(value: Any) -> str:
