@@ -21,7 +21,7 @@ from discreet.accounting.loss_distributions.best_of import mean_runs
 from discreet.asking.noise_choice import require_spend
 from discreet.asking.preview import Assumptions, forecast_of
 from discreet.asking.reading import from_json
-from discreet.asking.records import record_of
+from discreet.asking.records import RECORDS, record_of
 from discreet.asking.steps import step_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.exact import float_down, rational, sqrt_down
@@ -40,7 +40,7 @@ from discreet.trusted.session import Session
 
 MOST_RUNS = 1000
 SCORE_SHARE = Fraction(1, 4)  # of a run's μ² or ε
-_FITS = ("ols", "robust", "logistic")  # with a linear predictor, and no function of the caller's
+_FITS = ("ols", "robust", "logistic", "erm")  # with a linear predictor
 _GUESSED_ROWS = 1000.0  # of a preview that only checks a trial
 
 
@@ -64,7 +64,7 @@ class Trial:
                 f"{shown(self.function)} is no fit of this package that can be tried",
                 "a hidden run must keep nothing beside its answer, and its score needs a linear "
                 "predictor",
-                "try " + ", ".join(f"dp.{name}" for name in _FITS),
+                "try " + ", ".join(f"dp.{one.name}" for one in RECORDS if one.name in _FITS),
             )
         options = {}
         for given, held in self.options:
