@@ -14,7 +14,7 @@ import pytest
 
 import discreet as dp
 from discreet.errors import InvalidParameter
-from discreet.models.regression import model_of
+from discreet.models.regression import asked_model
 from discreet.models.trials.scores import CAP, HALF_RANGES, LEVELS, score_query
 from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Integer, Real, Schema
@@ -47,7 +47,7 @@ def rows_of(count: int, seed: int) -> dict[str, list]:
 
 def query_of(score: str, beta: np.ndarray, neighbors=RELATIONS[0], count=8, where=None):
     response = "t" if score == "squared error" else "y"
-    model = model_of(SCHEMA, f"{response} ~ a + b", FAMILY[score], where)
+    model, _ = asked_model(SCHEMA, f"{response} ~ a + b", FAMILY[score], where)
     return score_query(PublicFacts(SCHEMA, neighbors, count), model, beta, score)
 
 

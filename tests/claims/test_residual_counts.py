@@ -12,7 +12,7 @@ import pytest
 
 import discreet as dp
 from discreet.models.points import point_at
-from discreet.models.regression import model_of
+from discreet.models.regression import asked_model
 from discreet.schema import Schema
 from discreet.specs.estimating.components import UNIT
 from discreet.specs.estimating.families import Huber
@@ -35,7 +35,7 @@ EDGES = (-2 * GRID, -GRID, 0, GRID, 2 * GRID)
 
 
 def query_of(where=None, sigma=0.1):
-    model = model_of(SCHEMA, "y ~ x + g", "ols", where)
+    model = asked_model(SCHEMA, "y ~ x + g", "ols", where)[0]
     return ResidualCounts(
         model, point_at(np.array([0.1, 0.4, -0.2]), sigma, Huber(4.0)), EDGES, where is not None
     )

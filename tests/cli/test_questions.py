@@ -242,6 +242,10 @@ def test_models(folder: Path) -> None:
         fit = run(folder, "regression", formula, "--model", model, "--mu", "0.4")
         assert fit.exit_code == 0, fit.output
         assert f"Private {model} regression" in fit.stdout
+    for base in ("most frequent", "region=most frequent", "region=S"):
+        fit = run(folder, "regression", "income ~ region", "--base", base, "--mu", "0.3")
+        assert fit.exit_code == 0, fit.output
+        assert ("chosen privately" in fit.stdout) == (base != "region=S")
 
 
 PLAN = """
@@ -309,6 +313,7 @@ WRONG = {
     "a range of nothing": (["count", "--where", "age=a..b", "--mu", "0.2"], "is none"),
     "an undeclared condition": (["count", "--where", "agee=3", "--mu", "0.2"], "'age'?"),
     "a column twice": (["table", "--by", "arm", "--by", "arm", "--mu", "0.2"], "twice"),
+    "a base of no column": (["regression", "y ~ x", "--base", "N", "--mu", "1"], "no '='"),
     "another model": (["regression", "y ~ x", "--model", "probit", "--mu", "1"], "logistic"),
     "an option of another": (
         ["regression", "member ~ age", "--model", "logistic", "--method", "moments", "--mu", "1"],

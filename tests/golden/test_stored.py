@@ -171,14 +171,14 @@ def test_kept_reservations_can_be_closed(version: str, name: str, tmp_path: Path
 
 
 def unfilled(record: Any) -> Any:
-    """A record without what later versions say of cells that were filled in, and without the stated
-    guarantee, which is now the least float.
+    """A record without what later versions say of cells that were filled in and of the levels that
+    categories leave out, and without the stated guarantee, which is now the least float.
     """
     if isinstance(record, dict):
         return {
             name: unfilled(part)
             for name, part in record.items()
-            if name not in ("filled", "guarantee")
+            if name not in ("filled", "bases", "guarantee")
         }
     return [unfilled(part) for part in record] if isinstance(record, list) else record
 

@@ -24,7 +24,7 @@ from discreet.inference.regression.classical_covariance import (
 from discreet.inference.regression.curvature import shrunk
 from discreet.inference.regression.decode import Reading
 from discreet.models.classical import growing
-from discreet.models.regression import model_of
+from discreet.models.regression import asked_model
 from discreet.models.solvers import (
     SGD,
     SOLVERS,
@@ -178,8 +178,10 @@ def test_names_choose_solvers_and_the_radius_follows_the_columns():
         "sgd": SGD,
     }
     schema = Schema(SCHEMA)
-    assert plain_radius(model_of(schema, "y ~ x", "robust")) == pytest.approx(math.sqrt(1 + 1 / 3))
-    assert plain_radius(model_of(schema, "y ~ x + g", "robust")) == pytest.approx(
+    assert plain_radius(asked_model(schema, "y ~ x", "robust")[0]) == pytest.approx(
+        math.sqrt(1 + 1 / 3)
+    )
+    assert plain_radius(asked_model(schema, "y ~ x + g", "robust")[0]) == pytest.approx(
         math.sqrt(2 + 1 / 3)
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dp
 from discreet.models.moments import largest_square, moments_query
-from discreet.models.regression import model_of
+from discreet.models.regression import asked_model
 from discreet.schema import Schema
 from discreet.specs.estimating.components import UNIT
 from discreet.specs.estimating.metric import WEIGHT_BITS
@@ -62,7 +62,7 @@ def test_every_weight_is_one():
         'y ~ C(g, "sum") + square(w)',
         "y ~ bs(x, knots=(0,)) + g - 1",
     ):
-        model = model_of(schema, formula, "ols")
+        model = asked_model(schema, formula, "ols")[0]
         query, _ = moments_query(model, optional=False)
         corners = [
             {"x": x, "w": w, "g": g, "y": y}

@@ -7,13 +7,14 @@ import logging
 import pickle
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import discreet as dp
 from discreet.models.trials import tune as room
+from discreet.seclusion import secluded
 from discreet.testing import seeded_session
 from discreet.trusted.engines.rehearsal import Rehearsal
 from discreet.trusted.extensions.estimating.rows import ModelRows
@@ -239,6 +240,15 @@ def test_pure_runs_cost_twice_their_epsilon() -> None:
     assert "ε = 2 with its score" in str(best)
 
 
+def test_penalties_of_perturbed_minimisers_are_tried() -> None:
+    trials = [dp.trial(dp.logistic, "y ~ a", method="objective", penalty=v) for v in (3, 10, 30)]
+    session = data_set().open(budget=dp.PureDP(3))
+    best = tuned(session, candidates=trials, score="log-loss", spend=dp.PureDP(2))
+    assert best.chosen == str(trials[best.place])
+    assert dp.from_json(best.to_json()) == best
+    assert best.fit.penalty == pytest.approx((3, 10, 30)[best.place], rel=1e-6)
+
+
 @pytest.mark.parametrize("score", ["squared error", "log-loss"])
 @pytest.mark.parametrize("neighbors", [dp.AddRemove(), dp.Replace(unit="a", max_rows=2)], ids=str)
 def test_other_scores_and_relations(score: str, neighbors: Any) -> None:
@@ -305,6 +315,63 @@ def test_settings_are_read_once_and_are_the_trials_own() -> None:
     assert "-0.5" in best.chosen
 
 
+class Counting(str):
+    """Text that counts who compares it, or looks it up, in a hidden run."""
+
+    __slots__ = ()
+    seen: ClassVar[list[str]] = []
+
+    def __eq__(self, other: object) -> bool:
+        self.seen.extend(["eq"] * secluded())
+        return str.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        self.seen.extend(["hash"] * secluded())
+        return str.__hash__(self)
+
+
+class Another:
+    """No trial, but it has what one has."""
+
+    asked, options = ("t ~ a",), (("method", "moments"),)
+
+    @property
+    def function(self) -> Any:
+        Counting.seen.extend(["run"] * secluded())
+        return dp.ols
+
+
+class Exchanged(list[Any]):
+    """A list that holds other things when it is read again."""
+
+    def __iter__(self) -> Any:
+        self.reads = getattr(self, "reads", 0) + 1
+        return list.__iter__(self) if self.reads == 1 else iter([Another()])
+
+
+def edited() -> Any:
+    made = dp.trial(dp.ols, "t ~ a", method="moments")
+    object.__setattr__(made, "options", ((Counting("method"), "moments"),))
+    return made
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        lambda: {"score": Counting("squared error")},
+        lambda: {"candidates": [dp.trial(dp.ols, "t ~ a", **{Counting("method"): "moments"})]},
+        lambda: {"candidates": [edited()]},
+        lambda: {"candidates": Exchanged(some_trials())},
+    ],
+    ids=["score", "name", "edited trial", "exchanged trials"],
+)
+def test_nothing_of_the_callers_is_asked_in_a_hidden_run(more: Callable[[], Any]) -> None:
+    """What is asked once a run tells how many there were."""
+    Counting.seen.clear()
+    tuned(seeded_session(data_set(), BUDGET, 3), **more())
+    assert not Counting.seen
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [
@@ -328,6 +395,14 @@ def test_bad_input_is_refused_before_the_debit(more: dict[str, Any], says: str) 
     session = data_set().open(budget=BUDGET)
     with pytest.raises(dp.DiscreetError, match=says):
         tuned(session, **more)
+    assert entries(session) == ["open"]
+
+
+def test_runs_whose_result_could_not_be_told_are_refused_before_the_debit() -> None:
+    """(100, 10⁻⁶) for four runs is a price in ε and δ, but no Gaussian curve is known below it."""
+    session = data_set().open(budget=dp.ApproxDP(400, 1e-4), pure=300, delta0=5e-5)
+    with pytest.raises(dp.errors.NoTheorem):
+        tuned(session, spend=dp.ApproxDP(100, 1e-6))
     assert entries(session) == ["open"]
 
 

@@ -20,8 +20,8 @@ import importlib
 import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.dates import units_of
@@ -100,15 +100,22 @@ class Design:
 
 
 def design_of(
-    formula: str, schema: Schema, *, counts: bool = False, classes: bool = False
+    formula: str,
+    schema: Schema,
+    *,
+    counts: bool = False,
+    classes: bool = False,
+    bases: Mapping[str, Any] | None = None,
 ) -> Design:
     """The design of a formula; refused, before anything is spent,
     where it asks for what was not declared.
 
     `counts` says that the response's whole numbers matter themselves (Poisson, logistic),
     so that it is read on its own grid; `classes`, that a Category may stand for all its levels.
+    `bases` are levels that the formula's columns leave out, as C(name, base=…) would say.
     """
     left, terms = _parsed(formula)
+    terms = [tuple(_with_base(factor, bases or {}) for factor in term) for term in terms]
     columns: list[ModelColumn] = []
     present = {frozenset(term) for term in terms}
     used: set[tuple[frozenset[Term], frozenset[Term]]] = set()
@@ -133,6 +140,18 @@ def design_of(
         return Design(formula, tuple(columns), response, name, several=True)
     response, name = _response(left, schema, counts, centred=any(constant(columns)))
     return Design(formula, tuple(columns), response, name)
+
+
+def category_terms(formula: str, schema: Schema) -> tuple[Term, ...]:
+    """The factors on a formula's right side that are columns of levels, each once."""
+    factors = dict.fromkeys(factor for term in _parsed(formula)[1] for factor in term)
+    return tuple(
+        factor for factor in factors if isinstance(schema[factor.column], (Boolean, Category))
+    )
+
+
+def _with_base(factor: Term, bases: Mapping[str, Any]) -> Term:
+    return replace(factor, base=bases[factor.column]) if factor.column in bases else factor
 
 
 def _parsed(formula: object) -> tuple[Term, list[tuple[Term, ...]]]:

@@ -78,6 +78,11 @@ _OWN = {
     "method": _option(str | None, "--method", help="As method= of the function."),
     "noise": _option(str | None, "--noise", help="As noise= of the function."),
     "solver": _option(str | None, "--solver", help="As solver= of the function."),
+    "base": _option(
+        list[str] | None,
+        "--base",
+        help="'most frequent', or region=N or region='most frequent'; may be repeated.",
+    ),
     "delta0": _option(float | None, "--delta0", help="The δ that the question itself needs."),
     "model": _option(str | None, "--model", help="ols (default), robust, logistic or poisson."),
 }

@@ -128,7 +128,7 @@ COMMANDS = (
         "regression",
         "ols robust logistic poisson",
         "formula",
-        "where method solver",
+        "where method solver base",
         "A regression by formula, such as 'income ~ age + region'.",
     ),
 )
@@ -159,6 +159,8 @@ def _value(schema: Schema, column: str, name: str, given: Any) -> tuple[str, Any
         return "bins", words.by_of(schema, given)
     if name == "bins":
         return name, words.bins_of(given)
+    if name == "base":
+        return name, words.base_of(schema, given)
     if name == "level":
         return name, words.level_of(schema, column, given)
     return ("delta" if name == "delta0" else name), given

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from discreet.accounting.guarantees import Guarantee
+from discreet.asking.bases import MOST_FREQUENT
 from discreet.asking.written import guarantee_of_letters, letters_of
 from discreet.errors import InvalidParameter, shown
 from discreet.schema import (
@@ -59,6 +60,20 @@ def where_of(schema: Schema, texts: Sequence[str]) -> dict[str, object]:
         if not mark or name in found:
             raise _bad("--where", f"{shown(text)}: no '=', or a column twice", "region=N,S")
         found[name] = _condition(schema, name, told)
+    return dict(sorted(found.items()))
+
+
+def base_of(schema: Schema, texts: Sequence[str]) -> str | dict[str, object]:
+    """``most frequent``, or ``region=N`` and ``region=most frequent``: bases by column."""
+    if list(texts) == [MOST_FREQUENT]:
+        return MOST_FREQUENT
+    found: dict[str, object] = {}
+    for text in texts:
+        name, mark, told = text.partition("=")
+        if not mark or name in found:
+            raise _bad("--base", f"{shown(text)}: no '=', or a column twice", "region=N")
+        chosen = told == MOST_FREQUENT
+        found[name] = MOST_FREQUENT if chosen else level_of(schema, name, told)
     return dict(sorted(found.items()))
 
 

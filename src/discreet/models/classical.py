@@ -28,8 +28,10 @@ import numpy as np
 
 from discreet.accounting.calibration.sgd import LARGEST_MULTIPLIER, too_many_steps
 from discreet.accounting.guarantees import Guarantee
+from discreet.asking.bases import BaseChoice, require_named
 from discreet.errors import InvalidParameter
 from discreet.inference.regression import decode as decode
+from discreet.inference.regression.bases import base_levels
 from discreet.inference.regression.classical import ClassicalFacts, ClassicalResult
 from discreet.inference.regression.classical_covariance import pooled, steady_inverse
 from discreet.inference.regression.curvature import floored
@@ -101,12 +103,14 @@ def fit_classical(
     spend: Guarantee,
     key: str | None = None,
     where: str = "",
+    choice: BaseChoice | None = None,
 ) -> ClassicalResult | PointFit:
     """A regression of the model's response on its columns by one of the classical solvers, with
     private inference; as `fit.fit_regression`. Pure SGD gives an estimate without it.
     """
-    regression = Regression(session, model, estimator_of(family), spend, key, where)
+    regression = Regression(session, model, estimator_of(family), spend, key, where, choice)
     if isinstance(solver, SGD) and solver.law == "laplace":
+        require_named(choice)
         return fit_pure(regression, family, solver)
     mu_squared, delta = classical_budget(regression, family, solver)
     doubt = doubt_of(regression, solver, mu_squared)
@@ -209,6 +213,7 @@ def ask_classical(
         float(delta),
         batch,
         averaged,
+        bases=base_levels(model.columns, public.schema),
     )
 
 
@@ -267,6 +272,7 @@ def _ask_in_white(
         metric_radius=tuning.metric_radius,
         first_radius=tuning.first_radius,
         least_moments=least_moments(wide, tuning.radius),
+        bases=base_levels(model.columns, fitting.public.schema),
     )
 
 

@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 
 from discreet.accounting.guarantees import Guarantee
+from discreet.asking.bases import BaseChoice
+from discreet.inference.regression.bases import base_levels
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.fit import RegressionResult
 from discreet.models.preconditioned import MEAN_TRUST, TRUST, augmented, least_moments, run
@@ -49,15 +51,17 @@ def fit_regression(
     spend: Guarantee,
     key: str | None = None,
     where: str = "",
+    choice: BaseChoice | None = None,
 ) -> RegressionResult:
     """A regression of the model's response on its columns, with private inference.
 
     `family` is "robust" (Huber's ψ, c by the noise index), "ols" (Huber's ψ with c from 4 to 6),
     "logistic", "poisson", or a family of discreet.specs.estimating.families. `spend` is GDP, zCDP
     or (ε, δ). With a `key`, asking again returns the stored answers, and a fit that was interrupted
-    goes on where it stopped. `where` says the model's filter in words.
+    goes on where it stopped. `where` says the model's filter in words; `choice` are bases to be
+    chosen first.
     """
-    regression = Regression(session, model, estimator_of(family), spend, key, where)
+    regression = Regression(session, model, estimator_of(family), spend, key, where, choice)
     mu_squared = budget_of(spend, session.public.neighbors.rows)
     require_response(session, model, family)
     return RegressionResult(
@@ -139,4 +143,5 @@ def _facts(
         center,
         half,
         tuning.first_radius,
+        base_levels(model.columns, fitting.public.schema),
     )

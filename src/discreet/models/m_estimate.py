@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
+from discreet.asking.bases import Base, BaseChoice, based_design, with_rows
 from discreet.asking.cells import Where, cells_where, rows_asked
-from discreet.asking.formula import design_of
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
 from discreet.exact import rational
@@ -52,6 +52,7 @@ def m_estimate(
     reach: int | None = None,
     where: Where | None = None,
     solver: str | Solver | None = None,
+    base: Base | None = None,
     key: str | None = None,
 ) -> RegressionResult:
     """A regression by an estimating function of your own: `psi` of the standardised residual,
@@ -71,11 +72,13 @@ def m_estimate(
                or coefficients are those of the nearest solution.
     """
     opened = _open(session)
-    model, family = user_model(opened.public.schema, formula, psi, mean, reach, where)
+    model, choice, family = user_model(opened.public.schema, formula, psi, mean, reach, where, base)
     chosen, words = chosen_solver(solver), cells_where(opened.public.schema, where).where
     if chosen is not None:
-        return fit_classical(opened, model, family, chosen, spend=spend, key=key, where=words)
-    return fit_regression(opened, model, family, spend=spend, key=key, where=words)
+        return fit_classical(
+            opened, model, family, chosen, spend=spend, key=key, where=words, choice=choice
+        )
+    return fit_regression(opened, model, family, spend=spend, key=key, where=words, choice=choice)
 
 
 def user_model(
@@ -85,9 +88,10 @@ def user_model(
     mean: Function | None,
     reach: int | None,
     where: Where | None,
-) -> tuple[Model, TabulatedResidual | TabulatedMean]:
-    """The model and the tabulated family; refused, before anything is spent,
-    where either cannot be used.
+    base: Base | None = None,
+) -> tuple[Model, BaseChoice | None, TabulatedResidual | TabulatedMean]:
+    """The model, the bases that are to be chosen and the tabulated family; refused, before anything
+    is spent, where one of them cannot be used.
     """
     if (psi is None) == (mean is None):
         raise InvalidParameter(
@@ -96,7 +100,7 @@ def user_model(
             "an estimating function is of the residual or of the linear predictor",
             "pass psi=, for example math.tanh, or mean=",
         )
-    design = design_of(formula, schema, counts=psi is None)
+    design, choice = based_design(formula, schema, base, counts=psi is None)
     response, column = design.response, schema[design.response.column]
     family: TabulatedResidual | TabulatedMean
     if psi is not None:
@@ -121,7 +125,7 @@ def user_model(
                 "declare it as dp.Boolean() or dp.Integer(0, most), or pass psi=",
             )
         family = tabulated_mean(mean, reach, float(max(1, column.high)))
-    return design.model(rows_asked(schema, where, *design.reads).keys), family
+    return *with_rows(design, choice, rows_asked(schema, where, *design.reads).keys), family
 
 
 def tabulated_psi(psi: Function, reach: int | None = None) -> TabulatedResidual:

@@ -21,6 +21,9 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting.guarantees import Guarantee
+from discreet.asking.bases import BaseChoice
+from discreet.inference.regression.bases import base_levels
+from discreet.inference.regression.decode import step_of
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.moments_fit import MomentsResult
 from discreet.models.points import metric_on_grid
@@ -37,7 +40,13 @@ MARGIN = 1 + 2.0**-10  # rounding of columns to their grid, and of norms, must n
 
 
 def fit_moments(
-    session: Session, model: Model, *, spend: Guarantee, key: str | None = None, where: str = ""
+    session: Session,
+    model: Model,
+    *,
+    spend: Guarantee,
+    key: str | None = None,
+    where: str = "",
+    choice: BaseChoice | None = None,
 ) -> MomentsResult:
     """The least-squares fit of a model from one release of second moments (two where the number of
     rows is private).
@@ -45,7 +54,7 @@ def fit_moments(
     mu_squared = budget_of(spend, session.public.neighbors.rows)
     require_response(session, model, "ols")
     return MomentsResult(
-        *Regression(session, model, "ols", spend, key, where).asked(
+        *Regression(session, model, "ols", spend, key, where, choice).asked(
             lambda fitting: ask_moments(fitting, spend), mu_squared
         )
     )
@@ -54,7 +63,8 @@ def fit_moments(
 def ask_moments(fitting: Fitting, spend: Guarantee) -> FitFacts:
     rows = rows_of(fitting)
     query, radius = moments_query(fitting.model, optional=fitting.optional)
-    fitting.ask(Step("moments"), query, 1 - COUNT_SHARE if fitting.releases else Fraction(1))
+    counted = any(step_of(release) == Step("count") for release in fitting.releases)
+    fitting.ask(Step("moments"), query, 1 - COUNT_SHARE if counted else Fraction(1))
     return moments_facts(
         fitting.model,
         radius,
@@ -65,6 +75,7 @@ def ask_moments(fitting: Fitting, spend: Guarantee) -> FitFacts:
             math.sqrt(fitting.mu_squared),
             fitting.public.neighbors,
         ),
+        base_levels(fitting.model.columns, fitting.public.schema),
     )
 
 
@@ -77,7 +88,13 @@ def moments_query(model: Model, *, optional: bool) -> tuple[WeightedGram, float]
     ), radius
 
 
-def moments_facts(model: Model, radius: float, spend: Guarantee, index: float) -> FitFacts:
+def moments_facts(
+    model: Model,
+    radius: float,
+    spend: Guarantee,
+    index: float,
+    bases: tuple[tuple[str, str], ...] = (),
+) -> FitFacts:
     assert model.response is not None
     return FitFacts(
         "ols",
@@ -90,6 +107,7 @@ def moments_facts(model: Model, radius: float, spend: Guarantee, index: float) -
         (0.0,) * (len(model.columns) + 1),
         model.response.middle,
         model.response.half,
+        bases=bases,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from discreet.accounting.calibration.additive import gaussian_noise, symmetric_noise
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP, spend_mu_squared
+from discreet.asking.bases import BASE_SHARE, BaseChoice
 from discreet.asking.noise_choice import require_spend
 from discreet.asking.steps import Steps
 from discreet.errors import InvalidParameter, NoTheorem, shown
@@ -29,7 +30,14 @@ from discreet.models.tuning import COUNT_SHARE, MEAN_SHARE, least_squares_cut, t
 from discreet.sensitivity import L2
 from discreet.specs.estimating.components import ModelColumn
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
-from discreet.specs.estimating.families import Family, Huber, Logistic, Poisson, psi_bound
+from discreet.specs.estimating.families import (
+    Family,
+    Huber,
+    HuberHinge,
+    Logistic,
+    Poisson,
+    psi_bound,
+)
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.tables import PSI
 from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
@@ -49,7 +57,7 @@ Facts = TypeVar("Facts")
 @dataclass(frozen=True)
 class Regression:
     """A regression to be asked of a session under one spend; with a `key`, asking again returns the
-    stored answers. `where` says the model's filter in words.
+    stored answers. `where` says the model's filter in words; `choice` are bases to be chosen first.
     """
 
     session: Session
@@ -58,14 +66,30 @@ class Regression:
     spend: Guarantee
     key: str | None = None
     where: str = ""
+    choice: BaseChoice | None = None
 
     def asked(
         self, ask: Callable[[Fitting], Facts], mu_squared: Fraction, delta: Fraction = Fraction(0)
     ) -> tuple[tuple[Release, ...], Facts]:
         """The releases that `ask` asks for within μ² and δ₀ of the spend, and what it gives."""
+        choices = self._choices(mu_squared)
         with Steps(self.session, self.spend, self.key, delta=delta, reserved="") as steps:
-            facts = ask(Fitting(self, steps, self.model, mu_squared))
+            fitting = Fitting(self, steps, self.model, mu_squared)
+            if self.choice is not None:
+                codes = tuple(fitting.asked(*choice).integers[0] for choice in choices)
+                left = mu_squared * (1 - BASE_SHARE)
+                fitting = replace(fitting, model=self.choice.model(codes), mu_squared=left)
+            facts = ask(fitting)
         return tuple(steps.releases), facts
+
+    def _choices(self, mu_squared: Fraction) -> tuple[tuple[Step, Question], ...]:
+        """The questions that choose bases: made, and refused where they cannot be paid, before
+        anything is set aside.
+        """
+        if self.choice is None:
+            return ()
+        words = Description(self.estimator, where=self.where)
+        return self.choice.questions(self.session.public, words, mu_squared)
 
     @property
     def optional(self) -> bool:
@@ -252,7 +276,7 @@ def budget_of(spend: Guarantee, unit_rows: int) -> Fraction:
 
 def require_response(session: Session, model: Model, family: Any) -> None:
     response = model.response
-    counts = family in ("logistic",) or isinstance(family, (Logistic, TabulatedMean))
+    counts = family in ("logistic",) or isinstance(family, (Logistic, HuberHinge, TabulatedMean))
     if response is None or (response.factor is None and not counts):
         raise InvalidParameter(
             "a regression",

@@ -12,16 +12,21 @@ from __future__ import annotations
 
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
+from discreet.asking.bases import Base, BaseChoice, based_design, with_rows
 from discreet.asking.cells import Where, cells_where, rows_asked
-from discreet.asking.formula import Design, design_of
+from discreet.asking.formula import Design
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.inference.regression.fit import RegressionResult
 from discreet.models.classical import fit_classical
 from discreet.models.fit import fit_regression
+from discreet.models.minimisers.erm import METHODS, asked_of
+from discreet.models.minimisers.fit import fit_minimiser
 from discreet.models.moments import fit_moments
+from discreet.models.procedure import Regression
 from discreet.models.solvers import Solver, chosen_solver
 from discreet.schema import Integer, Schema
-from discreet.specs.estimating.families import Huber
+from discreet.specs.estimating.families import Huber, Logistic
 from discreet.specs.estimating.model import Model
 from discreet.trusted.session import Session
 
@@ -35,6 +40,7 @@ def ols(
     method: str = "clipped",
     where: Where | None = None,
     solver: str | Solver | None = None,
+    base: Base | None = None,
     key: str | None = None,
 ) -> RegressionResult:
     """Least squares with residuals clipped at four scales (up to six in large samples), so that
@@ -45,7 +51,7 @@ def ols(
     """
     method = plain.text(method, "method=")
     if method == "clipped":
-        return _fitted(session, formula, "ols", spend, where, solver, key)
+        return _fitted(session, formula, "ols", spend, where, solver, base, key)
     if method != "moments" or solver is not None:
         raise InvalidParameter(
             "method=",
@@ -54,12 +60,14 @@ def ols(
             "use 'clipped' (any solver) or 'moments' (no solver)",
         )
     schema = _opened(session).public.schema
+    model, choice = asked_model(schema, formula, "ols", where, base)
     return fit_moments(
         session,
-        model_of(schema, formula, "ols", where),
+        model,
         spend=spend,
         key=key,
         where=cells_where(schema, where).where,
+        choice=choice,
     )
 
 
@@ -72,14 +80,14 @@ def robust(
     c: float | None = None,
     where: Where | None = None,
     solver: str | Solver | None = None,
+    base: Base | None = None,
     key: str | None = None,
 ) -> RegressionResult:
     """Huber's robust regression with Mallows weights and unknown scale (reference.md H1, H2);
     `c` is 1.345 unless noise dominates.
     """
-    return _fitted(
-        session, formula, "robust" if c is None else huber_of(c), spend, where, solver, key
-    )
+    family = "robust" if c is None else huber_of(c)
+    return _fitted(session, formula, family, spend, where, solver, base, key)
 
 
 @plain.door
@@ -88,14 +96,33 @@ def logistic(
     formula: str,
     *,
     spend: Guarantee,
+    method: str = "clipped",
+    penalty: float | None = None,
     where: Where | None = None,
     solver: str | Solver | None = None,
+    base: Base | None = None,
     key: str | None = None,
 ) -> RegressionResult:
     """Logistic regression of a yes/no column, or of a level:
     ``C(region, base="N") ~ age`` (reference.md H2, E4).
+
+    ``method="objective"`` and ``"output"`` are those of dp.erm, with its `penalty`.
     """
-    return _fitted(session, formula, "logistic", spend, where, solver, key)
+    method = plain.text(method, "method=")
+    if method in METHODS and solver is None:
+        schema = _opened(session).public.schema
+        model, choice = asked_model(schema, formula, "logistic", where, base)
+        words, spend = cells_where(schema, where).where, require_spend(spend)
+        regression = Regression(session, model, "logistic", spend, key, words, choice)
+        return fit_minimiser(regression, asked_of(Logistic(), method, penalty))
+    if method != "clipped" or penalty is not None:
+        raise InvalidParameter(
+            "method=",
+            f"{shown(method)} with solver={shown(solver)}, penalty={shown(penalty)} is not known",
+            "each is another estimator, and only minimisers have a penalty",
+            "use 'clipped' (any solver), or 'objective' or 'output' (no solver)",
+        )
+    return _fitted(session, formula, "logistic", spend, where, solver, base, key)
 
 
 @plain.door
@@ -106,6 +133,7 @@ def poisson(
     spend: Guarantee,
     where: Where | None = None,
     solver: str | Solver | None = None,
+    base: Base | None = None,
     key: str | None = None,
 ) -> RegressionResult:
     """Poisson regression of a count declared as ``dp.Integer(0, most)``:
@@ -125,7 +153,7 @@ def poisson(
                spend=…)``: it clips nothing, and only the mean must be right; a smaller `most` makes
                it more precise.
     """
-    return _fitted(session, formula, "poisson", spend, where, solver, key)
+    return _fitted(session, formula, "poisson", spend, where, solver, base, key)
 
 
 def _fitted(
@@ -135,30 +163,17 @@ def _fitted(
     spend: Guarantee,
     where: Where | None,
     solver: str | Solver | None,
+    base: Base | None,
     key: str | None,
 ) -> RegressionResult:
-    model, chosen = (
-        model_of(_opened(session).public.schema, formula, family, where),
-        chosen_solver(solver),
-    )
+    schema = _opened(session).public.schema
+    model, choice = asked_model(schema, formula, family, where, base)
+    chosen, words = chosen_solver(solver), cells_where(schema, where).where
     if chosen is not None:
         return fit_classical(
-            session,
-            model,
-            family,
-            chosen,
-            spend=spend,
-            key=key,
-            where=cells_where(session.public.schema, where).where,
+            session, model, family, chosen, spend=spend, key=key, where=words, choice=choice
         )
-    return fit_regression(
-        session,
-        model,
-        family,
-        spend=spend,
-        key=key,
-        where=cells_where(session.public.schema, where).where,
-    )
+    return fit_regression(session, model, family, spend=spend, key=key, where=words, choice=choice)
 
 
 def huber_of(c: object) -> Huber:
@@ -186,13 +201,19 @@ def _opened(session: Session) -> Session:
     return session
 
 
-def model_of(
-    schema: Schema, formula: str, family: str | Huber, where: Where | None = None
-) -> Model:
-    """The model of a formula for a family; refused where the response does not suit it."""
-    design = design_of(formula, schema, counts=family in ("logistic", "poisson"))
+def asked_model(
+    schema: Schema,
+    formula: str,
+    family: str | Huber,
+    where: Where | None = None,
+    base: Base | None = None,
+) -> tuple[Model, BaseChoice | None]:
+    """The model of a formula for a family, and the bases that are to be chosen; refused where the
+    response does not suit it.
+    """
+    design, choice = based_design(formula, schema, base, counts=family in ("logistic", "poisson"))
     _check_response(design, schema, family)
-    return design.model(rows_asked(schema, where, *design.reads).keys)
+    return with_rows(design, choice, rows_asked(schema, where, *design.reads).keys)
 
 
 def _check_response(design: Design, schema: Schema, family: str | Huber) -> None:

@@ -75,7 +75,9 @@ class _PrivateRegressor(RegressorMixin, PrivateRegression):  # type: ignore[misc
 
 
 class PrivateLinearRegression(_PrivateRegressor):
-    """dp.ols as a scikit-learn regressor; `method` is "clipped" or "moments"."""
+    """dp.ols as a scikit-learn regressor; `method` is "clipped" or "moments", `base` as there (for
+    formulas on an open session).
+    """
 
     def __init__(
         self,
@@ -89,6 +91,7 @@ class PrivateLinearRegression(_PrivateRegressor):
         ledger: str | Path | None = None,
         score_spend: Any = None,
         method: str = "clipped",
+        base: Any = None,
     ) -> None:
         self.spend, self.neighbors, self.bounds, self.target_bounds, self.fit_intercept = (
             spend,
@@ -97,15 +100,16 @@ class PrivateLinearRegression(_PrivateRegressor):
             target_bounds,
             fit_intercept,
         )
-        self.budget, self.ledger, self.score_spend, self.method = (
+        self.budget, self.ledger, self.score_spend, self.method, self.base = (
             budget,
             ledger,
             score_spend,
             method,
+            base,
         )
 
     def _regression(self, session: dp.Session, formula: str) -> Any:
-        return dp.ols(session, formula, spend=self.spend, method=self.method)
+        return dp.ols(session, formula, spend=self.spend, method=self.method, base=self.base)
 
 
 class PrivateHuberRegressor(_PrivateRegressor):
@@ -125,6 +129,7 @@ class PrivateHuberRegressor(_PrivateRegressor):
         ledger: str | Path | None = None,
         score_spend: Any = None,
         c: float | None = None,
+        base: Any = None,
     ) -> None:
         self.spend, self.neighbors, self.bounds, self.target_bounds, self.fit_intercept = (
             spend,
@@ -133,10 +138,16 @@ class PrivateHuberRegressor(_PrivateRegressor):
             target_bounds,
             fit_intercept,
         )
-        self.budget, self.ledger, self.score_spend, self.c = budget, ledger, score_spend, c
+        self.budget, self.ledger, self.score_spend, self.c, self.base = (
+            budget,
+            ledger,
+            score_spend,
+            c,
+            base,
+        )
 
     def _regression(self, session: dp.Session, formula: str) -> Any:
-        return dp.robust(session, formula, spend=self.spend, c=self.c)
+        return dp.robust(session, formula, spend=self.spend, c=self.c, base=self.base)
 
 
 class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ignore[misc]
@@ -155,6 +166,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
         budget: Any = None,
         ledger: str | Path | None = None,
         score_spend: Any = None,
+        base: Any = None,
     ) -> None:
         self.spend, self.neighbors, self.bounds, self.classes, self.fit_intercept = (
             spend,
@@ -163,11 +175,11 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
             classes,
             fit_intercept,
         )
-        self.budget, self.ledger, self.score_spend = budget, ledger, score_spend
+        self.budget, self.ledger, self.score_spend, self.base = budget, ledger, score_spend, base
 
     def _regression(self, session: dp.Session, formula: str) -> Any:
         self.classes_ = self._classes()
-        return dp.logistic(session, formula, spend=self.spend)
+        return dp.logistic(session, formula, spend=self.spend, base=self.base)
 
     def _classes(self) -> np.ndarray[Any, Any]:
         labels = np.asarray(self.classes)

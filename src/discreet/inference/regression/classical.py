@@ -18,6 +18,7 @@ from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
 from discreet.errors import NoTheorem
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
+from discreet.inference.regression.bases import SecondMoments, base_notes
 from discreet.inference.regression.classical_covariance import (
     Path,
     Released,
@@ -26,6 +27,7 @@ from discreet.inference.regression.classical_covariance import (
     pooled,
 )
 from discreet.inference.regression.covariance import Estimate
+from discreet.inference.regression.facts import bases_from, bases_record
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import clip_notes, closing_notes, filter_notes
 from discreet.inference.results.decode import as_kind
@@ -73,6 +75,7 @@ class ClassicalFacts:
     metric_radius: float = 0.0
     first_radius: float = 0.0
     least_moments: tuple[float, ...] = ()
+    bases: tuple[tuple[str, str], ...] = ()
 
     @property
     def white(self) -> bool:
@@ -80,11 +83,13 @@ class ClassicalFacts:
         return self.metric_radius > 0
 
     def to_dict(self) -> dict[str, Any]:
-        names = [field.name for field in dataclasses.fields(self)]
-        return {
-            name: getattr(self, name)
-            for name in (names if self.white else names[: -len(METRIC_FIELDS)])
-        } | {"spend": self.spend.to_dict()}
+        left_out = ("bases",) if self.white else ("bases", *METRIC_FIELDS)
+        names = [field.name for field in dataclasses.fields(self) if field.name not in left_out]
+        return (
+            {name: getattr(self, name) for name in names}
+            | {"spend": self.spend.to_dict()}
+            | bases_record(self.bases)
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,6 +155,18 @@ class ClassicalResult(RegressionResult):
             return super().condition_number
         values = np.linalg.eigvalsh(self.fitted.curvature.matrix)
         return float(values[-1] / values[0])
+
+    @property
+    def level_moments(self) -> SecondMoments | None:
+        """The metric's last round, where one was learnt; else the curvature in the scaled columns,
+        which is the same for most rows of a residual family (None for others, whose rows differ).
+        """
+        if self.facts.white:
+            return super().level_moments
+        if not self.family.residual:
+            return None
+        matrix = decode.metric_matrix(self._curvatures[-1], self.facts.radius)
+        return SecondMoments(self._columns, matrix, self._released.curvature, self.facts.radius)
 
     def lecture_interval(self, level: float = 0.95) -> Array:
         """NOT for use: the intervals that the lectures print (reference.md H4, H5, "Lectures say"),
@@ -305,7 +322,7 @@ class ClassicalResult(RegressionResult):
                 f"of the {'' if facts.white else 'scaled '}columns {self.condition_number:.3g}."
             ),
         ]
-        notes += [*filter_notes(self), *clip_notes(self)]
+        notes += [*filter_notes(self), *clip_notes(self), *base_notes(self)]
         if not self.fitted.resolved:
             notes.append(
                 "NOT RESOLVED: some curvature is lost in noise; intervals take it as small as it "
@@ -331,6 +348,7 @@ def _facts_from_dict(record: dict[str, Any]) -> ClassicalFacts:
             | {
                 "spend": guarantee_from_dict(record["spend"]),
                 "least_moments": tuple(record.get("least_moments", ())),
+                "bases": bases_from(record),
             }
         )
     )

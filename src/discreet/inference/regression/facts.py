@@ -30,6 +30,7 @@ class FitFacts:
     trust            the longest step in the metric, in units of σ (residual families)
     least_moments    public lower limits of the columns' second moments
     response_center, response_half   the middle and half-width of the response's declared range
+    bases            columns of levels that leave one out, each with that level
     """
 
     estimator: str
@@ -43,11 +44,16 @@ class FitFacts:
     response_center: float
     response_half: float
     first_radius: float = 1.0
+    bases: tuple[tuple[str, str], ...] = ()
 
 
 def facts_to_dict(facts: FitFacts) -> dict[str, Any]:
-    record = {name: getattr(facts, name) for name in FitFacts.__slots__}
-    return record | {"spend": facts.spend.to_dict(), "least_moments": list(facts.least_moments)}
+    record = {name: getattr(facts, name) for name in FitFacts.__slots__ if name != "bases"}
+    return (
+        record
+        | {"spend": facts.spend.to_dict(), "least_moments": list(facts.least_moments)}
+        | bases_record(facts.bases)
+    )
 
 
 def facts_from_dict(record: dict[str, Any]) -> FitFacts:
@@ -57,6 +63,17 @@ def facts_from_dict(record: dict[str, Any]) -> FitFacts:
             | {
                 "spend": guarantee_from_dict(record["spend"]),
                 "least_moments": tuple(record["least_moments"]),
+                "bases": bases_from(record),
             }
         )
     )
+
+
+def bases_record(bases: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    """Bases as facts keep them; nothing where there are none, as before they were kept."""
+    return {"bases": [list(pair) for pair in bases]} if bases else {}
+
+
+def bases_from(record: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The bases that `bases_record` wrote."""
+    return tuple((name, level) for name, level in record.get("bases", ()))

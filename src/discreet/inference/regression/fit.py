@@ -19,6 +19,7 @@ from scipy.special import chdtrc, chdtri, expit, ndtr, ndtri
 from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.inference.regression import decode as decode
+from discreet.inference.regression.bases import SecondMoments
 from discreet.inference.regression.covariance import Estimate, Moves, Numbers, estimated
 from discreet.inference.regression.facts import (
     FitFacts,
@@ -253,6 +254,19 @@ class RegressionResult(Told):
         return dict(
             zip(names, (bool(value) for value in self._metric_state.resolved), strict=False)
         )
+
+    @property
+    def bases(self) -> dict[str, str]:
+        """The columns of levels that leave one out, and that level."""
+        return dict(self.facts.bases)
+
+    @property
+    def level_moments(self) -> SecondMoments | None:
+        """Second moments from which shares of levels can be read: the metric's last round."""
+        last, facts = self._steps("metric")[-1], self.facts
+        reading = decode.read_gram(last, facts.metric_radius, self.rows)
+        matrix = decode.metric_matrix(last, facts.metric_radius)
+        return SecondMoments(self._columns, matrix, reading, facts.metric_radius)
 
     @property
     def condition_number(self) -> float:

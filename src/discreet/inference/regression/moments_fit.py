@@ -23,6 +23,7 @@ import numpy as np
 from discreet.accounting import statement
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
+from discreet.inference.regression.bases import SecondMoments, base_notes
 from discreet.inference.regression.covariance import Estimate
 from discreet.inference.regression.curvature import Shrunk, floored, symmetric_draws
 from discreet.inference.regression.facts import LeastSquares, facts_from_dict, facts_to_dict
@@ -135,6 +136,13 @@ class MomentsResult(RegressionResult):
         }
 
     @property
+    def level_moments(self) -> SecondMoments:
+        """The second moments of columns and response, in which every row has its whole weight."""
+        return SecondMoments(
+            self._columns, np.eye(self.facts.columns + 1), self._reading, self.facts.radius
+        )
+
+    @property
     def condition_number(self) -> float:
         """Of the columns' second moment as released and floored, each column scaled to 1."""
         matrix = self.fitted.curvature.matrix
@@ -164,7 +172,7 @@ class MomentsResult(RegressionResult):
             ),
             "For errors of equal variance (homoskedastic): standard errors are not a sandwich.",
         ]
-        notes += filter_notes(self)
+        notes += [*filter_notes(self), *base_notes(self)]
         if not self.fitted.resolved:
             notes.append(
                 "NOT RESOLVED: some direction of the columns is lost in noise; its coefficients "

@@ -16,13 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.errors import InvalidParameter, shown
 from discreet.exact import rational
-from discreet.inference.regression import decode
 from discreet.inference.regression.fit import RegressionResult
-from discreet.inference.regression.point_fit import PointFit
 from discreet.inference.results.decode import additive
 from discreet.inference.results.laws import Array
 from discreet.models.points import point_at
@@ -36,7 +35,7 @@ from discreet.trusted.release import Description, PublicFacts, Question, Release
 
 SCORES = ("accuracy", "log-loss", "squared error")
 LEVELS = 256
-CAP = 4.0  # of a log-loss: a margin of −4 or less counts as nothing
+CAP = 2.0  # of a log-loss: a margin of −1.85 or less counts as nothing
 HALF_RANGES = 0.5  # of the response: a residual beyond it counts as nothing
 YES_BITS = 50  # 2**50 is beyond every η of a yes/no response
 LONGEST_ETA = 2.0**48
@@ -51,9 +50,9 @@ class ScoreTable:
 
 
 def require_score(score: object) -> str:
-    """The name of a score; anything else is refused."""
-    if isinstance(score, str) and score in SCORES:
-        return score
+    """The name of a score, as exact text that hidden runs compare; anything else is refused."""
+    if isinstance(score, str) and (name := plain.text(score, "score=")) in SCORES:
+        return name
     raise InvalidParameter(
         "score=",
         f"{shown(score)} is no score",
@@ -120,8 +119,8 @@ def _predictor(fit: RegressionResult) -> tuple[Model, Array]:
             "scores compare the response with one",
             "try dp.logistic for yes/no, dp.ols or dp.robust for numbers",
         )
-    model = decode.model_query(fit._last_gradient).model
-    beta = fit.beta if isinstance(fit, PointFit) else fit.fitted.beta
+    model: Model = fit._last_gradient.query.model  # type: ignore[attr-defined]
+    beta: Array = fit.beta if hasattr(fit, "beta") else fit.fitted.beta  # without a covariance too
     return model, np.append(beta, np.zeros(len(model.columns) - len(beta)))
 
 
