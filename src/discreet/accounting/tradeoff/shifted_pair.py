@@ -76,7 +76,7 @@ def worst_hockey_sticks(mu: float, kappa: float) -> Array:
     """Upper bounds of V at the γ = exp(μ·PLACES)."""
     near = mu * PLACES < math.log1p(kappa)
     values = np.empty(len(PLACES))
-    for chosen in (near, ~near):
+    for chosen in (one for one in (near, ~near) if one.any()):
         values[chosen] = _programme(mu, kappa, mu * PLACES[chosen])
     return values
 
