@@ -53,6 +53,7 @@ from discreet.inference.results.results import Result
 from discreet.models.learners.accuracy import accuracy
 from discreet.models.learners.network import network
 from discreet.models.m_estimate import m_estimate
+from discreet.models.minimisers.erm import erm
 from discreet.models.regression import logistic, ols, poisson, robust
 from discreet.models.residuals import residuals
 from discreet.models.solvers import SGD, GradientDescent, MayNotConverge, Newton
@@ -123,6 +124,7 @@ __all__ = [
     "density",
     "describe",
     "ecdf",
+    "erm",
     "explain",
     "from_arrays",
     "from_frame",

@@ -223,7 +223,56 @@ class PrivateRuns:
         return {"norm": "runs", "mu": self.mu, "epsilon": self.epsilon}
 
 
-Sensitivity = L1 | L2 | Frobenius | LInf | Rows | OneRow | PrivateRuns
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class RowLoss:
+    """How one row bends a convex objective, for mechanisms that minimise it: the row's gradient is
+    at most `steepness` long, its curvature at most `curvature`, and (`one_signed`) it pulls along
+    one direction, never along its opposite.
+
+    ``replaced``           up to `rows` rows take other values
+    ``added or removed``   up to `rows` rows come, or up to `rows` rows go
+    """
+
+    steepness: Fraction
+    curvature: Fraction
+    one_signed: bool
+    rows: int
+    change: str
+
+    def __post_init__(self) -> None:
+        _positive(self.steepness)
+        _positive(self.curvature)
+        if (
+            type(self.one_signed) is not bool
+            or type(self.rows) is not int
+            or self.rows < 1
+            or self.change not in CHANGES[:2]
+        ):
+            raise InvalidParameter(
+                "a sensitivity",
+                "it does not say how rows may change an objective",
+                "a mechanism's proof counts them",
+                "derive it from the query",
+            )
+
+    @property
+    def moves(self) -> int:
+        """How many rows come or go: a row that is replaced goes, and another comes."""
+        return self.rows * (2 if self.change == "replaced" else 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "norm": "row loss",
+            "steepness": fraction_text(self.steepness),
+            "curvature": fraction_text(self.curvature),
+            "one_signed": self.one_signed,
+            "rows": self.rows,
+            "change": self.change,
+        }
+
+
+Sensitivity = L1 | L2 | Frobenius | LInf | Rows | OneRow | PrivateRuns | RowLoss
 
 
 def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
@@ -242,6 +291,14 @@ def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
         )
     if record["norm"] == "runs":
         return PrivateRuns(record["mu"], record["epsilon"])
+    if record["norm"] == "row loss":
+        return RowLoss(
+            stored_fraction(record["steepness"]),
+            stored_fraction(record["curvature"]),
+            record["one_signed"],
+            record["rows"],
+            record["change"],
+        )
     return (
         LInf(stored_fraction(record["value"]), record["one_way"])
         if record["norm"] == "linf"

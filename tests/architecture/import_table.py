@@ -35,6 +35,7 @@ SPECS = f"{VOCABULARY} specs search"
 READERS = f"{SPECS} trusted.release accounting inference plots"
 EXTENSION_LOSSES = (
     "trusted.extensions.data_dependent.loss trusted.extensions.local.loss"
+    " trusted.extensions.minimiser.loss"
     " trusted.extensions.open_keys.loss trusted.extensions.procedures.loss"
     " trusted.extensions.sgd.loss"
 )
@@ -89,7 +90,8 @@ TABLE = (
         "trusted.noise",
         f"{VOCABULARY} specs search trusted.compiled trusted.later"
         " trusted.extensions.data_dependent trusted.extensions.open_keys"
-        " trusted.extensions.procedures trusted.extensions.selection trusted.extensions.sgd",
+        " trusted.extensions.minimiser trusted.extensions.procedures"
+        " trusted.extensions.selection trusted.extensions.sgd",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
@@ -109,7 +111,7 @@ TABLE = (
     _row(
         "trusted.extensions.estimating",
         f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd"
-        " trusted.extensions.network trusted.later",
+        " trusted.extensions.minimiser trusted.extensions.network trusted.later",
         "numpy numba",
         "sums over the rows of a model",
     ),
@@ -131,6 +133,18 @@ TABLE = (
         " trusted.losses.loss",
         "",
         "sampled gradients: price",
+    ),
+    _row(
+        "trusted.extensions.minimiser",
+        f"{VOCABULARY} specs trusted.engines trusted.noise trusted.extensions.estimating",
+        "numpy flint",
+        "perturbed minimisers: rows, draw",
+    ),
+    _row(
+        "trusted.extensions.minimiser.loss",
+        f"{VOCABULARY} specs.mechanisms accounting.tradeoff.shifted_pair trusted.losses.loss",
+        "",
+        "perturbed minimisers: price",
     ),
     _row(
         "trusted.extensions.open_keys",

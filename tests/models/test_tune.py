@@ -7,13 +7,14 @@ import logging
 import pickle
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import discreet as dp
 from discreet.models.trials import tune as room
+from discreet.seclusion import secluded
 from discreet.testing import seeded_session
 from discreet.trusted.engines.rehearsal import Rehearsal
 from discreet.trusted.extensions.estimating.rows import ModelRows
@@ -303,6 +304,63 @@ def test_settings_are_read_once_and_are_the_trials_own() -> None:
     best = tuned(data_set().open(budget=BUDGET), candidates=[made])
     assert Watching.reads == reads
     assert "-0.5" in best.chosen
+
+
+class Counting(str):
+    """Text that counts who compares it, or looks it up, in a hidden run."""
+
+    __slots__ = ()
+    seen: ClassVar[list[str]] = []
+
+    def __eq__(self, other: object) -> bool:
+        self.seen.extend(["eq"] * secluded())
+        return str.__eq__(self, other)
+
+    def __hash__(self) -> int:
+        self.seen.extend(["hash"] * secluded())
+        return str.__hash__(self)
+
+
+class Another:
+    """No trial, but it has what one has."""
+
+    asked, options = ("t ~ a",), (("method", "moments"),)
+
+    @property
+    def function(self) -> Any:
+        Counting.seen.extend(["run"] * secluded())
+        return dp.ols
+
+
+class Exchanged(list[Any]):
+    """A list that holds other things when it is read again."""
+
+    def __iter__(self) -> Any:
+        self.reads = getattr(self, "reads", 0) + 1
+        return list.__iter__(self) if self.reads == 1 else iter([Another()])
+
+
+def edited() -> Any:
+    made = dp.trial(dp.ols, "t ~ a", method="moments")
+    object.__setattr__(made, "options", ((Counting("method"), "moments"),))
+    return made
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        lambda: {"score": Counting("squared error")},
+        lambda: {"candidates": [dp.trial(dp.ols, "t ~ a", **{Counting("method"): "moments"})]},
+        lambda: {"candidates": [edited()]},
+        lambda: {"candidates": Exchanged(some_trials())},
+    ],
+    ids=["score", "name", "edited trial", "exchanged trials"],
+)
+def test_nothing_of_the_callers_is_asked_in_a_hidden_run(more: Callable[[], Any]) -> None:
+    """What is asked once a run tells how many there were."""
+    Counting.seen.clear()
+    tuned(seeded_session(data_set(), BUDGET, 3), **more())
+    assert not Counting.seen
 
 
 @pytest.mark.parametrize(

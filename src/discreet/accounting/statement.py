@@ -110,10 +110,19 @@ def asked(spend: Guarantee) -> str:
 
 
 def privacy(spend: Guarantee, guarantee: Guarantee) -> str:
-    """The guarantee of a release; after an (ε, δ) spend that was asked for, the one behind it."""
-    if not isinstance(spend, ApproxDP) or isinstance(guarantee, ApproxDP):
+    """The guarantee of a release; after an (ε, δ) spend that was asked for, the one behind it, or
+    what else its mechanism satisfies.
+    """
+    if not isinstance(spend, ApproxDP) or str(guarantee) == str(spend):
         return str(guarantee)
-    return f"{spend}, by {guarantee}"
+    return f"{spend}, {'also' if isinstance(guarantee, ApproxDP) else 'by'} {guarantee}"
+
+
+def cost(spend: Guarantee, guarantee: Guarantee) -> str:
+    """The same in fewer words, for one line."""
+    if isinstance(spend, ApproxDP):
+        return privacy(spend, guarantee).partition(", also")[0].removesuffix(" (Gaussian DP)")
+    return str(guarantee)
 
 
 # ── what is left ──────────────────────────────────────────────────────────────────────────────────

@@ -48,6 +48,7 @@ _FITS = {
     "discreet-point-fit": "inference.regression.point_fit:PointFit",
 }
 _MOMENTS_FIT = {"discreet-moments-fit": "inference.regression.moments_fit:MomentsResult"}
+_MINIMISER_FIT = {"discreet-minimiser-fit": "inference.minimisers.results:PerturbedResult"}
 
 RECORDS = (
     Record(
@@ -288,7 +289,7 @@ RECORDS = (
     ),
     Record(
         "models.regression:logistic",
-        results=_FITS,
+        results=_FITS | _MINIMISER_FIT,
         forecast="models.forecasts.preview:logistic_preview",
     ),
     Record(
@@ -300,6 +301,11 @@ RECORDS = (
         "models.m_estimate:m_estimate",
         results=_FITS,
         forecast="models.forecasts.preview:m_estimate_preview",
+    ),
+    Record(
+        "models.minimisers.erm:erm",
+        results=_MINIMISER_FIT,
+        forecast="models.forecasts.preview:erm_preview",
     ),
     Record(
         "models.learners.network:network",
@@ -333,6 +339,7 @@ FORMATS = {
     "discreet-fit": "inference.regression.fit:regression_from_json",
     "discreet-lecture-fit": "inference.regression.classical:classical_from_json",
     "discreet-moments-fit": "inference.regression.moments_fit:moments_from_json",
+    "discreet-minimiser-fit": "inference.minimisers.results:perturbed_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
     "discreet-best": "models.trials.tune:best_from_json",
     "discreet-network": "inference.networks.results:network_from_json",

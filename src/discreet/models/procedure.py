@@ -30,7 +30,14 @@ from discreet.models.tuning import COUNT_SHARE, MEAN_SHARE, least_squares_cut, t
 from discreet.sensitivity import L2
 from discreet.specs.estimating.components import ModelColumn
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
-from discreet.specs.estimating.families import Family, Huber, Logistic, Poisson, psi_bound
+from discreet.specs.estimating.families import (
+    Family,
+    Huber,
+    HuberHinge,
+    Logistic,
+    Poisson,
+    psi_bound,
+)
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.tables import PSI
 from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
@@ -269,7 +276,7 @@ def budget_of(spend: Guarantee, unit_rows: int) -> Fraction:
 
 def require_response(session: Session, model: Model, family: Any) -> None:
     response = model.response
-    counts = family in ("logistic",) or isinstance(family, (Logistic, TabulatedMean))
+    counts = family in ("logistic",) or isinstance(family, (Logistic, HuberHinge, TabulatedMean))
     if response is None or (response.factor is None and not counts):
         raise InvalidParameter(
             "a regression",

@@ -15,14 +15,18 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.asking.bases import Base, BaseChoice, based_design, with_rows
 from discreet.asking.cells import Where, cells_where, rows_asked
 from discreet.asking.formula import Design
+from discreet.asking.noise_choice import require_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.inference.regression.fit import RegressionResult
 from discreet.models.classical import fit_classical
 from discreet.models.fit import fit_regression
+from discreet.models.minimisers.erm import METHODS, asked_of
+from discreet.models.minimisers.fit import fit_minimiser
 from discreet.models.moments import fit_moments
+from discreet.models.procedure import Regression
 from discreet.models.solvers import Solver, chosen_solver
 from discreet.schema import Integer, Schema
-from discreet.specs.estimating.families import Huber
+from discreet.specs.estimating.families import Huber, Logistic
 from discreet.specs.estimating.model import Model
 from discreet.trusted.session import Session
 
@@ -92,6 +96,8 @@ def logistic(
     formula: str,
     *,
     spend: Guarantee,
+    method: str = "clipped",
+    penalty: float | None = None,
     where: Where | None = None,
     solver: str | Solver | None = None,
     base: Base | None = None,
@@ -99,7 +105,23 @@ def logistic(
 ) -> RegressionResult:
     """Logistic regression of a yes/no column, or of a level:
     ``C(region, base="N") ~ age`` (reference.md H2, E4).
+
+    ``method="objective"`` and ``"output"`` are those of dp.erm, with its `penalty`.
     """
+    method = plain.text(method, "method=")
+    if method in METHODS and solver is None:
+        schema = _opened(session).public.schema
+        model, choice = asked_model(schema, formula, "logistic", where, base)
+        words, spend = cells_where(schema, where).where, require_spend(spend)
+        regression = Regression(session, model, "logistic", spend, key, words, choice)
+        return fit_minimiser(regression, asked_of(Logistic(), method, penalty))
+    if method != "clipped" or penalty is not None:
+        raise InvalidParameter(
+            "method=",
+            f"{shown(method)} with solver={shown(solver)}, penalty={shown(penalty)} is not known",
+            "each is another estimator, and only minimisers have a penalty",
+            "use 'clipped' (any solver), or 'objective' or 'output' (no solver)",
+        )
     return _fitted(session, formula, "logistic", spend, where, solver, base, key)
 
 

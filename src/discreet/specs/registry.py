@@ -11,6 +11,7 @@ from typing import Any
 
 from discreet.specs.estimating.batches import SampledGradients
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
+from discreet.specs.estimating.minimand import Minimand
 from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.estimating.scores import PredictionScore
@@ -19,6 +20,7 @@ from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.mechanisms.minimiser import PerturbedMinimiser
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.procedures import PROCEDURES
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
@@ -53,6 +55,7 @@ PROVEN_MECHANISMS: tuple[type[Mechanism], ...] = (
     InTurn,
     AboutCentre,
     NoisySGD,
+    PerturbedMinimiser,
     *PROCEDURES,
 )
 PROVEN_QUERIES: tuple[type[Query], ...] = (
@@ -69,6 +72,7 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     WeightedGram,
     ResidualCounts,
     SampledGradients,
+    Minimand,
     NetworkGradients,
     Agreement,
     DifferenceMoments,

@@ -33,7 +33,7 @@ VERSION = 1
 
 WATCH = "watch"  # the estimator of questions that open a threshold, and of no release
 # estimators whose releases are steps; JSON keeps a step where others keep their cells
-IN_STEPS = ("robust", "ols", "logistic", "poisson", "m_estimate", "network")
+IN_STEPS = ("robust", "ols", "logistic", "poisson", "m_estimate", "network", "erm")
 
 
 @plain.kept()

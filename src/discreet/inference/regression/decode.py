@@ -19,12 +19,13 @@ from discreet.specs.estimating.components import RESPONSE_BITS, UNIT
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
 from discreet.specs.estimating.families import Family
 from discreet.specs.estimating.metric import Metric
+from discreet.specs.estimating.minimand import Minimand
 from discreet.specs.estimating.model import Point
 from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.trusted.release import Release, Step
 
-ModelQuery = WeightedGradient | WeightedGram | SampledGradients
+ModelQuery = WeightedGradient | WeightedGram | SampledGradients | Minimand
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def step_of(release: Release) -> Step:
 def model_query(release: Release) -> ModelQuery:
     """The statistic of one step of a regression."""
     query = release.query
-    if isinstance(query, (WeightedGradient, WeightedGram, SampledGradients)):
+    if isinstance(query, (WeightedGradient, WeightedGram, SampledGradients, Minimand)):
         return query
     raise wrong_kind(query, "WeightedGradient")
 

@@ -11,7 +11,7 @@ from discreet.inference.regression.decode import step_of
 from discreet.inference.results.held import between_units, unit_notes
 from discreet.inference.results.summary import Summary, data_notes, number_text
 from discreet.inference.results.told import answers_line, share_text
-from discreet.specs.estimating.families import Logistic, Poisson
+from discreet.specs.estimating.families import HuberHinge, Logistic, Poisson
 from discreet.specs.estimating.tabulated import TabulatedMean
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ TITLES = {
     "logistic": "Private logistic regression",
     "poisson": "Private Poisson regression",
     "m_estimate": "Private M-estimate",
+    "erm": "Private minimiser",
 }
 
 DISPERSED = 1.15  # mean square of standardised, clipped residuals; Poisson counts have 0.95 or less
@@ -160,7 +161,7 @@ def filter_notes(result: RegressionResult) -> list[str]:
 def clip_notes(result: RegressionResult) -> list[str]:
     """What bounds a row of a residual family."""
     family = result.family
-    if isinstance(family, (Logistic, Poisson, TabulatedMean)):
+    if isinstance(family, (Logistic, HuberHinge, Poisson, TabulatedMean)):
         return []
     return [
         (

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet import plain
+from discreet.accounting import statement
 from discreet.errors import InvalidParameter, MissingExtra, shown
 from discreet.exact import rational
 from discreet.inference.results.laws import Array
@@ -153,7 +154,7 @@ class Result(Told):
         )
 
     def _cost(self) -> str:
-        return str(self.release.guarantee)
+        return statement.cost(self.release.spend, self.release.guarantee)
 
     @property
     def estimate(self) -> float:

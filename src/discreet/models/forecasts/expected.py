@@ -21,8 +21,10 @@ from discreet.asking.preview import Assumptions
 from discreet.errors import InvalidParameter
 from discreet.inference.regression.curvature import normal_draws
 from discreet.inference.results.laws import Array
+from discreet.models.points import point_at
 from discreet.specs.estimating.components import (
     RESPONSE_BITS,
+    UNIT,
     Component,
     LevelComponent,
     NumberComponent,
@@ -31,9 +33,11 @@ from discreet.specs.estimating.components import (
 from discreet.specs.estimating.equations import LEAN_BITS, WeightedGradient, WeightedGram
 from discreet.specs.estimating.families import Family, Poisson, psi_bound, slope_bound
 from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
+from discreet.specs.estimating.minimand import steps_a_unit
 from discreet.specs.estimating.model import Model, Point
-from discreet.specs.estimating.tables import PSI_BITS, clipped_rest
+from discreet.specs.estimating.tables import GRID, PSI, PSI_BITS, clipped_rest
 from discreet.specs.estimating.tabulated import TabulatedMean
+from discreet.specs.mechanisms.minimiser import PerturbedMinimiser
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.queries.scores import CandidateScores
 from discreet.specs.queries.sums import Sum
@@ -44,6 +48,7 @@ IMAGINED = 4000  # rows
 RESIDUAL_SHARE = 1 / 8  # of the response's range: the residuals' standard deviation, unless assumed
 COUNT_SHARE = 1 / 10  # of the largest count: the mean, unless assumed
 MEAN_MARGIN = 1 / 10  # of a mean function's range that the mean keeps from its ends, unless assumed
+MINIMISING_STEPS = 12  # of Newton
 MOST_IMAGINED_STEPS = 5000  # of a descent; after them it stands still
 
 
@@ -84,6 +89,8 @@ class ExpectedReleases:
             integers = [0]  # levels are equally frequent: the first stands for them all
         elif isinstance(mechanism, NoisySGD):
             integers = self._descent(question.query, mechanism)
+        elif isinstance(mechanism, PerturbedMinimiser):
+            integers = self._minimiser(question.query, mechanism)
         else:
             integers = [value << mechanism.refinement for value in self._statistic(question.query)]
         return Release(
@@ -186,6 +193,23 @@ class ExpectedReleases:
             for vector in (*shown, np.mean(path[-mechanism.averaged :], axis=0))
             for value in vector
         ]
+
+    def _minimiser(self, query: Any, mechanism: PerturbedMinimiser) -> list[int]:
+        """The minimiser over the imagined rows, in steps: Newton with floats, without noise."""
+        matrix, weight, response = self._drawn(query.model, query.metric)
+        whitened = matrix @ np.array(query.metric.rows, dtype=np.float64).T
+        z, grow = whitened / float(query.metric.bound), self.rows / IMAGINED
+        a_unit = float(steps_a_unit(query.family, query.point))
+        back = np.array(query.metric.rows, dtype=np.float64).T / float(query.metric.bound)
+        sigma = GRID / a_unit if query.family.residual else 1.0
+        theta, penalty = np.zeros(mechanism.size), float(mechanism.penalty)
+        for _ in range(MINIMISING_STEPS):
+            point = point_at(back @ theta * UNIT, sigma, query.family)
+            psi, slope = self._psi(query.family, point, matrix, response)
+            gradient = grow * (weight * psi / PSI) @ z + penalty * theta
+            bend = grow * (z * (weight * slope / PSI / sigma)[:, None]).T @ z
+            theta = theta - np.linalg.solve(bend + penalty * np.eye(len(theta)), gradient)
+        return [round(value / float(mechanism.step)) for value in theta]
 
     def _drawn(self, model: Model, metric: Metric) -> tuple[Array, Array, Array]:
         """The model matrix, the weights and the response of the imagined rows;

@@ -16,12 +16,13 @@ import numpy as np
 from scipy.special import ndtr
 
 from discreet.accounting import statement
-from discreet.accounting.guarantees import Guarantee
+from discreet.accounting.guarantees import Guarantee, PureDP
 from discreet.asking.bases import Base, BaseChoice
 from discreet.asking.cells import Where
 from discreet.asking.expected import imagined_release, release_preview
 from discreet.asking.preview import Assumptions, Forecast, Preview, forecast_summary
 from discreet.errors import InvalidParameter
+from discreet.inference.minimisers.results import PerturbedResult
 from discreet.inference.regression.classical import ClassicalResult
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.moments_fit import MomentsResult
@@ -32,6 +33,8 @@ from discreet.models.classical import ask_classical, classical_budget, doubt_of
 from discreet.models.fit import ask_fit
 from discreet.models.forecasts.expected import ExpectedReleases
 from discreet.models.m_estimate import user_model
+from discreet.models.minimisers.erm import METHODS, asked_of, erm_model
+from discreet.models.minimisers.fit import Asked, ask_minimiser, has_intervals, require_fit
 from discreet.models.moments import ask_moments
 from discreet.models.procedure import (
     Regression,
@@ -43,7 +46,7 @@ from discreet.models.procedure import (
 from discreet.models.regression import asked_model, huber_of
 from discreet.models.residuals import residuals_question
 from discreet.models.solvers import SGD, Solver, chosen_solver
-from discreet.specs.estimating.families import Family
+from discreet.specs.estimating.families import Family, Logistic
 from discreet.specs.estimating.model import Model
 from discreet.specs.queries.keys import filtered
 from discreet.trusted.losses.pricing import price_of_spend
@@ -118,7 +121,7 @@ def _preview(
     choice: BaseChoice | None = None,
 ) -> FitPreview:
     if isinstance(solver, SGD) and solver.law == "laplace":
-        raise _no_forecast()
+        raise _no_forecast("descents with law='laplace'")
     asked = Regression(session, model, estimator_of(family), spend, "preview", choice=choice)
     require_response(session, model, family)
     kind = family_of(family, 0.0, model)  # of the same kind, for imagining its response
@@ -149,6 +152,20 @@ def _preview(
         expected = RegressionResult(
             *imagining.asked(lambda fitting: ask_fit(fitting, family, spend), mu_squared)
         )
+    doubted = "" if doubt is None else f"{doubt.found}; {doubt.remedy}"
+    return _forecast(session, expected, spend, delta, (imagined.words(model), level), doubted)
+
+
+def _forecast(
+    session: Session,
+    expected: RegressionResult,
+    spend: Guarantee,
+    delta: Fraction,
+    told: tuple[str, float],
+    doubt: str = "",
+) -> FitPreview:
+    """The forecast of a fit from the fit that imagined rows give."""
+    words, level = told
     ends = expected.confidence_interval(level)
     columns = (
         expected.names,
@@ -163,22 +180,16 @@ def _preview(
     )
     price = price_of_spend(spend, box=session.ledger.box, delta=delta)
     return FitPreview(
-        expected,
-        forecasts,
-        str(price),
-        session.ledger.how_many(price),
-        imagined.words(model),
-        level,
-        "" if doubt is None else f"{doubt.found}; {doubt.remedy}",
+        expected, forecasts, str(price), session.ledger.how_many(price), words, level, doubt
     )
 
 
-def _no_forecast() -> InvalidParameter:
+def _no_forecast(what: str) -> InvalidParameter:
     return InvalidParameter(
         "preview",
-        "solver=dp.SGD(law='laplace') gives coefficients without intervals",
+        f"{what} give coefficients without intervals",
         "a preview is of the widths of intervals",
-        "preview a solver with Gaussian noise; a pure descent costs what it is asked to spend",
+        "preview a fit with Gaussian noise; one without intervals costs what it is asked to spend",
     )
 
 
@@ -212,15 +223,18 @@ def _regression(name: str) -> Any:
         base: Base | None = None,
         **options: Any,
     ) -> FitPreview:
-        method, c, solver = (
+        method, c, solver, penalty = (
             options.pop("method", "clipped"),
             options.pop("c", None),
             options.pop("solver", None),
+            options.pop("penalty", None),
         )
+        known = {"ols": ("moments",), "logistic": METHODS}.get(name, ())
         if (
             options
-            or (name != "ols" and method != "clipped")
-            or method not in ("clipped", "moments")
+            or method not in ("clipped", *known)
+            or (method in METHODS and solver is not None)
+            or (method not in METHODS and penalty is not None)
             or (name != "robust" and c is not None)
             or (method == "moments" and solver is not None)
         ):
@@ -232,6 +246,10 @@ def _regression(name: str) -> Any:
             )
         family = name if c is None else huber_of(c)
         model, choice = asked_model(session.public.schema, formula, family, where, base)
+        if method in METHODS:
+            chosen = asked_of(Logistic(), method, penalty)
+            asked = Regression(session, model, "logistic", spend, "preview", choice=choice)
+            return _minimiser_preview(asked, chosen, assume, level)
         return _preview(
             session,
             model,
@@ -245,6 +263,44 @@ def _regression(name: str) -> Any:
         )
 
     return forecast
+
+
+def erm_preview(
+    session: Session,
+    formula: str,
+    *,
+    spend: Guarantee,
+    assume: Assumptions,
+    level: float,
+    loss: str = "logistic",
+    penalty: float | None = None,
+    method: str = "objective",
+    psi: Any = None,
+    mean: Any = None,
+    reach: int | None = None,
+    where: Where | None = None,
+) -> FitPreview:
+    model, family = erm_model(session.public.schema, formula, loss, psi, mean, reach, where)
+    chosen = asked_of(family, method, penalty)
+    return _minimiser_preview(
+        Regression(session, model, "erm", spend, "preview"), chosen, assume, level
+    )
+
+
+def _minimiser_preview(
+    regression: Regression, chosen: Asked, assume: Assumptions, level: float
+) -> FitPreview:
+    session, model, spend = regression.session, regression.model, regression.spend
+    mu_squared = require_fit(regression, chosen)
+    if isinstance(spend, PureDP) or not has_intervals(chosen):
+        raise _no_forecast("a pure spend, the hinge, and method='output'")
+    rows = _rows(session.public, assume, optional=filtered(model.keys))
+    imagined = ExpectedReleases(session.public, rows, chosen.family, assume)
+    imagining = replace(regression, session=cast(Session, imagined))
+    expected = PerturbedResult(
+        *imagining.asked(lambda fitting: ask_minimiser(fitting, chosen), mu_squared)
+    )
+    return _forecast(session, expected, spend, Fraction(0), (imagined.words(model), level))
 
 
 def m_estimate_preview(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.errors import InvalidParameter, shown
@@ -49,9 +50,9 @@ class ScoreTable:
 
 
 def require_score(score: object) -> str:
-    """The name of a score; anything else is refused."""
-    if isinstance(score, str) and score in SCORES:
-        return score
+    """The name of a score, as exact text that hidden runs compare; anything else is refused."""
+    if isinstance(score, str) and (name := plain.text(score, "score=")) in SCORES:
+        return name
     raise InvalidParameter(
         "score=",
         f"{shown(score)} is no score",

@@ -21,7 +21,7 @@ from discreet.accounting.loss_distributions.best_of import mean_runs
 from discreet.asking.noise_choice import require_spend
 from discreet.asking.preview import Assumptions, forecast_of
 from discreet.asking.reading import from_json
-from discreet.asking.records import record_of
+from discreet.asking.records import RECORDS, record_of
 from discreet.asking.steps import step_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.exact import float_down, rational, sqrt_down
@@ -40,7 +40,7 @@ from discreet.trusted.session import Session
 
 MOST_RUNS = 1000
 SCORE_SHARE = Fraction(1, 4)  # of a run's μ² or ε
-_FITS = ("ols", "robust", "logistic")  # with a linear predictor, and no function of the caller's
+_FITS = ("ols", "robust", "logistic", "erm")  # with a linear predictor
 _GUESSED_ROWS = 1000.0  # of a preview that only checks a trial
 
 
@@ -64,9 +64,11 @@ class Trial:
                 f"{shown(self.function)} is no fit of this package that can be tried",
                 "a hidden run must keep nothing beside its answer, and its score needs a linear "
                 "predictor",
-                "try " + ", ".join(f"dp.{name}" for name in _FITS),
+                "try " + ", ".join(f"dp.{one.name}" for one in RECORDS if one.name in _FITS),
             )
-        for name, _ in self.options:
+        options = {}
+        for given, held in self.options:
+            name = plain.text(given, "a name")
             if name in ("spend", "key"):
                 raise InvalidParameter(
                     f"dp.trial({name}=…)",
@@ -74,7 +76,7 @@ class Trial:
                     "all runs are paid by one debit, and only the best is kept, under one key",
                     f"pass {name}= to dp.tune",
                 )
-        options = {name: _own(held, f"{name}=") for name, held in self.options}
+            options[name] = _own(held, f"{name}=")
         object.__setattr__(self, "asked", tuple(_own(one, "dp.trial") for one in self.asked))
         object.__setattr__(self, "options", tuple(options.items()))
         _bound(self.function, self.asked, options)
@@ -116,7 +118,7 @@ def _is_plain(read: Any) -> bool:
     return plain.is_plain(read) or type(read) is date or type(read) is datetime
 
 
-@plain.called
+@plain.door
 def trial(procedure: Callable[..., Any], *asked: Any, **options: Any) -> Trial:
     """A fit to be tried by `dp.tune`: ``dp.trial(dp.logistic, "y ~ a + b", solver="newton")``.
 
@@ -142,7 +144,7 @@ def _bound(procedure: Callable[..., Any], asked: Sequence[Any], options: dict[st
     )
 
 
-@plain.called
+@plain.door
 def tune(
     session: Session,
     candidates: Sequence[Trial],
@@ -223,7 +225,8 @@ def _asked(
 
 
 def _checked_trials(candidates: object) -> tuple[Trial, ...]:
-    listed = candidates if isinstance(candidates, (list, tuple)) else ()
+    """The trials, made anew: what was checked is what runs, and nobody else holds it."""
+    listed = candidates if type(candidates) is list or type(candidates) is tuple else ()
     if not 1 <= len(listed) <= MOST_TRIALS or any(type(one) is not Trial for one in listed):
         raise InvalidParameter(
             "dp.tune",
@@ -231,7 +234,7 @@ def _checked_trials(candidates: object) -> tuple[Trial, ...]:
             "each run draws one of them",
             "pass for example [dp.trial(dp.ols, 'y ~ a'), dp.trial(dp.robust, 'y ~ a')]",
         )
-    return tuple(listed)
+    return tuple(Trial(one.function, one.asked, one.options) for one in listed)
 
 
 def _law(trials: object, eta: object) -> tuple[Fraction, Fraction]:

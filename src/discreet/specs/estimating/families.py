@@ -31,6 +31,7 @@ from discreet.errors import InvalidParameter
 from discreet.specs.estimating.tables import GAIN_BITS, GRID, PSI, Table, Tables, clipped_rest
 from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
 
+HINGE_WIDTH = 0.5  # h
 LOGIT_REACH = 32.0  # |η| beyond which a logistic mean is 0 or 1 to 14 digits
 COUNT_UNIT = 1 << 10  # whole numbers a count
 
@@ -94,6 +95,25 @@ class Logistic:
 
 @plain.kept()
 @dataclass(frozen=True, slots=True)
+class HuberHinge:
+    """The hinge loss of a support vector machine with its corner rounded over 2·HINGE_WIDTH: for
+    y = 1 ψ = −clip((1 + h − η)/(2h), 0, 1), for y = 0 the mirror image (Chapelle 2007).
+
+    `slope` is the larger of the two responses' slopes.
+    """
+
+    kind: ClassVar[str] = "huber hinge"
+    residual: ClassVar[bool] = False
+
+    def tables(self) -> Tables:
+        return _huber_hinge()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+
+@plain.kept()
+@dataclass(frozen=True, slots=True)
 class Poisson:
     """ψ = a(m) − clip((min(y, most) − m)/√m, ±c), m = min(e^η, most),
     a(m) the mean of the clipped part under Poisson(m).
@@ -129,10 +149,18 @@ class Poisson:
         return {"kind": self.kind, "most": self.most, "c": self.c}
 
 
-Family = Huber | SmoothHuber | Logistic | Poisson | TabulatedResidual | TabulatedMean
+Family = Huber | SmoothHuber | Logistic | HuberHinge | Poisson | TabulatedResidual | TabulatedMean
 _KINDS: dict[str, Any] = {
     kind.kind: kind
-    for kind in (Huber, SmoothHuber, Logistic, Poisson, TabulatedResidual, TabulatedMean)
+    for kind in (
+        Huber,
+        SmoothHuber,
+        Logistic,
+        HuberHinge,
+        Poisson,
+        TabulatedResidual,
+        TabulatedMean,
+    )
 }
 
 
@@ -218,6 +246,26 @@ def _logistic() -> Tables:
         float(PSI),
         PSI,
         np.full(2 * reach + 1, 1 << GAIN_BITS, dtype=np.int64),
+    )
+
+
+@plain.remembered(32)
+def _huber_hinge() -> Tables:
+    """ψ = a[i] − y·g[i]: a that of y = 0, g what y = 1 takes away."""
+    reach = int(2 * GRID)
+    eta, h = np.arange(-reach, reach + 1) / GRID, HINGE_WIDTH
+    away, towards = (np.clip((1 + h + side * eta) / (2 * h), 0, 1) for side in (1, -1))
+    steep = sum((np.abs(1 + side * eta) < h) / (2 * h) for side in (1, -1))
+    return Tables(
+        reach,
+        _NONE,
+        _rounded(np.asarray(steep)),
+        np.zeros(2 * reach + 1, dtype=np.int32),
+        _rounded(away),
+        2 * PSI,
+        float(PSI),
+        PSI,
+        np.floor((away + towards) * (1 << GAIN_BITS) + 0.5).astype(np.int64),
     )
 
 

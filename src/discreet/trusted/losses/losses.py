@@ -19,6 +19,7 @@ from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.local import LOCAL
 from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.mechanisms.minimiser import PerturbedMinimiser
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.procedures import BestOf, StatedGuarantee
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
@@ -89,6 +90,7 @@ _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
         "discreet.trusted.extensions.data_dependent.loss", "propose_test_release_loss"
     ),
     NoisySGD: later("discreet.trusted.extensions.sgd.loss", "descent_loss"),
+    PerturbedMinimiser: later("discreet.trusted.extensions.minimiser.loss", "minimiser_loss"),
     BestOf: later("discreet.trusted.extensions.procedures.loss", "best_of_loss"),
     StatedGuarantee: later("discreet.trusted.extensions.procedures.loss", "stated_loss"),
     **dict.fromkeys(LOCAL, later("discreet.trusted.extensions.local.loss", "report_loss")),

@@ -18,6 +18,7 @@ from discreet.specs.mechanisms.additive import (
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
+from discreet.specs.mechanisms.minimiser import PerturbedMinimiser
 from discreet.specs.mechanisms.open_keys import ThresholdedCounts
 from discreet.specs.mechanisms.procedures import BestOf
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
@@ -113,5 +114,6 @@ SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     SmoothNoise: _BY_DATA,
     ProposeTestRelease: _BY_DATA,
     NoisySGD: _whole(later("discreet.trusted.extensions.sgd.draw", "descend")),
+    PerturbedMinimiser: _whole(later("discreet.trusted.extensions.minimiser.draw", "minimised")),
     BestOf: _named(later("discreet.trusted.extensions.procedures.draw", "best_run")),
 }

@@ -41,6 +41,7 @@ from discreet.trusted.extensions.estimating.kernels import (
     where_it_pays,
 )
 from discreet.trusted.extensions.estimating.loops import encode_loop
+from discreet.trusted.extensions.minimiser.rows import LossRows
 from discreet.trusted.extensions.sgd.batches import RowGradients
 from discreet.trusted.later import later
 
@@ -176,6 +177,8 @@ class ModelRows:
             return unit_score_sums(data, weights, plan, self._read_units(plan.model))
         if plan.part == "rows" and plan.family is not None and plan.point is not None:
             return RowGradients(data, weights, plan.family, plan.point)
+        if plan.part == "minimand":
+            return LossRows(data, weights, plan)
         if plan.part == "metric" and len(weights) and int(weights.min()) == 1 << WEIGHT_BITS:
             with self._lock:
                 if self._plain is None or self._plain[0] != plan.model:

@@ -1,0 +1,145 @@
+"""The least noise for a perturbed minimiser that a spend allows (specs/mechanisms/minimiser.py).
+
+One hundredth of the price pays for the noise that covers the solver's tolerance; it is as small
+beside the sampling error as public numbers can say, and the tolerance is what it covers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from discreet import plain
+from discreet.accounting.tradeoff.shifted_pair import shifted_mu
+from discreet.errors import InvalidParameter
+from discreet.exact import decimal_text, float_down, float_up, sqrt_down
+from discreet.sensitivity import RowLoss
+from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser
+
+COVER_SHARE = Fraction(1, 100)
+KAPPA = Fraction(2, 5)  # of μ, one row's: what the penalty is by default
+PURE_KAPPA = Fraction(1, 5)  # of ε, for Euclidean Laplace noise
+FINE = 0.05  # of the sampling error: the noise that covers the tolerance
+LEAST_STEPS = 1 << 10  # of that noise, for each root of a coefficient
+FIRST_TRY = Fraction(102, 100)  # of the spread without curvature: its price is 1 to 3 % more
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a minimiser may cost: μ² of a Gaussian one, or ε of a pure one (the other is 0)."""
+
+    mu_squared: Fraction = Fraction(0)
+    epsilon: Fraction = Fraction(0)
+
+    @property
+    def law(self) -> str:
+        return "laplace" if self.epsilon else "gaussian"
+
+    @property
+    def size(self) -> Fraction:
+        """μ or ε."""
+        return self.epsilon or sqrt_down(self.mu_squared)
+
+
+def default_penalty(row: RowLoss, room: Room, way: str, rows: float) -> Fraction:
+    """The total penalty Λ that is used where none is given, in units of the radius.
+
+    objective   the one with κ = 0.4·μ (one row's μ), or ε/5, at most 1
+    output      √(n·s·L/μ): where the penalty's pull and the noise, which it divides, are alike
+    """
+    if way == "output":
+        flat = rows * float(row.curvature * row.steepness * row.moves / room.size)
+        return max(Fraction(math.sqrt(flat)), row.curvature)
+    kappa = PURE_KAPPA * room.epsilon / row.rows
+    if not room.epsilon:
+        kappa = KAPPA * room.size / row.moves
+    return row.curvature / min(Fraction(1), kappa)
+
+
+def perturbed_minimiser(
+    row: RowLoss, size: int, room: Room, *, way: str, penalty: Fraction | None, rows: float
+) -> PerturbedMinimiser:
+    """The mechanism with the least noise; `rows` is a public or noisy number of rows."""
+    weight = default_penalty(row, room, way, rows) if penalty is None else penalty
+    weight = Fraction(float_up(weight))
+    fine = FINE * math.sqrt(size / (max(rows, 1.0) * float(row.curvature)))
+    if way == "output":
+        return _output(row, size, room, weight, rows)
+    mechanism = _covered(row, size, room, weight, rows, fine)
+    if not room.epsilon:
+        share = Fraction(float_down(room.size * sqrt_down(1 - COVER_SHARE)))
+        return replace(mechanism, spread=_gaussian_spread(row, mechanism.kappa, share))
+    bent = Fraction(math.log1p(float(mechanism.kappa)) * (1 + 1e-12)) * row.rows
+    left = room.epsilon * (1 - COVER_SHARE) - bent
+    if left <= 0:
+        raise _small(room)
+    spread = row.moves * row.steepness / left * (1 + Fraction(1, 1 << 30))
+    return replace(mechanism, spread=Fraction(float_up(spread * (1 << NOISE_BITS))))
+
+
+@plain.remembered(256)
+def _gaussian_spread(row: RowLoss, kappa: Fraction, share: Fraction) -> Fraction:
+    """About the least spread of b at which the objective's noise costs no more than `share` of μ:
+    what covers the tolerance does not enter, so that one answer serves any number of rows.
+    """
+    spread = row.moves * row.steepness / share * FIRST_TRY
+    while True:
+        tried = Fraction(float_up(spread * (1 << NOISE_BITS)))
+        shift = row.steepness * (1 << NOISE_BITS) / tried
+        used = row.moves * Fraction(shifted_mu(shift, kappa))
+        if used <= share:
+            return tried
+        spread *= used / share * (1 + Fraction(1, 10**5))
+
+
+def _covered(
+    row: RowLoss, size: int, room: Room, penalty: Fraction, rows: float, fine: float
+) -> PerturbedMinimiser:
+    """The certificate: its tolerance, and the noise that covers it for a share of the price."""
+    cost = float(room.size) * (float(COVER_SHARE) if room.epsilon else math.sqrt(COVER_SHARE))
+    root = math.sqrt(size)
+    # never finer than what exact passes over so many rows can tell
+    least = 2.0**-38 * max(rows, 1.0) + 2.0 ** (3 - NOISE_BITS) * root
+    fine = max(fine, 4 * least / (cost * float(penalty)))
+    step_bits = math.ceil(math.log2(LEAST_STEPS * root / (min(cost, 1.0) * fine)))
+    cover = math.ldexp(fine, step_bits)
+    distance = cost * cover / 2 * (1 - 1e-9) - root
+    tolerance = float(penalty) * math.ldexp(distance, -step_bits) - 2.0**-NOISE_BITS * root
+    return PerturbedMinimiser(
+        row,
+        "objective",
+        room.law,
+        size,
+        penalty,
+        Fraction(1 << NOISE_BITS),
+        Fraction(tolerance),
+        step_bits,
+        Fraction(cover),
+    )
+
+
+def _output(
+    row: RowLoss, size: int, room: Room, penalty: Fraction, rows: float
+) -> PerturbedMinimiser:
+    """All noise on the minimiser; the tolerance is a thousandth of what one row moves it by."""
+    moved = row.moves * row.steepness / penalty
+    tolerance = max(row.moves * row.steepness / 1000, Fraction(2.0**-38 * max(rows, 1.0)))
+    fine = float(moved / room.size)
+    step_bits = math.ceil(
+        math.log2(LEAST_STEPS * math.sqrt(size) / (min(float(room.size), 1.0) * fine))
+    )
+    mechanism = PerturbedMinimiser(
+        row, "output", room.law, size, penalty, Fraction(0), tolerance, step_bits, Fraction(1 << 20)
+    )
+    reach = row.moves * row.steepness / penalty / mechanism.step + 2 * mechanism.distance
+    return replace(mechanism, cover=Fraction(float_up(reach / room.size)))
+
+
+def _small(room: Room) -> InvalidParameter:
+    return InvalidParameter(
+        "penalty=",
+        f"with it one row's curvature alone costs more than {decimal_text(room.size)}",
+        "the smaller the penalty, the more a row bends the objective",
+        "use a larger penalty, or leave it out",
+    )

@@ -1,0 +1,154 @@
+"""The draw of a perturbed minimiser: noise b, a certified minimiser, noise that covers its error.
+
+Theorem.  Given ideal bits the answer is a function of (θ̂, fresh noise), ‖θ̂ − θ*(b)‖ is at most
+          (tolerance + half the diagonal of b's grid)/Λ, and b, before it is rounded, has exactly
+          the law of the spec.
+Proof.    G(θ) = Σwψz + Λθ is Λ-strongly monotone, so ‖θ̂ − θ*‖ ≤ ‖G(θ̂) + b‖/Λ; `solved` gives a θ̂
+          only where the bound of that norm is certainly no larger: it is compared as whole
+          numbers, with the gradient's own error added. It always gives one: a step of 1/(Λ + ns)
+          shortens G + b by the factor 1 − Λ/(Λ + ns) at least, and is taken where no Newton step
+          shortens it. Gaussian noise is `sampling.draw`'s, the other `euclidean_laplace`'s.
+Checked.  tests/claims/test_perturbed_minimisers.py
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from flint import arb
+
+from discreet.enclosure import precision
+from discreet.exact import sqrt_up
+from discreet.sensitivity import L2
+from discreet.specs.mechanisms.additive import GaussianNoise
+from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser
+from discreet.trusted.extensions.minimiser.rows import SUM_BITS, LossRows
+from discreet.trusted.noise.sampling import draw
+from discreet.trusted.noise.source import Source
+
+Floats = npt.NDArray[np.float64]
+THETA_BITS = 80  # iterates are whole numbers of 2**-80
+DAMPED = (0.0, 2.0**-20, 2.0**-12, 2.0**-6, 2.0**-2)  # of Λ + ns, added to the curvature in turn
+SHORTER = 0.9
+_GUARD_BITS = 192
+
+
+def minimised(mechanism: PerturbedMinimiser, rows: LossRows, source: Source) -> tuple[int, ...]:
+    """θ̂ in steps, with noise."""
+    noise = (
+        _noise(mechanism, mechanism.spread, source)
+        if mechanism.way == "objective"
+        else [0] * mechanism.size
+    )
+    linear = [Fraction(value, 1 << NOISE_BITS) for value in noise]
+    theta = solved(
+        rows, linear, mechanism.penalty, mechanism.tolerance, mechanism.sensitivity.curvature
+    )
+    steps = (round(value / mechanism.step) for value in theta)
+    cover = _noise(mechanism, mechanism.cover, source)
+    return tuple(step + extra for step, extra in zip(steps, cover, strict=True))
+
+
+def _noise(mechanism: PerturbedMinimiser, spread: Fraction, source: Source) -> list[int]:
+    if mechanism.law == "laplace":
+        return euclidean_laplace(spread, mechanism.size, source)
+    law = GaussianNoise(L2(Fraction(1)), spread, 0)
+    return [int(value) for value in draw(law, mechanism.size, source)]
+
+
+def solved(
+    rows: LossRows,
+    linear: list[Fraction],
+    penalty: Fraction,
+    tolerance: Fraction,
+    curvature: Fraction,
+) -> list[Fraction]:
+    """A θ̂ with ‖G(θ̂) + b‖ ≤ tolerance, certainly."""
+    problem = _Problem(rows, linear, penalty)
+    steepest = float(penalty + rows.count * curvature)
+    theta = [Fraction(0)] * len(linear)
+    gradient, short, bent = problem.at(theta, tolerance)
+    while not short:
+        length = float(np.linalg.norm(gradient))
+        for damping in (*DAMPED, None):
+            step = (
+                gradient / steepest
+                if damping is None
+                else np.linalg.solve(bent + damping * steepest * np.eye(len(theta)), gradient)
+            )
+            trial = [_on_grid(value, float(move)) for value, move in zip(theta, step, strict=True)]
+            found = problem.at(trial, tolerance)
+            if found[1] or damping is None or np.linalg.norm(found[0]) <= SHORTER * length:
+                break
+        theta, (gradient, short, bent) = trial, found
+    return theta
+
+
+def _on_grid(value: Fraction, move: float) -> Fraction:
+    return value - Fraction(round(Fraction(move) * (1 << THETA_BITS)), 1 << THETA_BITS)
+
+
+class _Problem:
+    """G(θ) + b at any θ, whether it is certainly short, and the curvature there."""
+
+    def __init__(self, rows: LossRows, linear: list[Fraction], penalty: Fraction) -> None:
+        self._rows, self._linear, self._penalty = rows, linear, penalty
+        self._unit = 1 / (rows.metric.bound * (1 << SUM_BITS))
+        scaled = np.array([[float(entry) for entry in row] for row in rows.metric.rows])
+        self._whole, self._scaled = rows.metric.matrix, scaled / float(rows.metric.bound)
+
+    def at(self, theta: list[Fraction], tolerance: Fraction) -> tuple[Floats, bool, Floats]:
+        sums, error, bent = self._rows.gradient(theta, curved=True)
+        exact = [
+            int(moved) * self._unit + self._penalty * value + given
+            for moved, value, given in zip(self._whole @ sums, theta, self._linear, strict=True)
+        ]
+        short = sqrt_up(sum((value**2 for value in exact), Fraction(0))) + error <= tolerance
+        bend = self._scaled @ bent @ self._scaled.T + float(self._penalty) * np.eye(len(theta))
+        return np.array([float(value) for value in exact]), short, bend
+
+
+def euclidean_laplace(spread: Fraction, size: int, source: Source) -> list[int]:
+    """A vector of density ∝ exp(−‖z‖₂/spread), each coordinate rounded to the nearest whole number.
+
+    Theorem.  Given ideal bits the vector before rounding has exactly this law.
+    Proof.    In polar coordinates the law is a uniform direction, which independent normal numbers
+              have, times a length of density ∝ r^(size−1)·exp(−r/spread): spread times a sum of
+              `size` exponential numbers, −ln of a product of uniform ones. Every uniform number is
+              known to lie in a cell of its first bits; all are refined by 64 bits until the ball of
+              each coordinate lies between two halves.
+    Checked.
+        tests/claims/test_perturbed_minimisers.py::test_euclidean_laplace_noise_follows_its_law
+    """
+    words, length = [source.bits(64) for _ in range(2 * size)], 64
+    while True:
+        with precision(length + _GUARD_BITS):
+            found = _coordinates(spread, words, length, size)
+        if found is not None:
+            return found
+        words, length = [(word << 64) | source.bits(64) for word in words], length + 64
+
+
+def _coordinates(spread: Fraction, words: list[int], length: int, size: int) -> list[int] | None:
+    """The rounded coordinates that all uniform numbers in these cells share, or None."""
+    if not all(words):
+        return None
+    one = arb(2) ** -length
+    cells = [(arb(word) * one, arb(word + 1) * one) for word in words]
+    radius = -sum(((low.log()).union(high.log()) for low, high in cells[:size]), arb(0))
+    # a normal number: its tail from the cell but for the first bit, its sign from that bit
+    normals: list[Any] = []
+    for word in words[size:]:
+        tail, half = word & ((1 << (length - 1)) - 1), arb(2) ** (1 - length)
+        if tail == 0:
+            return None
+        ends = [(arb(end) * half).erfcinv() for end in (tail, tail + 1)]
+        value = ends[0].union(ends[1])
+        normals.append(-value if word >> (length - 1) else value)
+    norm = sum((value * value for value in normals), arb(0)).sqrt()
+    scale = arb(spread.numerator) / arb(spread.denominator) * radius / norm
+    whole = [(scale * value + arb(0.5)).floor().unique_fmpz() for value in normals]
+    return None if any(value is None for value in whole) else [int(value) for value in whole]

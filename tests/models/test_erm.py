@@ -1,0 +1,176 @@
+"""dp.erm and dp.logistic(method=): one perturbed minimiser under one spend."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas
+import pytest
+
+import discreet as dp
+from discreet.errors import DiscreetError
+from discreet.testing.seeded import seeded_session
+
+SCHEMA = {
+    "a": dp.Real(-4, 4),
+    "c": dp.Category(["N", "S", "W"]),
+    "y": dp.Boolean(),
+    "v": dp.Real(-10, 10),
+}
+TRUTH = np.array([0.5, 1.0, -0.8, 0.4])
+
+
+def frame_of(n=3000, seed=1):
+    rng = np.random.default_rng(seed)
+    a, c = np.clip(rng.normal(size=n), -4, 4), rng.integers(0, 3, n)
+    eta = TRUTH[0] + TRUTH[1] * a + TRUTH[2] * (c == 1) + TRUTH[3] * (c == 2)
+    return pandas.DataFrame(
+        {
+            "a": a,
+            "c": np.array(["N", "S", "W"])[c],
+            "y": rng.random(n) < 1 / (1 + np.exp(-eta)),
+            "v": eta + rng.normal(size=n),
+        }
+    )
+
+
+def session_of(frame, neighbors=None, budget=None, seed="erm"):
+    data = dp.from_arrays(
+        {name: frame[name].to_numpy() for name in frame},
+        schema=SCHEMA,
+        neighbors=neighbors or dp.Replace(),
+    )
+    return seeded_session(data, budget or dp.GDP(50), seed)
+
+
+@pytest.mark.slow
+def test_coefficients_are_near_the_truth_and_intervals_hold_them():
+    session = session_of(frame_of())
+    for fit in (
+        dp.logistic(session, "y ~ a + c", method="objective", spend=dp.GDP(1)),
+        dp.erm(session, "v ~ a + c", loss="huber", spend=dp.GDP(1)),
+    ):
+        low, high = fit.confidence_interval(0.999).T
+        assert np.all((low < TRUTH) & (high > TRUTH))
+        assert np.all(fit.std_errors < 0.2)
+        assert fit.converged
+        assert dp.from_json(fit.to_json()).params == pytest.approx(np.asarray(fit.params))
+
+
+@pytest.mark.slow
+def test_every_release_is_in_the_ledger_within_the_spend():
+    session = session_of(frame_of(400), budget=dp.GDP(1))
+    fit = dp.erm(session, "y ~ a", spend=dp.GDP(1))
+    steps = [str(release.description.step) for release in fit.releases]
+    assert steps[-4:] == ["minimiser 1", "curvature 1", "curvature 2", "scores 1"]
+    with pytest.raises(DiscreetError):
+        dp.count(session, spend=dp.GDP(0.1))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "huber-hinge"])
+@pytest.mark.parametrize("method", ["objective", "output"])
+@pytest.mark.parametrize("relation", [dp.Replace(), dp.AddRemove()], ids=["replace", "add"])
+def test_a_pure_fit_has_coefficients_and_says_why_no_intervals(loss, method, relation):
+    frame = frame_of()
+    session = session_of(frame, relation, dp.PureDP(5), seed=f"{loss} {method}")
+    fit = dp.erm(session, "y ~ a + c", loss=loss, method=method, spend=dp.PureDP(1))
+    assert len(fit.releases) == 1
+    assert not fit.has_intervals
+    assert "none, because no curvature was released" in str(fit.summary())
+    assert float(fit.params[1]) > 0.1
+    with pytest.raises(dp.NoTheorem):
+        fit.confidence_interval()
+    assert fit.predict(frame.head(7)).shape == (7,)
+    again = dp.from_json(fit.to_json())
+    assert np.array_equal(again.params, fit.params)
+
+
+def test_a_frame_is_read_as_the_formula_reads_it():
+    frame = frame_of()
+    fit = dp.erm(session_of(frame), "y ~ a + c", spend=dp.GDP(1))
+    by_hand = fit.predict([[1, 0.5, 1, 0]])
+    by_frame = fit.predict(pandas.DataFrame({"a": [0.5], "c": ["S"]}))
+    assert by_frame == pytest.approx(by_hand, rel=1e-3)
+    assert fit.predict({"a": [0.5, 1], "c": ["S", "N"]}).shape == (2, 3)
+    with pytest.raises(dp.InvalidParameter):
+        fit.predict(pandas.DataFrame({"a": [0.5]}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [0, 3, 40])
+@pytest.mark.parametrize("kind", ["alike", "one class", "separated"])
+def test_degenerate_data_have_a_finite_answer_of_the_same_shape(rows, kind):
+    frame = frame_of(rows)
+    if kind == "alike":
+        frame["a"], frame["c"], frame["y"] = 1.0, "N", True
+    elif kind == "one class":
+        frame["y"] = True
+    else:
+        frame["y"] = frame["a"] > 0
+    for spend, loss in ((dp.PureDP(1), "huber-hinge"), (dp.PureDP(1), "logistic")):
+        session = session_of(frame, dp.AddRemove(), dp.PureDP(9))
+        fit = dp.erm(session, "y ~ a + c", loss=loss, spend=spend)
+        assert np.isfinite(fit.params).all()
+    fit = dp.erm(session_of(frame, dp.AddRemove()), "y ~ a + c", spend=dp.GDP(1))
+    assert np.isfinite(fit.confidence_interval()).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"penalty": 0},
+        {"penalty": -1.0},
+        {"penalty": math.inf},
+        {"penalty": math.nan},
+        {"penalty": True},
+        {"penalty": "much"},
+        {"penalty": 0.1},
+        {"loss": "hinge"},
+        {"loss": "huber"},
+        {"method": "both"},
+        {"loss": "mean", "mean": lambda eta: -eta},
+        {"loss": "logistic", "mean": math.tanh},
+    ],
+)
+def test_bad_questions_are_refused_before_the_debit(options):
+    session = session_of(frame_of(50))
+    before = session.ledger.entries()
+    with pytest.raises(DiscreetError):
+        dp.erm(session, "y ~ a", spend=dp.GDP(1), **options)
+    assert session.ledger.entries() == before
+
+
+def test_a_penalty_is_total_and_pulls_in():
+    session = session_of(frame_of(), budget=dp.PureDP(90))
+    sizes = [
+        float(np.abs(dp.erm(session, "y ~ a", penalty=one, spend=dp.PureDP(8)).params[1]))
+        for one in (20, 2000, 200_000)
+    ]
+    assert sizes[0] > 1.3 * sizes[1] > 10 * sizes[2]
+
+
+@pytest.mark.slow
+def test_functions_of_ones_own_get_the_theorem():
+    session = session_of(frame_of())
+    fit = dp.erm(session, "v ~ a", loss="psi", psi=math.tanh, spend=dp.GDP(1))
+    assert abs(float(fit.params[1]) - 1) < 0.2
+    probit = dp.erm(
+        session, "y ~ a", loss="mean", mean=lambda eta: (1 + math.erf(eta)) / 2, spend=dp.GDP(1)
+    )
+    assert probit.has_intervals
+
+
+@pytest.mark.slow
+def test_previews_forecast_the_widths():
+    frame = frame_of()
+    session = session_of(frame)
+    told = dp.preview(session, dp.erm, "y ~ a", loss="logistic", spend=dp.GDP(0.5))
+    fit = dp.erm(session, "y ~ a", spend=dp.GDP(0.5))
+    widths = np.diff(fit.confidence_interval(), axis=1)[:, 0]
+    assert np.all(np.abs(np.log(told.widths / widths)) < 1.2)  # its columns are wider than these
+    same = dp.preview(session, dp.logistic, "y ~ a", method="objective", spend=dp.GDP(0.5))
+    assert same.widths == pytest.approx(told.widths)
+    for options in ({"spend": dp.PureDP(1)}, {"spend": dp.GDP(1), "loss": "huber-hinge"}):
+        with pytest.raises(dp.InvalidParameter):
+            dp.preview(session, dp.erm, "y ~ a", **options)
