@@ -170,14 +170,14 @@ class MemoryEngine:
         if not keys:
             return np.zeros(self.counted_rows(), dtype=np.int32)
         filters = [self._key(key) for key in keys if key.size == 1]  # of 0 and −1 alone
-        index = None
+        index: npt.NDArray[Any] | None = None
         for key in (key for key in keys if key.size > 1):
             here = self._key(key)
             if index is not None:
                 here = np.where((index < 0) | (here < 0), -1, index * np.int32(key.size) + here)
             index = here if index is None else here.astype(np.int32)
-        if not filters:
-            return np.asarray(index)
+        if index is not None and not filters:
+            return index
         kept = functools.reduce(np.minimum, filters)
         return kept if index is None else np.where(kept < 0, np.int32(-1), index.astype(np.int32))
 
