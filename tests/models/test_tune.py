@@ -398,6 +398,14 @@ def test_bad_input_is_refused_before_the_debit(more: dict[str, Any], says: str) 
     assert entries(session) == ["open"]
 
 
+def test_runs_whose_result_could_not_be_told_are_refused_before_the_debit() -> None:
+    """(100, 10⁻⁶) for four runs is a price in ε and δ, but no Gaussian curve is known below it."""
+    session = data_set().open(budget=dp.ApproxDP(400, 1e-4), pure=300, delta0=5e-5)
+    with pytest.raises(dp.errors.NoTheorem):
+        tuned(session, spend=dp.ApproxDP(100, 1e-6))
+    assert entries(session) == ["open"]
+
+
 def test_a_trial_that_could_not_run_is_refused_before_the_debit() -> None:
     session = data_set().open(budget=BUDGET)
     for formula, wrong in (("t ~ nobody", dp.UndeclaredColumn), ("y ~ a", dp.InvalidParameter)):
