@@ -240,6 +240,15 @@ def test_pure_runs_cost_twice_their_epsilon() -> None:
     assert "ε = 2 with its score" in str(best)
 
 
+def test_penalties_of_perturbed_minimisers_are_tried() -> None:
+    trials = [dp.trial(dp.logistic, "y ~ a", method="objective", penalty=v) for v in (3, 10, 30)]
+    session = data_set().open(budget=dp.PureDP(3))
+    best = tuned(session, candidates=trials, score="log-loss", spend=dp.PureDP(2))
+    assert best.chosen == str(trials[best.place])
+    assert dp.from_json(best.to_json()) == best
+    assert best.fit.penalty == pytest.approx((3, 10, 30)[best.place], rel=1e-6)
+
+
 @pytest.mark.parametrize("score", ["squared error", "log-loss"])
 @pytest.mark.parametrize("neighbors", [dp.AddRemove(), dp.Replace(unit="a", max_rows=2)], ids=str)
 def test_other_scores_and_relations(score: str, neighbors: Any) -> None:
@@ -386,6 +395,14 @@ def test_bad_input_is_refused_before_the_debit(more: dict[str, Any], says: str) 
     session = data_set().open(budget=BUDGET)
     with pytest.raises(dp.DiscreetError, match=says):
         tuned(session, **more)
+    assert entries(session) == ["open"]
+
+
+def test_runs_whose_result_could_not_be_told_are_refused_before_the_debit() -> None:
+    """(100, 10⁻⁶) for four runs is a price in ε and δ, but no Gaussian curve is known below it."""
+    session = data_set().open(budget=dp.ApproxDP(400, 1e-4), pure=300, delta0=5e-5)
+    with pytest.raises(dp.errors.NoTheorem):
+        tuned(session, spend=dp.ApproxDP(100, 1e-6))
     assert entries(session) == ["open"]
 
 

@@ -273,10 +273,11 @@ def _priced(
         return GDP(mu), BestOf(PrivateRuns(mu=mu), eta, gamma), spend
     epsilon, delta = rational(spend.epsilon, "epsilon"), rational(spend.delta, "delta")
     mu = approximate_run(epsilon, delta, eta, gamma)
-    if session.ledger.box.epsilon:
-        return GDP(mu), BestOf(PrivateRuns(mu=mu), eta, gamma, delta), PureDP(spend.epsilon)
     mechanism = BestOf(PrivateRuns(mu=mu), eta, gamma)
-    return GDP(mu), mechanism, guarantee_of(mechanism)
+    whole = guarantee_of(mechanism)  # a result says it: refused here, where there is none
+    if session.ledger.box.epsilon:
+        return GDP(mu), replace(mechanism, delta=delta), PureDP(spend.epsilon)
+    return GDP(mu), mechanism, whole
 
 
 def _rehearsed(session: Session, one: Trial, score: str, spend: Guarantee) -> None:
