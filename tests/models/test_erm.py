@@ -174,3 +174,18 @@ def test_previews_forecast_the_widths():
     for options in ({"spend": dp.PureDP(1)}, {"spend": dp.GDP(1), "loss": "huber-hinge"}):
         with pytest.raises(dp.InvalidParameter):
             dp.preview(session, dp.erm, "y ~ a", **options)
+
+
+def test_classifiers_of_scikit_learn_take_pure_spends():
+    sklearn = pytest.importorskip("discreet.sklearn")
+    frame = frame_of()
+    rows, labels = frame[["a"]].to_numpy(), frame["y"].to_numpy().astype(int)
+    options = {"neighbors": dp.AddRemove(), "bounds": [(-4, 4)]}
+    for made in (
+        sklearn.PrivateLogisticRegression(dp.PureDP(2), method="objective", **options),
+        sklearn.PrivateLinearSVC(dp.PureDP(2), **options),
+    ):
+        fitted = made.fit(rows, labels)
+        assert (fitted.predict(rows) == labels).mean() > 0.65
+        assert fitted.get_params()["method"] == "objective"
+    assert not hasattr(fitted, "predict_proba")

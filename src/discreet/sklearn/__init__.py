@@ -44,6 +44,7 @@ except ImportError:
 from discreet.sklearn.estimators import (
     PrivateHuberRegressor,
     PrivateLinearRegression,
+    PrivateLinearSVC,
     PrivateLogisticRegression,
 )
 from discreet.sklearn.learning import PrivacyWarning, check_pipeline
@@ -56,6 +57,7 @@ __all__ = [
     "PrivacyWarning",
     "PrivateHuberRegressor",
     "PrivateLinearRegression",
+    "PrivateLinearSVC",
     "PrivateLogisticRegression",
     "PrivateMLPClassifier",
     "PrivatePipeline",

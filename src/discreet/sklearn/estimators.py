@@ -153,6 +153,8 @@ class PrivateHuberRegressor(_PrivateRegressor):
 class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ignore[misc]
     """dp.logistic as a scikit-learn classifier of two declared classes;
     a label that is neither counts as the first.
+
+    `method` and `penalty` are those of dp.logistic: "objective" and "output" take a pure spend too.
     """
 
     def __init__(
@@ -167,6 +169,8 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
         ledger: str | Path | None = None,
         score_spend: Any = None,
         base: Any = None,
+        method: str = "clipped",
+        penalty: float | None = None,
     ) -> None:
         self.spend, self.neighbors, self.bounds, self.classes, self.fit_intercept = (
             spend,
@@ -176,10 +180,18 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
             fit_intercept,
         )
         self.budget, self.ledger, self.score_spend, self.base = budget, ledger, score_spend, base
+        self.method, self.penalty = method, penalty
 
     def _regression(self, session: dp.Session, formula: str) -> Any:
         self.classes_ = self._classes()
-        return dp.logistic(session, formula, spend=self.spend, base=self.base)
+        return dp.logistic(
+            session,
+            formula,
+            spend=self.spend,
+            base=self.base,
+            method=self.method,
+            penalty=self.penalty,
+        )
 
     def _classes(self) -> np.ndarray[Any, Any]:
         labels = np.asarray(self.classes)
@@ -235,3 +247,49 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags
+
+
+class PrivateLinearSVC(PrivateLogisticRegression):
+    """dp.erm with the Huberised hinge as a scikit-learn classifier of two declared classes: a
+    linear support vector machine, without probabilities.
+    """
+
+    def __init__(
+        self,
+        spend: Any = None,
+        *,
+        neighbors: Any = None,
+        bounds: Any = None,
+        classes: Any = (0, 1),
+        fit_intercept: bool = True,
+        budget: Any = None,
+        ledger: str | Path | None = None,
+        score_spend: Any = None,
+        method: str = "objective",
+        penalty: float | None = None,
+    ) -> None:
+        self.spend, self.neighbors, self.bounds, self.classes, self.fit_intercept = (
+            spend,
+            neighbors,
+            bounds,
+            classes,
+            fit_intercept,
+        )
+        self.budget, self.ledger, self.score_spend = budget, ledger, score_spend
+        self.method, self.penalty = method, penalty
+
+    def _regression(self, session: dp.Session, formula: str) -> Any:
+        self.classes_ = self._classes()
+        return dp.erm(
+            session,
+            formula,
+            loss="huber-hinge",
+            spend=self.spend,
+            method=self.method,
+            penalty=self.penalty,
+        )
+
+    @property
+    def predict_proba(self) -> Any:
+        """A margin has no probability."""
+        raise AttributeError("PrivateLinearSVC has margins (decision_function), no probabilities")
