@@ -88,7 +88,7 @@ def solved(
 def _newton(bent: Floats, gradient: Floats, otherwise: Floats) -> Floats:
     """A Newton step; `otherwise` where floats have none: a failure would tell of the rows."""
     try:
-        step = np.linalg.solve(bent, gradient)
+        step: Floats = np.asarray(np.linalg.solve(bent, gradient), dtype=np.float64)
     except np.linalg.LinAlgError:
         return otherwise
     return step if np.isfinite(step).all() else otherwise
