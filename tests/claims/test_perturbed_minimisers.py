@@ -158,6 +158,26 @@ def test_the_solver_always_certifies(family):
             assert abs(left) <= Fraction(1, 10**6)
 
 
+@pytest.mark.parametrize(
+    "x", [[], [(1.0, 1.0)], [(1.0, 1.0)] * 5, [(1.0, 1.0), (1.0, -1.0)]], ids=len
+)
+def test_a_curvature_that_floats_cannot_invert_does_not_fail(x):
+    """A penalty far below the rows' own curvature: a failure would say, exactly, that there are
+    rows.
+    """
+    matrix, linear = np.array(x, dtype=float).reshape(len(x), 2), [Fraction(0)] * 2
+    rows, _ = rows_of(Logistic(), matrix, [1.0] * len(x), radius=2.0)
+    penalty, tolerance = Fraction(1, 10**18), Fraction(1, 1000)
+    theta = solved(rows, linear, penalty, tolerance, Fraction(1, 4))
+    sums, error, _ = rows.gradient(theta)
+    unit = rows.metric.bound * (1 << SUM_BITS)
+    found = [
+        int(one) / unit + penalty * at
+        for one, at in zip(rows.metric.matrix @ sums, theta, strict=True)
+    ]
+    assert math.hypot(*map(float, found)) + float(error) <= tolerance
+
+
 def test_many_columns_are_certified_in_a_learnt_metric():
     rng = np.random.default_rng(4)
     x = rng.uniform(-1, 1, (300, 6)) * np.array([1, 1, 1, 0.01, 0.3, 0])
@@ -463,3 +483,11 @@ def test_engines_agree(tmp_path):
             reader.__reduce__()
     assert list(found[0][0]) == list(found[1][0])
     assert found[0][1] == found[1][1]
+
+
+def test_a_price_that_is_out_of_reach_is_refused_and_never_cut_off() -> None:
+    """Where κ is many times μ the curvature alone sets the price: it is not 16 times μ."""
+    for mu, kappa in ((Fraction(1, 1000), Fraction(2, 5)), (Fraction(1, 250), Fraction(1, 10))):
+        with pytest.raises(NoTheorem, match="larger penalty"):
+            shifted_mu(mu, kappa)
+    assert shifted_mu(Fraction(1, 50), Fraction(2, 5)) < 0.32

@@ -164,17 +164,17 @@ def test_notes_stand_in_every_form(table: dp.Result) -> None:
     assert Summary("t", ("a",), (("1",),)).notes == ()
 
 
-def test_what_was_done_to_the_data_is_told_in_one_place(
-    table: dp.Result, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from discreet.inference.results import summary
-
-    told = "about 1 002 of 2 000 rows hold a value"
-    monkeypatch.setattr(summary, "facts_of", lambda release, rows=None: (told,))
-    fit = dp.ols(open_session(), "income ~ age", spend=dp.GDP(1), method="moments")
-    for result in (table, fit, dp.mode(open_session(), "region", spend=dp.GDP(1))):
-        assert str(result).count(told) == 1
-        assert told in result._repr_html_()
+def test_what_was_done_to_the_data_is_told_once(table: dp.Result) -> None:
+    """Also by fits of several releases, of which some count the rows and others do not."""
+    session = open_session()
+    fits = [
+        dp.ols(session, "income ~ age", spend=dp.GDP(1), **how)
+        for how in ({"method": "moments"}, {})
+    ]
+    for result in (table, *fits, dp.mode(session, "region", spend=dp.GDP(1))):
+        assert str(result).count("left out") == 1
+        assert "left out" in result._repr_html_()
+    assert "rows hold a value of age, income (" in str(fits[1])
 
 
 def test_long_labels_wrap_and_interactions_break_after_a_colon() -> None:

@@ -59,6 +59,13 @@ def shifted_mu(mu: Fraction, kappa: Fraction) -> float:
     shift, slope = float_up(mu), max(float_up(kappa), LEAST_RAMP * float_up(mu))
     values = worst_hockey_sticks(shift, slope)
     low, high = 1.0, LARGEST_RATIO
+    if not _covers(shift * high, shift, slope, values):
+        raise NoTheorem(
+            "a perturbed minimiser with Gaussian noise",
+            f"its price would be more than {LARGEST_RATIO:g} times that of its noise",
+            "with a penalty so small beside the noise one row can bend the objective too far",
+            "use a larger penalty, or leave it out",
+        )
     while high - low > 2.0**-12:
         middle = (low + high) / 2
         low, high = (

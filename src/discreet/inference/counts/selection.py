@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 from discreet.accounting import statement
 from discreet.inference.results.decode import as_kind, wrong_kind
+from discreet.inference.results.held import data_notes
 from discreet.inference.results.results import _frame, checked_level
-from discreet.inference.results.summary import SHOWN_CELLS, Summary, data_notes
+from discreet.inference.results.summary import SHOWN_CELLS, Summary
 from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.selection import (
     AboveThreshold,

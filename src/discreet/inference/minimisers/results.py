@@ -44,11 +44,12 @@ from discreet.inference.regression.summary import (
     fit_summary,
 )
 from discreet.inference.results.decode import as_kind
+from discreet.inference.results.held import data_notes
 from discreet.inference.results.laws import Array
 from discreet.inference.results.named import NamedVector
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.stored import fit_from_json
-from discreet.inference.results.summary import Summary, data_notes, number_text
+from discreet.inference.results.summary import Summary, number_text
 from discreet.schema import level_text
 from discreet.specs.estimating.components import UNIT, LevelComponent, model_matrix
 from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser

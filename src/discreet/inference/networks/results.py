@@ -20,8 +20,9 @@ from discreet.exact import decimal_text
 from discreet.inference.networks.frames import frame_matrix
 from discreet.inference.regression import decode as decode
 from discreet.inference.results.decode import as_kind
+from discreet.inference.results.held import data_notes
 from discreet.inference.results.stored import fit_from_json
-from discreet.inference.results.summary import Summary, data_notes
+from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
 from discreet.schema import Category, Column, column_from_dict
 from discreet.specs.estimating.components import UNIT_BITS

@@ -8,8 +8,8 @@ from discreet.accounting import statement
 from discreet.exact import decimal_text
 from discreet.inference.regression.bases import base_notes
 from discreet.inference.regression.decode import step_of
-from discreet.inference.results.held import between_units, unit_notes
-from discreet.inference.results.summary import Summary, data_notes, number_text
+from discreet.inference.results.held import between_units, data_notes, unit_notes
+from discreet.inference.results.summary import Summary, number_text
 from discreet.inference.results.told import answers_line, share_text
 from discreet.specs.estimating.families import HuberHinge, Logistic, Poisson
 from discreet.specs.estimating.tabulated import TabulatedMean

@@ -132,33 +132,38 @@ def between_units(release: Release) -> bool:
     )
 
 
-def held_notes(release: Release, rows: float | None = None) -> list[str]:
-    """What a summary says of cells without a value; `rows` are those that a fit is about, where its
-    own releases count them.
+def data_notes(*releases: Release, rows: float | None = None) -> list[str]:
+    """What was done to the cells before a statistic read them: left out, filled in. Every summary
+    of releases shows these lines below its table; `rows` are those that a fit of them is about.
+
+    Of several releases about the same columns the first that counted their rows is shown.
     """
-    notes, columns = [], left_out(release)
-    if columns:
-        total = release.public_rows
-        of_all = "" if total is None else f" of {total}"
-        if release.description.where:
-            of_all = " of those"
-        found = held_rows(release)
-        names, within = ", ".join(columns), " in some cell" if _is_of_cells(release) else ""
-        if found is not None:
-            estimate, low, high = found
-            notes.append(
-                f"About {estimate:.0f}{of_all} rows hold a value of {names}{within} "
-                f"({low:.0f} … {high:.0f}); the others are left out."
-            )
-        elif rows is not None:
-            notes.append(
-                f"About {rows:.0f}{of_all} rows hold a value of {names}; the others are left out."
-            )
-        else:
-            notes.append(
-                f"Rows without a value of {names} are left out; dp.missing tells how many there "
-                "are."
-            )
-    for name, value in release.filled:
-        notes.append(f"A cell of {name} without a value counts as {value}.")
-    return notes
+    notes: list[str] = []
+    told: set[tuple[str, ...]] = set()
+    for release in sorted(releases, key=lambda one: held_rows(one) is None):
+        columns = left_out(release)
+        if columns and columns not in told:
+            notes.append(_left_out_note(release, columns, rows))
+        told.add(columns)
+    for release in releases:
+        notes += (f"A cell of {name} without a value counts as {x}." for name, x in release.filled)
+    return list(dict.fromkeys(notes))
+
+
+def _left_out_note(release: Release, columns: tuple[str, ...], rows: float | None) -> str:
+    """How many rows hold a value, where it was released: by this release, or by others of a fit."""
+    names, total, found = ", ".join(columns), release.public_rows, held_rows(release)
+    of_all = "" if total is None else f" of {total}"
+    if release.description.where:
+        of_all = " of those"
+    within = " in some cell" if _is_of_cells(release) else ""
+    if found is not None:
+        estimate, low, high = found
+        return (
+            f"About {estimate:.0f}{of_all} rows hold a value of {names}{within} "
+            f"({low:.0f} … {high:.0f}); the others are left out."
+        )
+    if rows is not None and rows != total:  # else the public number, and not a count
+        most = rows if total is None else min(rows, float(total))
+        return f"About {most:.0f}{of_all} rows hold a value of {names}; the others are left out."
+    return f"Rows without a value of {names} are left out; dp.missing tells how many there are."

@@ -14,8 +14,9 @@ from typing import Any
 from discreet.accounting import statement
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
+from discreet.inference.results.held import data_notes
 from discreet.inference.results.null_law import NullLaw
-from discreet.inference.results.summary import Summary, data_notes
+from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
 
 TEST_FORMAT = "discreet-test"

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from discreet.accounting import statement
 from discreet.accounting.statement import table_html
 from discreet.dates import text_at, units_of
-from discreet.inference.results.held import held_notes, unit_notes
+from discreet.inference.results.held import data_notes, unit_notes
 from discreet.inference.results.rendering import latex_table, markdown_table
 from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.unit_sums import UnitSums
 
 if TYPE_CHECKING:
     from discreet.inference.results.results import Quantity, Result
-    from discreet.trusted.release import Description, Release
+    from discreet.trusted.release import Description
 
 SHOWN_CELLS = 60
 LOCATIONS = ("mean", "median", "quantile")  # quantities that are dates where the column is
@@ -250,18 +250,6 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
 
 def _dated(asked: Description) -> str:
     return f"{units_of(asked.origin)} (params, std. error, to_frame)"
-
-
-def data_notes(*releases: Release, rows: float | None = None) -> list[str]:
-    """What was done to the cells before a statistic read them: left out, filled in. Every summary
-    of releases shows these lines below its table; `rows` are those that a fit of them is about.
-    """
-    return list(dict.fromkeys(note for release in releases for note in facts_of(release, rows)))
-
-
-def facts_of(release: Release, rows: float | None = None) -> tuple[str, ...]:
-    """The lines of one release."""
-    return tuple(held_notes(release, rows))
 
 
 def _tidy(bound: float, half_range: float) -> str:

@@ -5,6 +5,7 @@ Columns are read and encoded on first use, and the codes are kept (2 bytes a cel
 
 from __future__ import annotations
 
+import functools
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -168,13 +169,17 @@ class MemoryEngine:
         """The cell of each kept row, −1 for none."""
         if not keys:
             return np.zeros(self.counted_rows(), dtype=np.int32)
-        index = self._key(keys[0])
-        for key in keys[1:]:
+        filters = [self._key(key) for key in keys if key.size == 1]  # of 0 and −1 alone
+        index: npt.NDArray[Any] | None = None
+        for key in (key for key in keys if key.size > 1):
             here = self._key(key)
-            index = np.where(
-                (index < 0) | (here < 0), np.int32(-1), index * np.int32(key.size) + here
-            ).astype(np.int32)
-        return index
+            if index is not None:
+                here = np.where((index < 0) | (here < 0), -1, index * np.int32(key.size) + here)
+            index = here if index is None else here.astype(np.int32)
+        if index is not None and not filters:
+            return index
+        kept = functools.reduce(np.minimum, filters)
+        return kept if index is None else np.where(kept < 0, np.int32(-1), index.astype(np.int32))
 
     def _key(self, key: Key) -> npt.NDArray[Any]:
         if isinstance(key, Held):

@@ -74,17 +74,24 @@ def solved(
     while not short:
         length = float(np.linalg.norm(gradient))
         for damping in (*DAMPED, None):
-            step = (
-                gradient / steepest
-                if damping is None
-                else np.linalg.solve(bent + damping * steepest * np.eye(len(theta)), gradient)
-            )
+            step = gradient / steepest
+            if damping is not None:
+                step = _newton(bent + damping * steepest * np.eye(len(theta)), gradient, step)
             trial = [_on_grid(value, float(move)) for value, move in zip(theta, step, strict=True)]
             found = problem.at(trial, tolerance)
             if found[1] or damping is None or np.linalg.norm(found[0]) <= SHORTER * length:
                 break
         theta, (gradient, short, bent) = trial, found
     return theta
+
+
+def _newton(bent: Floats, gradient: Floats, otherwise: Floats) -> Floats:
+    """A Newton step; `otherwise` where floats have none: a failure would tell of the rows."""
+    try:
+        step: Floats = np.asarray(np.linalg.solve(bent, gradient), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return otherwise
+    return step if np.isfinite(step).all() else otherwise
 
 
 def _on_grid(value: Fraction, move: float) -> Fraction:
