@@ -140,19 +140,25 @@ def data_notes(*releases: Release, rows: float | None = None) -> list[str]:
     """
     notes: list[str] = []
     told: set[tuple[str, ...]] = set()
-    for release in sorted(releases, key=lambda one: held_rows(one) is None):
+    counted = [(release, held_rows(release)) for release in releases]
+    for release, found in sorted(counted, key=lambda one: one[1] is None):
         columns = left_out(release)
         if columns and columns not in told:
-            notes.append(_left_out_note(release, columns, rows))
+            notes.append(_left_out_note(release, columns, found, rows))
         told.add(columns)
     for release in releases:
         notes += (f"A cell of {name} without a value counts as {x}." for name, x in release.filled)
     return list(dict.fromkeys(notes))
 
 
-def _left_out_note(release: Release, columns: tuple[str, ...], rows: float | None) -> str:
+def _left_out_note(
+    release: Release,
+    columns: tuple[str, ...],
+    found: tuple[float, float, float] | None,
+    rows: float | None,
+) -> str:
     """How many rows hold a value, where it was released: by this release, or by others of a fit."""
-    names, total, found = ", ".join(columns), release.public_rows, held_rows(release)
+    names, total = ", ".join(columns), release.public_rows
     of_all = "" if total is None else f" of {total}"
     if release.description.where:
         of_all = " of those"
