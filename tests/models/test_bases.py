@@ -161,6 +161,18 @@ def test_a_choice_replays_under_its_key_and_comes_back_from_json():
     assert read == first
     assert read.bases == {"region": "N"}
     assert "Base of region: N, chosen privately" in str(read.summary())
+    counted = dp.from_arrays(
+        columns_of(300, 1),
+        schema={"region": dp.Category(LEVELS), "wage": dp.Real(0, 100)},
+        neighbors=dp.Replace(),
+    )
+    fit = dp.ols(
+        seeded_session(counted, dp.GDP(2), "told"),
+        "wage ~ region",
+        spend=dp.GDP(2),
+        base="most frequent",
+    )
+    assert sum("hold a value of" in note for note in fit.summary().notes) == 1
     with pytest.raises(dp.DiscreetError):
         dp.logistic(session, "well ~ region", spend=dp.GDP(1), base={"region": "S"}, key="k")
 

@@ -155,7 +155,8 @@ def filter_notes(result: RegressionResult) -> list[str]:
     """
     where = result.releases[0].description.where
     filtered = [f"Only rows where {where}."] if where else []
-    return [*filtered, *data_notes(*result.releases, rows=result.rows)]
+    about = [release for release in result.releases if step_of(release).name != "base"]
+    return [*filtered, *data_notes(*about, rows=result.rows)]
 
 
 def clip_notes(result: RegressionResult) -> list[str]:
