@@ -316,7 +316,7 @@ WRONG = {
     "a base of no column": (["regression", "y ~ x", "--base", "N", "--mu", "1"], "no '='"),
     "another model": (["regression", "y ~ x", "--model", "probit", "--mu", "1"], "logistic"),
     "an option of another": (
-        ["regression", "member ~ age", "--model", "logistic", "--method", "moments", "--mu", "1"],
+        ["regression", "age ~ income", "--model", "robust", "--method", "moments", "--mu", "1"],
         "takes no method=",
     ),
     "a confidence of two": (["mean", "income", "--mu", "0.2", "--confidence", "2"], "What to do"),

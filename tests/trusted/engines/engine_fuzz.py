@@ -35,7 +35,8 @@ from engine_reference import (
 import discreet as dp
 from discreet.models.trials.scores import score_question
 from discreet.schema import Schema
-from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, Rows
+from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, RowLoss, Rows
+from discreet.specs.estimating.minimand import Minimand
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.open_keys import OpenPlan
@@ -50,6 +51,7 @@ from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 from discreet.trusted.extensions import unit_buckets
+from discreet.trusted.extensions.minimiser.rows import SUM_BITS
 from discreet.trusted.extensions.open_keys import counts as open_key_counts
 from discreet.trusted.session import Session
 
@@ -379,6 +381,7 @@ def _asked(session, neighbors):
     yield lambda: dp.accuracy(session, dp.logistic(session, "b ~ x", spend=fit), spend=spend)
     yield lambda: _score(session, dp.logistic(session, "b ~ x", spend=fit), "log-loss")
     yield lambda: _score(session, dp.ols(session, "x ~ n", spend=fit), "squared error")
+    yield lambda: dp.logistic(session, "b ~ x", method="output", spend=fit)
     yield lambda: dp.poisson(session, "n ~ x", spend=fit)
     yield lambda: dp.residuals(session, dp.ols(session, "x ~ n", spend=fit), spend=spend)
     if neighbors.unit is None:
@@ -437,6 +440,9 @@ def questions(neighbors):
 # ── statistics and how far they move ──────────────────────────────────────────────────────────────
 
 
+GRADIENT_BITS = 24  # of the gradients of minimised losses that are compared
+
+
 class PlacedWords:
     """Words by their place alone: rows and units are put into parts by their place,
     so that two engines can be compared.
@@ -455,10 +461,21 @@ def statistic(query, engine):
         return dict(zip(found.places.tolist(), found.counts.tolist(), strict=True))
     if isinstance(found, KeyCounts):
         return dict(zip(found.names, found.counts.tolist(), strict=True))
+    if isinstance(query, Minimand):
+        return _gradient_of(query, found)
     if hasattr(found, "gradient"):
         beta = np.array([(-1) ** place * (3 + place) * 2.0**20 for place in range(query.size)])
         return [int(value) for value in found.gradient(np.arange(found.count), beta)]
     return [int(value) for value in np.asarray(found, dtype=object).ravel()]
+
+
+def _gradient_of(query, found):
+    """The gradient of a minimised loss at some coefficients, in 2**-GRADIENT_BITS."""
+    theta = [Fraction((-1) ** place * (3 + place), 2) for place in range(query.size)]
+    sums, error, _ = found.gradient(theta)
+    assert error < Fraction(1, 1 << (GRADIENT_BITS + 1))
+    unit = Fraction(1 << GRADIENT_BITS) / (query.metric.bound * (1 << SUM_BITS))
+    return [round(int(value) * unit) for value in query.metric.matrix @ sums]
 
 
 def ratio(query, neighbors, before, after):
@@ -500,6 +517,9 @@ def _ratio(sensitivity, before, after):
             )
             / sensitivity.squared
         )
+    if isinstance(sensitivity, RowLoss):  # both gradients are rounded, and within their error
+        length = math.sqrt(sum(value * value for value in change)) - 2 * math.sqrt(len(change))
+        return length / float(sensitivity.moves * sensitivity.steepness * (1 << GRADIENT_BITS))
     squared = sensitivity.moved_squared if isinstance(sensitivity, OneRow) else sensitivity.squared
     assert isinstance(sensitivity, (L2, OneRow))
     return math.sqrt(Fraction(sum(value * value for value in change)) / squared)

@@ -44,6 +44,8 @@ def _counted(release: Release) -> tuple[Array, Noise] | None:
     of them is counted once.
     """
     query, mechanism = release.query, release.mechanism
+    if not release.integers:
+        return None
     first = np.asarray(release.integers[0], dtype=object)
     if isinstance(query, Sum) and query.absent and release.public_rows is not None:
         absent = to_float(mechanism, np.asarray(release.integers[-1], dtype=object), 1.0)
