@@ -485,6 +485,7 @@ def test_engines_agree(tmp_path):
     assert found[0][1] == found[1][1]
 
 
+@pytest.mark.slow
 def test_a_price_that_is_out_of_reach_is_refused_and_never_cut_off() -> None:
     """Where κ is many times μ the curvature alone sets the price: it is not 16 times μ."""
     for mu, kappa in ((Fraction(1, 1000), Fraction(2, 5)), (Fraction(1, 250), Fraction(1, 10))):

@@ -178,6 +178,7 @@ def test_what_a_run_says_is_not_seen(monkeypatch: Any, capfd: Any, caplog: Any) 
     assert "CANARY" not in out + err + caplog.text
 
 
+@pytest.mark.slow
 def test_better_settings_win_more_often() -> None:
     wins = [tuned(seeded_session(data_set(), BUDGET, seed), trials=6).place for seed in range(12)]
     assert wins.count(0) >= 8  # of three, and the others lack a column
