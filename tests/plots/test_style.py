@@ -189,6 +189,7 @@ def test_pictures_of_guarantees_keep_their_layout() -> None:
         plot_budget(ledger),
     ):
         check_layout(figure)
+        assert figure.axes[0].has_data()
 
 
 @pytest.mark.slow
