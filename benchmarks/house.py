@@ -1,6 +1,8 @@
 """How easily the library can be read, in numbers; the last line has all of them.
 
-core_lines, extension_lines   code of src/discreet/trusted, without blanks, comments, docstrings
+core_lines, extension_lines,   code of src/discreet/trusted, without blanks, comments, docstrings:
+learning_lines,                the core, and the rooms beside it that only some questions load
+aggregation_lines
 flat_modules                  modules that lie directly in src/discreet
 largest_folder                most modules of a folder of it
 knots                         sets of modules that import each other, lazily or not

@@ -40,8 +40,8 @@ from discreet.specs.estimating.components import UNIT
 from discreet.specs.estimating.layers import LARGEST_WEIGHTS, Network, matrices, passed
 from discreet.specs.estimating.networks import NORM_BITS, NetworkPlan
 from discreet.specs.mechanisms.sgd import NoisySGD
-from discreet.trusted.extensions.network.rows import NetworkRows, _errors, clip_factors
 from discreet.trusted.extensions.sgd.draw import descend
+from discreet.trusted.learning.network.rows import NetworkRows, _errors, clip_factors
 from discreet.trusted.noise.source import secure_source
 
 COLUMNS, HIDDEN, BATCH = 100, 32, 1024

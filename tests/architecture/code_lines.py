@@ -12,7 +12,9 @@ import tokenize
 from pathlib import Path
 
 TRUSTED = Path(__file__).parents[2] / "src" / "discreet" / "trusted"
-EXTENSIONS = "extensions"
+# rooms beside the core, each loaded only where it is used and counted apart, with its limit
+ROOMS = {"extensions": 3500, "learning": 1000, "aggregation": 1000}
+MOST_OF_CORE = 4500
 SILENT = {
     tokenize.COMMENT,
     tokenize.NL,
@@ -52,14 +54,21 @@ def folder_lines(folder: Path) -> dict[str, int]:
     }
 
 
-def trusted_lines(folder: Path = TRUSTED) -> tuple[int, int]:
-    """(core, extensions): what every release needs, and what only some mechanisms add."""
-    counted = folder_lines(folder)
-    extensions = sum(lines for name, lines in counted.items() if name.startswith(f"{EXTENSIONS}/"))
-    return sum(counted.values()) - extensions, extensions
+def lines_by_room(lines: dict[str, int]) -> dict[str, int]:
+    """The lines of the core, which every release needs, and of the rooms that some questions add."""
+    rooms = dict.fromkeys(("core", *ROOMS), 0)
+    for name, count in lines.items():
+        room = name.partition("/")[0]
+        rooms[room if room in ROOMS else "core"] += count
+    return rooms
+
+
+def trusted_lines() -> dict[str, int]:
+    """The lines of the trusted folder's rooms."""
+    return lines_by_room(folder_lines(TRUSTED))
 
 
 if __name__ == "__main__":
     for name, lines in folder_lines(Path(sys.argv[1]) if sys.argv[1:] else TRUSTED).items():
         print(f"{lines:6} {name}")
-    print("core, extensions:", *trusted_lines())
+    print(*(f"{room}={lines}" for room, lines in trusted_lines().items()))

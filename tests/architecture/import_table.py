@@ -35,8 +35,8 @@ SPECS = f"{VOCABULARY} specs search"
 READERS = f"{SPECS} trusted.release accounting inference plots"
 EXTENSION_LOSSES = (
     "trusted.extensions.data_dependent.loss trusted.extensions.local.loss"
-    " trusted.extensions.minimiser.loss"
-    " trusted.extensions.open_keys.loss trusted.extensions.procedures.loss"
+    " trusted.learning.minimiser.loss"
+    " trusted.extensions.open_keys.loss trusted.learning.procedures.loss"
     " trusted.extensions.sgd.loss"
 )
 EDGES = f"{VOCABULARY} specs search accounting trusted"
@@ -90,7 +90,7 @@ TABLE = (
         "trusted.noise",
         f"{VOCABULARY} specs search trusted.compiled trusted.later"
         " trusted.extensions.data_dependent trusted.extensions.open_keys"
-        " trusted.extensions.minimiser trusted.extensions.procedures"
+        " trusted.learning.minimiser trusted.learning.procedures"
         " trusted.extensions.selection trusted.extensions.sgd",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
@@ -111,12 +111,12 @@ TABLE = (
     _row(
         "trusted.extensions.estimating",
         f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd"
-        " trusted.extensions.minimiser trusted.extensions.network trusted.later",
+        " trusted.learning.minimiser trusted.learning.network trusted.later",
         "numpy numba",
         "sums over the rows of a model",
     ),
     _row(
-        "trusted.extensions.network",
+        "trusted.learning.network",
         f"{VOCABULARY} specs trusted.extensions.estimating",
         "numpy",
         "small networks: gradients, agreement",
@@ -135,13 +135,13 @@ TABLE = (
         "sampled gradients: price",
     ),
     _row(
-        "trusted.extensions.minimiser",
+        "trusted.learning.minimiser",
         f"{VOCABULARY} specs trusted.engines trusted.noise trusted.extensions.estimating",
         "numpy flint",
         "perturbed minimisers: rows, draw",
     ),
     _row(
-        "trusted.extensions.minimiser.loss",
+        "trusted.learning.minimiser.loss",
         f"{VOCABULARY} specs.mechanisms accounting.tradeoff.shifted_pair trusted.losses.loss",
         "",
         "perturbed minimisers: price",
@@ -238,19 +238,20 @@ TABLE = (
         "a threshold that stays open",
     ),
     _row(
-        "trusted.extensions.procedures",
+        "trusted.learning.procedures",
         f"{VOCABULARY} seclusion specs accounting.guarantees accounting.renyi trusted.ledger"
         " trusted.losses trusted.noise",
         "flint",
         "the best of hidden runs, and bookings",
     ),
     _row(
-        "trusted.extensions.procedures.loss",
+        "trusted.learning.procedures.loss",
         f"{VOCABULARY} specs.mechanisms accounting.loss_distributions trusted.losses.loss",
         "",
         "whole procedures: price",
     ),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
+    _row("trusted.learning", "", "", "an empty room with rooms"),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
     _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
     _row(

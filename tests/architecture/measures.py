@@ -30,6 +30,8 @@ class House:
 
     core_lines: int
     extension_lines: int
+    learning_lines: int
+    aggregation_lines: int
     flat_modules: int
     largest_folder: int
     knots: int
@@ -40,11 +42,13 @@ class House:
 
 
 def measured() -> House:
-    core, extensions = trusted_lines()
+    lines = trusted_lines()
     folders = modules_by_folder()
     return House(
-        core_lines=core,
-        extension_lines=extensions,
+        core_lines=lines["core"],
+        extension_lines=lines["extensions"],
+        learning_lines=lines["learning"],
+        aggregation_lines=lines["aggregation"],
         flat_modules=len(folders[""]),
         largest_folder=max(len(names) for folder, names in folders.items() if folder),
         knots=len(import_knots()),

@@ -30,8 +30,9 @@ def arrays(neighbors=dp.AddRemove(), names=("x", "y")):
     )
 """
 END = """
-print(" ".join(name.removeprefix("discreet.trusted.extensions.") for name in sys.modules
-    if name.startswith("discreet.trusted.extensions.")))
+rooms = ("extensions", "learning", "aggregation")
+print(" ".join(name.removeprefix(f"discreet.trusted.{room}.") for name in sys.modules
+    for room in rooms if name.startswith(f"discreet.trusted.{room}.")))
 """
 GDP = "spend=dp.GDP(1)"
 QUESTIONS = {

@@ -18,6 +18,7 @@ INTERFACES = {
     "trusted/noise/assignment": "the one draw that a question to an engine needs",
     "trusted/extensions/*/draw": "how an extension draws",
     "trusted/extensions/*/loss": "what an extension costs",
+    "trusted/learning/*/loss": "what a learner costs",
 }
 
 

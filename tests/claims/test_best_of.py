@@ -31,7 +31,7 @@ from discreet.specs.registry import mechanism_from_dict, query_from_dict
 from discreet.testing import seeded_session
 from discreet.testing.seeded import SeededSource
 from discreet.trusted.engines.rehearsal import Rehearsal
-from discreet.trusted.extensions.procedures.draw import best_run, number_of_runs
+from discreet.trusted.learning.procedures.draw import best_run, number_of_runs
 from discreet.trusted.losses.losses import loss_of
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Description, Question

@@ -39,8 +39,8 @@ from discreet.specs.estimating.networks import (
 from discreet.specs.registry import query_from_dict
 from discreet.testing.seeded import seeded_session
 from discreet.trusted.engines.execution import execute
-from discreet.trusted.extensions.network import rows as network_rows
-from discreet.trusted.extensions.network.rows import NetworkRows, clip_factors
+from discreet.trusted.learning.network import rows as network_rows
+from discreet.trusted.learning.network.rows import NetworkRows, clip_factors
 from discreet.trusted.release import Description, Question
 
 SHAPES = [

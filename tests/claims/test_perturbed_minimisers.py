@@ -34,9 +34,9 @@ from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.extensions.estimating.kernels import ModelData, row_weights
-from discreet.trusted.extensions.minimiser.draw import euclidean_laplace, minimised, solved
-from discreet.trusted.extensions.minimiser.loss import minimiser_loss
-from discreet.trusted.extensions.minimiser.rows import SUM_BITS, LossRows
+from discreet.trusted.learning.minimiser.draw import euclidean_laplace, minimised, solved
+from discreet.trusted.learning.minimiser.loss import minimiser_loss
+from discreet.trusted.learning.minimiser.rows import SUM_BITS, LossRows
 
 ALPHA = 1e-9
 FAMILIES = (Logistic(), HuberHinge(), Huber(1.345))

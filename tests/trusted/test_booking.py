@@ -13,7 +13,7 @@ from discreet.accounting.gaussian import mu_for_pure
 from discreet.exact import rational
 from discreet.specs.registry import mechanism_from_dict
 from discreet.testing import seeded_session
-from discreet.trusted.extensions.procedures.booking import LONGEST_NOTE
+from discreet.trusted.learning.procedures.booking import LONGEST_NOTE
 from discreet.trusted.losses.pricing import guarantee_of
 
 

@@ -198,7 +198,7 @@ class Session:
 
     def book(self, spend: Guarantee, *, note: str, key: str | None = None) -> Debit:
         """Debit what was given away elsewhere, by its guarantee; see procedures/booking.py."""
-        from discreet.trusted.extensions.procedures.booking import booked
+        from discreet.trusted.learning.procedures.booking import booked
 
         about = self._neighbors.to_dict(), self._engine.data_id()
         name = fresh_key() if key is None else asked_key(key)

@@ -51,8 +51,8 @@ from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 from discreet.trusted.extensions import unit_buckets
-from discreet.trusted.extensions.minimiser.rows import SUM_BITS
 from discreet.trusted.extensions.open_keys import counts as open_key_counts
+from discreet.trusted.learning.minimiser.rows import SUM_BITS
 from discreet.trusted.session import Session
 
 SCHEMA = Schema(

@@ -34,7 +34,7 @@ from discreet.specs.queries.keys import Key
 
 
 class LossReader(Protocol):
-    """What an engine gives for this query (trusted/extensions/minimiser/rows.py)."""
+    """What an engine gives for this query (trusted/learning/minimiser/rows.py)."""
 
     count: int
 

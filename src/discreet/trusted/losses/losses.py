@@ -90,8 +90,8 @@ _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
         "discreet.trusted.extensions.data_dependent.loss", "propose_test_release_loss"
     ),
     NoisySGD: later("discreet.trusted.extensions.sgd.loss", "descent_loss"),
-    PerturbedMinimiser: later("discreet.trusted.extensions.minimiser.loss", "minimiser_loss"),
-    BestOf: later("discreet.trusted.extensions.procedures.loss", "best_of_loss"),
-    StatedGuarantee: later("discreet.trusted.extensions.procedures.loss", "stated_loss"),
+    PerturbedMinimiser: later("discreet.trusted.learning.minimiser.loss", "minimiser_loss"),
+    BestOf: later("discreet.trusted.learning.procedures.loss", "best_of_loss"),
+    StatedGuarantee: later("discreet.trusted.learning.procedures.loss", "stated_loss"),
     **dict.fromkeys(LOCAL, later("discreet.trusted.extensions.local.loss", "report_loss")),
 }

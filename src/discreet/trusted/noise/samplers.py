@@ -114,6 +114,6 @@ SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     SmoothNoise: _BY_DATA,
     ProposeTestRelease: _BY_DATA,
     NoisySGD: _whole(later("discreet.trusted.extensions.sgd.draw", "descend")),
-    PerturbedMinimiser: _whole(later("discreet.trusted.extensions.minimiser.draw", "minimised")),
-    BestOf: _named(later("discreet.trusted.extensions.procedures.draw", "best_run")),
+    PerturbedMinimiser: _whole(later("discreet.trusted.learning.minimiser.draw", "minimised")),
+    BestOf: _named(later("discreet.trusted.learning.procedures.draw", "best_run")),
 }

@@ -41,11 +41,11 @@ from discreet.trusted.extensions.estimating.kernels import (
     where_it_pays,
 )
 from discreet.trusted.extensions.estimating.loops import encode_loop
-from discreet.trusted.extensions.minimiser.rows import LossRows
 from discreet.trusted.extensions.sgd.batches import RowGradients
 from discreet.trusted.later import later
+from discreet.trusted.learning.minimiser.rows import LossRows
 
-_OF_NETWORK = later("discreet.trusted.extensions.network.rows", "of_network")
+_OF_NETWORK = later("discreet.trusted.learning.network.rows", "of_network")
 RESPONSE_ROWS = 1 << 16  # of a block of responses
 # of a block: what is kept beside the cells is small, and columns are not taken up anew too often
 ENCODED_ROWS = 1 << 14

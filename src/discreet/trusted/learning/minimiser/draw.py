@@ -25,7 +25,7 @@ from discreet.exact import sqrt_up
 from discreet.sensitivity import L2
 from discreet.specs.mechanisms.additive import GaussianNoise
 from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser
-from discreet.trusted.extensions.minimiser.rows import SUM_BITS, LossRows
+from discreet.trusted.learning.minimiser.rows import SUM_BITS, LossRows
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
 
