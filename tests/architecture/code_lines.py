@@ -55,7 +55,7 @@ def folder_lines(folder: Path) -> dict[str, int]:
 
 
 def lines_by_room(lines: dict[str, int]) -> dict[str, int]:
-    """The lines of the core, which every release needs, and of the rooms that some questions add."""
+    """The lines of the core, which every release needs, and of rooms that some questions add."""
     rooms = dict.fromkeys(("core", *ROOMS), 0)
     for name, count in lines.items():
         room = name.partition("/")[0]
