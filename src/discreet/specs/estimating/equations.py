@@ -290,8 +290,8 @@ class WeightedGram:
         """The upper triangle of A·(Σ m x xᵀ)·Aᵀ, rounded to 2**cut units."""
         matrix, cut = self.metric.matrix, self.cut
         moved = whole_product(matrix, whole_product(matrix, sums).T).T
-        q = len(self.metric.rows)
-        return [cut_off(int(moved[i, j]), cut) for i in range(q) for j in range(i, q)]
+        upper = moved[np.triu_indices(len(self.metric.rows))]
+        return [cut_off(value, cut) for value in upper.tolist()]
 
     def to_dict(self) -> dict[str, Any]:
         return {
