@@ -99,11 +99,11 @@ def naive(rows, plan=PLAN):
 
 
 @pytest.mark.parametrize("name", ENGINES)
-@pytest.mark.parametrize("block", [2, extension.BLOCK])
+@pytest.mark.parametrize("block", [20, extension.BLOCK])
 def test_tables_are_those_of_the_definition(name, block, tmp_path, monkeypatch):
     monkeypatch.setattr(extension, "BLOCK", block)
     rng = np.random.default_rng(2)
-    for rows in (0, 1, 7, 40):
+    for rows in (0, 1, 7, 65):
         given = [(str(row), *ROWS[rng.integers(len(ROWS))]) for row in range(rows)]
         for neighbors in (dp.AddRemove(), dp.AddRemove(unit="id", max_rows=1)):
             counts = execute(ENGINES[name](given, neighbors, tmp_path), PLAN)
