@@ -59,6 +59,7 @@ def test_a_linear_program_bears_wild_answers() -> None:
     assert least_squares < 0.9
 
 
+@pytest.mark.slow
 def test_a_release_is_reconstructed_no_further_than_its_limit() -> None:
     found = reconstruction(120, against=Released(dp.GDP(1))).outcomes[0]
     assert found.limit == pytest.approx(stats.norm.cdf(0.5))
@@ -66,6 +67,7 @@ def test_a_release_is_reconstructed_no_further_than_its_limit() -> None:
     assert not found.beyond
 
 
+@pytest.mark.slow
 def test_differences_of_broad_counts_undo_what_hides_narrow_ones() -> None:
     result = differencing(300, targets=60, against=[Raw(), Suppressed(5), KAnonymous(20)])
     assert [one.achieved for one in result.outcomes] == [1.0, 1.0, 1.0]
@@ -74,6 +76,7 @@ def test_differences_of_broad_counts_undo_what_hides_narrow_ones() -> None:
     assert private.low < private.limit
 
 
+@pytest.mark.slow
 def test_averages_undo_fresh_noise_and_no_budget() -> None:
     result = averaging(times=16, releases=40, against=[FreshNoise(5), Released(dp.GDP(1))])
     fresh, released = result.outcomes
@@ -82,6 +85,7 @@ def test_averages_undo_fresh_noise_and_no_budget() -> None:
     assert released.high > 0.95
 
 
+@pytest.mark.slow
 def test_members_are_told_from_counts_and_hardly_from_a_release() -> None:
     raw, rounded = membership(60, markers=1000, against=[Raw(), Rounded(10)]).outcomes
     assert raw.achieved > 0.98
@@ -91,6 +95,7 @@ def test_members_are_told_from_counts_and_hardly_from_a_release() -> None:
     assert private.beyond == ()
 
 
+@pytest.mark.slow
 def test_rows_are_linked_by_a_few_ratings() -> None:
     result = linkage(400, targets=40, against=[Raw(), Rounded(30), FreshNoise(30)])
     assert all(one.achieved >= 0.9 for one in result.outcomes)
@@ -98,6 +103,7 @@ def test_rows_are_linked_by_a_few_ratings() -> None:
     assert nothing_known.outcomes[0].achieved <= 0.1  # the control
 
 
+@pytest.mark.slow
 def test_who_is_in_a_release_is_a_coin() -> None:
     result = linkage(60, targets=20, against=Released(dp.GDP(1)))
     assert result.chance == 0.5
@@ -105,6 +111,7 @@ def test_who_is_in_a_release_is_a_coin() -> None:
     assert not result.beyond
 
 
+@pytest.mark.slow
 def test_sex_birth_date_and_zip_single_out_most_people() -> None:
     raw, rounded, grouped = uniqueness(
         people=100_000, against=[Raw(), Rounded(365), KAnonymous(5)]
@@ -151,6 +158,7 @@ def test_a_publisher_that_breaks_its_guarantee_is_called_out(
     assert "BEYOND ITS LIMIT: leaking" in str(result.summary())
 
 
+@pytest.mark.slow
 def test_results_repeat_print_draw_and_are_written(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"targets": 20, "against": [Raw(), FreshNoise(3)]}
     first, second = (differencing(50, **asked) for _ in range(2))

@@ -39,7 +39,7 @@ def plot_attack(
                 [place for _, place in limits],
                 linestyle="none",
                 marker="|",
-                markersize=18,
+                markersize=12,
                 markeredgewidth=2.5,
                 color=shades.other,
                 label="limit of the guarantee",
