@@ -46,6 +46,7 @@ from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
 from discreet.estimators.standard_deviation import std
+from discreet.estimators.synthesis.synthesize import synthesize
 from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
@@ -169,6 +170,7 @@ __all__ = [
     "std",
     "subsample_test",
     "sum",
+    "synthesize",
     "table",
     "top",
     "trial",

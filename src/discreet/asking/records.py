@@ -328,6 +328,11 @@ RECORDS = (
         results={"discreet-best": "inference.regression.best:BestResult"},
         forecast="models.trials.tune:tune_preview",
     ),
+    Record(
+        "estimators.synthesis.synthesize:synthesize",
+        results={"discreet-synthesis": "inference.synthesis.results:Synthesis"},
+        forecast="estimators.synthesis.forecast:synthesis_preview",
+    ),
 )
 
 # what reads a text of each format
@@ -343,6 +348,7 @@ FORMATS = {
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
     "discreet-best": "models.trials.tune:best_from_json",
     "discreet-network": "inference.networks.results:network_from_json",
+    "discreet-synthesis": "inference.synthesis.results:synthesis_from_json",
 }
 
 _BY_NAME = {record.name: record for record in RECORDS}
