@@ -167,7 +167,7 @@ class Session:
 
         question, name = extension.require_threshold(self._checked(question)), fresh_key()
         self._debit(question, name)
-        return extension.NoisyThreshold(
+        return extension.opened(
             question,
             self._neighbors,
             self._source,

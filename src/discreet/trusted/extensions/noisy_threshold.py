@@ -28,19 +28,26 @@ from discreet import plain
 from discreet.errors import ReleaseFailed, questions
 from discreet.neighbors import Neighbors
 from discreet.seclusion import Failed, Sealed, aside
+from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.specs.mechanisms.selection import AboveThreshold
 from discreet.specs.queries.query import Query
 from discreet.specs.queries.scores import CandidateScores
 from discreet.trusted.extensions.selection import ThresholdRun
+from discreet.trusted.later import later
 from discreet.trusted.noise.source import Source
 from discreet.trusted.release import WATCH, Question
 
 
 def require_threshold(question: Question) -> Question:
     """The question, refused before its debit where its mechanism or its name is another one."""
-    if type(question.mechanism) is not AboveThreshold or question.description.estimator != WATCH:
+    if type(question.mechanism) not in _OPENED or question.description.estimator != WATCH:
         raise questions.not_a_threshold()
     return question
+
+
+def opened(question: Question, *given: Any) -> Any:
+    """The open run of a question that was debited, by its mechanism."""
+    return _OPENED[type(question.mechanism)](question, *given)
 
 
 class NoisyThreshold:
@@ -65,8 +72,9 @@ class NoisyThreshold:
         self._readable = readable
         self._question, self._neighbors, self._aggregate = question, neighbors, aggregate
         self._process, self._lock = os.getpid(), threading.Lock()
-        assert isinstance(question.mechanism, AboveThreshold)  # by `require_threshold`
-        self._run = ThresholdRun(question.mechanism, source)
+        above = getattr(question.mechanism, "above", question.mechanism)
+        assert isinstance(above, AboveThreshold)  # by `require_threshold`
+        self._run = ThresholdRun(above, source)
 
     @property
     def question(self) -> Question:
@@ -88,16 +96,20 @@ class NoisyThreshold:
     def above(self, query: CandidateScores) -> bool:
         """Whether a count plus noise reaches the noisy threshold."""
         query = self._one_count(query)
-        if self._process != os.getpid():
-            raise questions.watch_in_fork()
-        with self._lock:
+        with self._here():
             if not self._run.left:
                 raise questions.watch_used_up()
-            count = self._count(query)
-            above = aside(lambda: self._run.above(count.take()))
+            count = self._statistic(query)
+            above = aside(lambda: self._run.above(count.take()[0]))
         if isinstance(above, Failed):
             raise questions.watch_failed("the draw failed", "open another watch with dp.watch")
         return above
+
+    def _here(self) -> threading.Lock:
+        """The lock, in the process that opened it and in no fork."""
+        if self._process != os.getpid():
+            raise questions.watch_in_fork()
+        return self._lock
 
     def _one_count(self, query: CandidateScores) -> CandidateScores:
         """A copy of its own: what is checked is what runs."""
@@ -110,12 +122,12 @@ class NoisyThreshold:
         self._readable(query)
         return query
 
-    def _count(self, query: CandidateScores) -> Sealed:
-        """The exact count; a failure of the engine says nothing about the data and uses up nothing,
-        for no noise was drawn.
+    def _statistic(self, query: Query) -> Sealed:
+        """The exact numbers; a failure of the engine says nothing about the data and uses up
+        nothing, for no noise was drawn.
         """
         try:
-            return Sealed(self._aggregate(query).take()[0])
+            return self._aggregate(query)
         except ReleaseFailed:
             pass
         raise questions.watch_failed(
@@ -128,3 +140,9 @@ class NoisyThreshold:
 
     def __repr__(self) -> str:
         return f"NoisyThreshold({self._run.left} positive answers left)"
+
+
+_OPENED: dict[type[Any], Callable[..., Any]] = {
+    AboveThreshold: NoisyThreshold,
+    Thresholdout: later("discreet.trusted.aggregation.holdout.threshold", "NoisyHoldout"),
+}
