@@ -10,8 +10,8 @@ from discreet.errors import InvalidParameter
 from discreet.inference.holdout.answers import HoldoutFacts
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
-from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.specs.holdout.surprises import STEPS, Surprise
+from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session
@@ -91,7 +91,7 @@ def holdout_preview(
     facts = HoldoutFacts(
         mechanism,
         question.query.tolerance,
-        None if counted is not None else rows,
+        None if counted is not None else round(rows),
         counted,
         public.neighbors,
         question.spend,
@@ -103,6 +103,6 @@ def holdout_preview(
         facts.answer_error,
         str(price),
         session.ledger.how_many(price),
-        f"{rows} rows",
+        f"{rows:g} rows",
         level,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -70,7 +71,7 @@ class HoldoutFacts:
         """An interval of the number of rows; one point where it is public."""
         if self.mechanism.count is None:
             return self.rows, self.rows
-        half = noise_width(self.mechanism.count, level) / STEPS
+        half = float(half_width(level, np.float64(0), law_in_rows(self.mechanism.count)))
         return max(self.rows - half, 1.0), self.rows + half
 
     @property
@@ -177,7 +178,7 @@ class HoldoutAnswer(Told):
         """The answer, in the units of the question."""
         if self.integer is None:
             return self.training
-        return float(self.claim.low) + self.claim.width * self._share(self.facts.rows)
+        return float(self.claim.low) + self.claim.width * self._share()
 
     @property
     def std_error(self) -> float:
@@ -192,10 +193,11 @@ class HoldoutAnswer(Told):
         """An interval of the mean over the holdout's rows (`target="sample"`), or over all that
         they were drawn from (`"population"`).
 
-        Method.    A surprise: the released number and the law of its noise; where the number of
-                   rows is private, a tenth of the miss goes to it, and the ends are the worst of
-                   the ratio. A claim that stood: `within`. The population's adds the variance of
-                   a mean of numbers between 0 and 1 with this mean, at most p(1 − p)/rows.
+        Method.    A surprise: the means s for which d − (s − t)·n, of the released number d and
+                   the number of rows n, is within the width of its noise (Fieller); where n was
+                   released with noise, that is in it. A claim that stood: `within`. The
+                   population's adds the variance of a mean of numbers between 0 and 1 with this
+                   mean, at most p(1 − p)/n.
         Validity.  The sample's: exact but for the noise's grid, whatever was asked before, given
                    that it was a surprise. The population's: for rows drawn independently, and a
                    question that was fixed before this holdout answered anything; a question that
@@ -213,9 +215,9 @@ class HoldoutAnswer(Told):
             if target == "population":
                 return float(self.claim.low), float(self.claim.high)
             return self.within(level)
-        ends = self._ends(level, target)
-        scaled = [float(self.claim.low) + self.claim.width * end for end in ends]
-        return min(scaled), max(scaled)
+        low, high = self._ends(level, target)
+        start = float(self.claim.low)
+        return start + self.claim.width * min(low, high), start + self.claim.width * max(low, high)
 
     def within(self, level: float = 0.95) -> tuple[float, float]:
         """Where the holdout's own mean is, if the claim stood.
@@ -233,24 +235,33 @@ class HoldoutAnswer(Told):
             min(high, self.training + far * self.claim.width),
         )
 
-    def _share(self, rows: float, moved: float = 0.0) -> float:
+    def _share(self) -> float:
+        """The answer as a share of the range."""
         assert self.integer is not None
-        beyond = self.integer * float(self.facts.mechanism.answer.step) + moved
-        return (self.claimed_steps + beyond / rows) / STEPS
+        beyond = self.integer * float(self.facts.mechanism.answer.step)
+        return (self.claimed_steps + beyond / self.facts.rows) / STEPS
 
-    def _ends(self, level: float, target: str) -> list[float]:
-        facts = self.facts
-        miss = 1 - level
-        private = facts.mechanism.count is not None
-        rows = facts.rows_between(1 - miss / 10) if private else (facts.rows, facts.rows)
-        level = 1 - miss * 9 / 10 if private else level
-        variance = 0.0
-        if target == "population":
-            share = min(max(self._share(facts.rows), 0.0), 1.0)
-            near = (share * rows[0] + 2) / (rows[0] + 4)
-            variance = near * (1 - near) * rows[0] * STEPS**2
-        half = noise_width(facts.mechanism.answer, level, variance) + 1  # and one step of the grid
-        return [self._share(count, sign * half) for count in rows for sign in (-1, 1)]
+    def _ends(self, level: float, target: str) -> tuple[float, float]:
+        """The places u that are not rejected: |d − (u − t)·n| at most the width of its error."""
+        assert self.integer is not None
+        facts, claimed = self.facts, self.claimed_steps / STEPS
+        beyond = self.integer * float(facts.mechanism.answer.step) / STEPS
+        error, of_rows = law_in_rows(facts.mechanism.answer), law_in_rows(facts.mechanism.count)
+        near = (min(max(self._share(), 0.0), 1.0) * facts.rows + 2) / (facts.rows + 4)
+        sampling = near * (1 - near) * facts.rows if target == "population" else 0.0
+
+        def width(off: float) -> float:
+            return float(half_width(level, np.float64(sampling), error + of_rows.scaled(off)))
+
+        def rejected(place: float, sign: int) -> bool:
+            off = place - claimed
+            return sign * (beyond - off * facts.rows) > width(off) + 1 / STEPS
+
+        if facts.mechanism.count is None:
+            half = (width(0.0) + 1 / STEPS) / facts.rows
+            return max(0.0, self._share() - half), min(1.0, self._share() + half)
+        low = _least(lambda place: not rejected(place, 1))
+        return low, 1 - _least(lambda place: not rejected(1 - place, -1))
 
     def record(self, level: float = 0.95) -> dict[str, Any]:
         """The answer as a tidy row."""
@@ -366,15 +377,23 @@ def _answer_from_dict(facts: HoldoutFacts, record: dict[str, Any]) -> HoldoutAns
     )
 
 
-def noise_width(noise: AdditiveNoise, level: float, sampling: float = 0.0) -> float:
-    """x with P(|error| ≤ x) = level, in integer units of the statistic: the noise, and sampling of
-    that variance.
-    """
-    if isinstance(noise, GaussianNoise):
-        law = Noise(float(noise.variance))
-    else:
-        law = Noise(float(noise.variance), float(noise.spread) ** 4)
-    return float(half_width(level, np.float64(sampling), law))
+def law_in_rows(noise: AdditiveNoise | None) -> Noise:
+    """The law of a noise, in rows; none at all for None."""
+    if noise is None:
+        return Noise(0.0, 0.0)
+    fourth = 0.0 if isinstance(noise, GaussianNoise) else float(noise.spread) ** 4
+    return Noise(float(noise.variance) / STEPS**2, fourth / STEPS**4)
+
+
+def _least(fits: Callable[[float], bool]) -> float:
+    """The least place between 0 and 1 from which on all fit, by bisection; 1 where none does."""
+    low, high = 0.0, 1.0
+    if fits(low):
+        return low
+    for _ in range(32):
+        middle = (low + high) / 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
 
 
 def table(

@@ -99,7 +99,9 @@ class Product:
         offsets = [CandidateGroup((), factor).offset for factor in self.factors]
         total = 0
         for place, chosen in enumerate(_choices(len(self.factors))):
-            rest = _times(tuple(off for off, taken in zip(offsets, chosen, strict=True) if not taken))
+            rest = _times(
+                tuple(off for off, taken in zip(offsets, chosen, strict=True) if not taken)
+            )
             total += rest * int(sums[0, place])
         rows = int(sums[0, 0])
         return total - self.bounds[0] * rows, rows
@@ -282,7 +284,9 @@ def stand_in(tolerance: int) -> Surprise:
 
 def _choices(count: int) -> list[tuple[bool, ...]]:
     """Which factors are in each partial product: none first."""
-    return sorted(itertools.product((False, True), repeat=count), key=lambda taken: (sum(taken), taken))
+    return sorted(
+        itertools.product((False, True), repeat=count), key=lambda taken: (sum(taken), taken)
+    )
 
 
 def _subsets(factors: tuple[Factor, ...]) -> list[tuple[Factor, ...]]:

@@ -71,13 +71,15 @@ class Rehearsal:
             self._run(query, rows)
 
     def _run(self, query: Query, rows: int) -> None:
-        schema = self._schema
+        schema, plan = self._schema, query.plan()
+        # where units are bounded, by what their rows hold, all columns are read
+        read = needed_columns(schema, self._neighbors) if self._neighbors.unit else plan.columns
         columns = {
             name: functools.partial(_cells, schema[name] if name in schema else Open(), rows)
-            for name in needed_columns(schema, self._neighbors)
+            for name in read
         }
         engine = _AllCount(columns, schema, self._neighbors, rows=rows, source="made up")
-        answer = execute(engine, query.plan())
+        answer = execute(engine, plan)
         if query.gives == "rows":  # a reader of rows, whose number may be another
             answer.gradient(np.arange(rows), np.zeros(query.size))
         else:

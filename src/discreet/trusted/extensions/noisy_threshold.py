@@ -45,9 +45,10 @@ def require_threshold(question: Question) -> Question:
     return question
 
 
-def opened(question: Question, *given: Any) -> Any:
+def opened(question: Question, *given: Any) -> NoisyThreshold:
     """The open run of a question that was debited, by its mechanism."""
-    return _OPENED[type(question.mechanism)](question, *given)
+    run: NoisyThreshold = _OPENED[type(question.mechanism)](question, *given)
+    return run
 
 
 class NoisyThreshold:

@@ -29,9 +29,7 @@ from discreet.trusted.noise.source import SecureSource, Source
 _NOT_DRAWN = None
 
 
-def thresholdout(
-    mechanism: Thresholdout, statistic: list[int], source: Source
-) -> tuple[int, ...]:
+def thresholdout(mechanism: Thresholdout, statistic: list[int], source: Source) -> tuple[int, ...]:
     """(0,), or 1 and the noisy number: one question alone."""
     return _answered(mechanism, ThresholdRun(mechanism.above, source), statistic, source)
 
@@ -104,4 +102,3 @@ class NoisyHoldout(NoisyThreshold):
 
     def __repr__(self) -> str:
         return f"NoisyHoldout({self._run.left} answers left)"
-
