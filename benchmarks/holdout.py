@@ -1,4 +1,4 @@
-"""The experiment of Dwork et al. (Science 2015) on 10 000 rows of 10 000 columns without any signal.
+"""The experiment of Dwork et al. (Science 2015): 10 000 rows of 10 000 columns without signal.
 
 An analyst picks the k columns whose correlation with the label is strongest on training rows, of
 those that the holdout confirms, and reports the accuracy on the holdout of the classifier that
@@ -81,7 +81,7 @@ def experiment(rows: int, columns: int, k: int, seed: int) -> dict[str, float]:
 
     def decides(row):
         score = 0
-        for name, sign in zip(kept, signs):
+        for name, sign in zip(kept, signs, strict=True):
             score = score + sign * row[name]
         return 0.5 if score == 0 else (score > 0) == (row["y"] > 0)
 

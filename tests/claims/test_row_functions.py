@@ -35,7 +35,7 @@ def nested(row):
         return x * x
 
     total = 0.0
-    for weight, name in zip(WEIGHTS, ("a", "n")):
+    for weight, name in zip(WEIGHTS, ("a", "n"), strict=True):
         total += weight * square(row[name])
     return total / 100
 
@@ -134,7 +134,7 @@ REFUSED = {
     "a matrix": (lambda row: MATRIX[0] * row["a"], "MATRIX is a ndarray"),
     "chance": (lambda row: random.random(), "random"),
     "a print": (lambda row: print(row) or 1, "print"),
-    "a file": (lambda row: len(open("seen", "a")), "open"),
+    "a file": (lambda row: len(open("seen")), "open"),  # noqa: SIM115
     "an address": (lambda row: id(row) % 2, "id"),
     "a hash": (lambda row: hash(row["c"]) % 2, "hash"),
     "an address in text": (lambda row: len(PATTERN % (abs,)), "%"),

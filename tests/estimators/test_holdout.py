@@ -1,4 +1,4 @@
-"""dp.holdout as people use it: answers, intervals, refusals, what a crash, a fork or a copy does."""
+"""dp.holdout as people use it: answers, intervals, refusals, forks and copies."""
 
 from __future__ import annotations
 

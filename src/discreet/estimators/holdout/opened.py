@@ -1,8 +1,8 @@
-"""dp.holdout: rows that can be asked again and again whether what was found elsewhere holds on them.
+"""dp.holdout: rows that are asked again and again whether what was found elsewhere holds.
 
 *Method.* A question claims a mean. The holdout compares its own with it: where they differ by no
 more than a threshold, but for noise, the claim stands, and this costs nothing; else it answers
-with a noisy mean of its own, of which so many were paid for at the opening (Thresholdout, reference.md J2).
+with a noisy mean of its own, of which so many were paid for at the opening (reference.md J2).
 The comparison is |Σ(φ − t)| against T·rows, of exact whole numbers, so that no number of rows
 needs to be known for it.
 *Validity.* An answer's interval is about the holdout's rows; the guarantee holds for any questions,
@@ -47,7 +47,7 @@ def holdout(session: Session, *, threshold: float, answers: int, spend: Guarante
 
 
 class Holdout:
-    """An open reusable holdout; see `holdout`. It cannot be copied, pickled, or used after a fork."""
+    """An open reusable holdout; see `holdout`. It is not copied, pickled or used after a fork."""
 
     __slots__ = ("_answers", "_facts", "_noisy", "_session")
 

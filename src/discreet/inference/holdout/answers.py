@@ -1,4 +1,4 @@
-"""What a reusable holdout answered: to each question the claimed mean, or a noisy one of the holdout.
+"""What a reusable holdout answered: to each question the claimed mean, or a noisy one.
 
 An answer is a function of what was claimed, of one released whole number where the claim was a
 surprise, and of public facts; so it pickles, prints and comes back from JSON.
@@ -64,7 +64,8 @@ class HoldoutFacts:
         """The number of rows: public, or as released; at least 1."""
         if self.public_rows is not None:
             return float(max(self.public_rows, 1))
-        assert self.counted is not None and self.mechanism.count is not None
+        assert self.counted is not None
+        assert self.mechanism.count is not None
         return max(float(self.counted * self.mechanism.count.step / STEPS), 1.0)
 
     def rows_between(self, level: float) -> tuple[float, float]:

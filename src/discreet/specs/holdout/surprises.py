@@ -95,7 +95,7 @@ class Product:
         return SumsPlan((), tuple(_subsets(self.factors)))
 
     def counted(self, sums: Any) -> tuple[int, int]:
-        """Σ Π(code + offset) − low from the sums of all partial products, and the number of rows."""
+        """Σ Π(code + offset) − low from the sums of all partial products, and the rows."""
         offsets = [CandidateGroup((), factor).offset for factor in self.factors]
         total = 0
         for place, chosen in enumerate(_choices(len(self.factors))):

@@ -15,6 +15,7 @@ from discreet.specs.hidden_runs import RunsPlan
 from discreet.specs.holdout.surprises import RowsPlan
 from discreet.specs.queries.cell_states import StatesPlan
 from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.marginals import TablesPlan
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
@@ -55,4 +56,5 @@ EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     StatesPlan: later("discreet.trusted.extensions.cell_states", "state_counts"),
     RowsPlan: later("discreet.trusted.aggregation.holdout.row_functions", "row_sums"),
     UnitSumsPlan: later("discreet.trusted.extensions.unit_sums", "unit_sums"),
+    TablesPlan: later("discreet.trusted.aggregation.tables", "table_counts"),
 }

@@ -1,5 +1,5 @@
-"""A reusable holdout: a noisy threshold that stays open, and answers with a noisy number whenever it
-is exceeded.
+"""A reusable holdout: a noisy threshold that stays open, and answers with a noisy number
+whenever it is exceeded.
 
 Theorem.  Everything that a `NoisyHoldout` answers is private as its mechanism `Thresholdout` says,
           which was debited whole at its opening.
