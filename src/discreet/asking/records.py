@@ -217,10 +217,10 @@ RECORDS = (
         "estimators.forecasts.selection:selection_preview",
     ),
     Record(
-        "estimators.holdout.opened:holdout",
-        "estimators.holdout.questions:holdout_question",
+        "models.holdout.opened:holdout",
+        "models.holdout.questions:holdout_question",
         {"discreet-holdout": "inference.holdout.answers:HoldoutHistory"},
-        "estimators.holdout.forecast:holdout_preview",
+        "models.holdout.forecast:holdout_preview",
     ),
     Record(
         "estimators.hypotheses.proportions:proportion_test",

@@ -135,9 +135,9 @@ def not_a_threshold() -> InvalidParameter:
     """Another mechanism than the one that a watch is paid by."""
     return InvalidParameter(
         "a watch",
-        "its mechanism is not AboveThreshold, or it is not described as a watch",
+        "its mechanism stays open for no questions, or it is not described as a watch",
         "its price is that mechanism's, and what is paid as a watch is never released otherwise",
-        "open it with dp.watch",
+        "open it with dp.watch or dp.holdout",
     )
 
 

@@ -1,4 +1,9 @@
-"""The sharpest reusable holdout that a spend allows."""
+"""The sharpest reusable holdout that a spend allows: one half for deciding what is a surprise, one
+half for answering it.
+
+What adds up is shared (ε, ρ or μ²), so that many answers under a Gaussian or zCDP spend have noise
+that grows with the square root of their number.
+"""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ Proof.    Each question's three numbers move by at most the Δ that all noises a
           1, and only then, its number is answered with fresh noise, so at most `positives` are; the
           number of rows is drawn once and then repeated (loss.py composes them). What fails is a
           refusal that says nothing of the data, and its noise is not drawn again. As a watch it is
-          not copied, pickled or used after a fork (extensions/noisy_threshold.py).
-Checked.  tests/claims/test_holdout.py, tests/estimators/test_holdout.py
+          not copied, pickled or used after a fork (extensions/open_runs.py).
+Checked.  tests/claims/test_holdout.py, tests/models/test_reusable_holdout.py
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from discreet.errors import questions
 from discreet.seclusion import Failed, aside
 from discreet.specs.holdout.surprises import Surprise
 from discreet.specs.holdout.thresholdout import Thresholdout
-from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
+from discreet.trusted.extensions.open_runs import OpenRun
 from discreet.trusted.extensions.selection import ThresholdRun
 from discreet.trusted.noise.additive import add_noise
 from discreet.trusted.noise.source import SecureSource, Source
@@ -43,7 +43,7 @@ def _answered(
     return 1, *add_noise(mechanism.answer, [number], source)
 
 
-class NoisyHoldout(NoisyThreshold):
+class NoisyHoldout(OpenRun):
     """An open run of Thresholdout on a session's data; made by `Session.open_threshold`."""
 
     __slots__ = ("_rows",)
