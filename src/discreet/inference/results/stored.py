@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from discreet import plain
@@ -15,6 +15,7 @@ from discreet.specs.registry import mechanism_from_dict, query_from_dict
 from discreet.trusted.release import FORMAT, IN_STEPS, VERSION, Description, Release, step_from_text
 
 Fit = TypeVar("Fit")
+PROCEDURE = ("discreet-procedure", 1)
 # what a text that no result wrote can raise where it is read
 UNREADABLE = (
     LookupError,
@@ -40,6 +41,17 @@ def release_from_json(text: str) -> Release:
     except UNREADABLE:
         pass
     raise foreign_record(f"{FORMAT} of version {VERSION}")
+
+
+def procedure_json(releases: Iterable[Release]) -> str:
+    """The releases of a procedure, in order."""
+    name, version = PROCEDURE
+    record = {
+        "format": name,
+        "version": version,
+        "releases": [json.loads(release.to_json()) for release in releases],
+    }
+    return json.dumps(record, ensure_ascii=False)
 
 
 def fit_from_json(
