@@ -121,7 +121,8 @@ def test_a_choice_is_asked_once_under_its_key(tmp_path):
 def test_nothing_is_counted_where_every_cell_has_a_value():
     session = session_of()
     result = dp.mode(session, "whole", spend=dp.GDP(1))
-    assert result.before == () and "hold a value" not in str(result)
+    assert result.before == ()
+    assert "hold a value" not in str(result)
     assert dp.select(session, ["full"], spend=dp.GDP(1)).before == ()
     assert held_rows(dp.median(session, "full", spend=dp.GDP(1)).release) is None
 
@@ -155,7 +156,8 @@ def test_a_cell_without_a_value_adds_nothing_to_a_score():
     assert dp.select(session, "g", score="sparse", spend=spend).chosen == "p"
     halves = {"first": {"g": "p"}, "second": {"g": "q"}}
     told = dp.select(session, halves, score="sparse", spend=spend)
-    assert told.chosen == "first" and "rows hold a value of sparse" in str(told)
+    assert told.chosen == "first"
+    assert "rows hold a value of sparse" in str(told)
 
 
 def test_decisions_and_residuals_say_how_many_rows_they_are_about():
@@ -163,4 +165,5 @@ def test_decisions_and_residuals_say_how_many_rows_they_are_about():
     fit = dp.ols(session, "full ~ x", spend=dp.GDP(5))
     told = dp.residuals(session, fit, spend=dp.GDP(5))
     estimate, low, high = held_rows(told.release)
-    assert low <= HELD <= high and f"About {estimate:.0f}" in str(told)
+    assert low <= HELD <= high
+    assert f"About {estimate:.0f}" in str(told)

@@ -294,7 +294,7 @@ def _counted(public: PublicFacts, alone: Question, asked: dict[str, Any]) -> Que
     public: the choice gets 1 − `COUNT_SHARE` of the spend.
 
     Theorem.  Both together cost no more than the spend.
-    Proof.    The count is a search of one question, about the end of the grid, which has the weights
+    Proof.    The count is a search of one question, about the end of the grid, with the weights
               1 and 0: #{values}, which one row moves by `Rows.weighted(1, 0)`. The loss of both is
               the composition of theirs (`InTurn`).
     Checked.  tests/estimators/test_held_counts.py::test_an_end_and_its_count_cost_the_spend

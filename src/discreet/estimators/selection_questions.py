@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from discreet.accounting.calibration import selection as calibrate_selection
 from discreet.accounting.guarantees import Guarantee, PureDP
@@ -166,15 +165,19 @@ def watch_question(
 
 
 def select_asked(
-    public: PublicFacts, candidates: Candidates, *, spend: Guarantee, **options: Any
+    public: PublicFacts,
+    candidates: Candidates,
+    *,
+    spend: Guarantee,
+    score: str | None = None,
+    method: str | None = None,
 ) -> Asked:
-    """`select_question`; before it, the number of rows that hold a value, where they are private."""
-    score = options.get("score")
+    """`select_question`; before it, how many rows hold a value, where that is private."""
     reads = [candidates] if isinstance(candidates, str) else []
     reads += [score] if score is not None else []
 
     def choice(part: Guarantee) -> Question:
-        return select_question(public, candidates, spend=part, **options)
+        return select_question(public, candidates, spend=part, score=score, method=method)
 
     return _with_count(public, choice, None, reads, spend)
 
@@ -187,7 +190,7 @@ def mode_asked(
     where: Where | None = None,
     method: str | None = None,
 ) -> Asked:
-    """`mode_question`; before it, the number of rows that hold a value, where they are private."""
+    """`mode_question`; before it, how many rows hold a value, where that is private."""
 
     def choice(part: Guarantee) -> Question:
         return mode_question(public, column, spend=part, where=where, method=method)
@@ -203,7 +206,7 @@ def top_asked(
     spend: Guarantee,
     where: Where | None = None,
 ) -> Asked:
-    """`top_question`; before it, the number of rows that hold a value, where they are private."""
+    """`top_question`; before it, how many rows hold a value, where that is private."""
 
     def choice(part: Guarantee) -> Question:
         return top_question(public, candidates, k, spend=part, where=where)

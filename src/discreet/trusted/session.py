@@ -180,17 +180,7 @@ class Session:
         return self._price(plain_question(question))
 
     def _price(self, question: Question, reservation: str | None = None) -> Price:
-        """The price in the ledger's box; out of a reservation without ε, that in its μ² alone.
-
-        Theorem.  Either price covers the mechanism.
-        Proof.    `price_of` charges a choice to ε_p or at its μ; a box bounds all μ-GDP steps
-                  together by their Σμ², whatever else it opened (docs/theory/ledger.md).
-        Checked.  tests/estimators/test_steps_in_split_ledgers.py
-        """
-        box = self.ledger.box
-        if reservation is not None and not self.ledger.left_in(reservation).epsilon:
-            box = replace(box, epsilon=Fraction(0))
-        return price_of((question.mechanism,), box=box)
+        return price_of((question.mechanism,), box=self.ledger.box_in(reservation))
 
     def remaining(self, delta: float | None = None) -> statement.Remaining:
         """What can still be spent: `epsilon` at `delta` (the budget's own, or 1e-6), `mu`, the

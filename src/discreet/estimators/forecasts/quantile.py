@@ -118,7 +118,7 @@ def quantile_preview(
         return expected_preview(session, question, assume, level)
     rows = expected_rows(public, assume)
     model, words = _model(query, rows, assume)
-    if isinstance(mechanism, InTurn) and has_search(mechanism):
+    if has_search(mechanism):
         release, words = expected_scale_release(public, question, rows, assume)
         interval = QuantilesResult(release).confidence_interval(level)
         widths = tuple(float(high - low) for low, high in interval)

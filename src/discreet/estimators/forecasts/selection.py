@@ -78,17 +78,17 @@ class SelectionPreview(Told):
 
 def selection_preview(
     session: Session,
-    asked: Question | tuple[Question, Question],
+    question: Question | tuple[Question, Question],
     assume: Assumptions,
     level: float,
 ) -> SelectionPreview:
     """The forecast of a question of selection_questions, at the price of the count before it too;
     nothing needs to be assumed.
     """
-    questions = asked if isinstance(asked, tuple) else (asked,)
-    question, price = questions[-1], Price()
-    for one in questions:
+    price = Price()
+    for one in question if isinstance(question, tuple) else (question,):
         price += session.price(one)
+    question = question[-1] if isinstance(question, tuple) else question
     release = imagined_release(session.public, question, (0,))
     kind = result_class(question.description.estimator) or ThresholdResult  # a watch has no class
     if question.description.estimator == "watch":

@@ -17,7 +17,7 @@ from discreet.accounting.composition import compose
 from discreet.inference.results.decode import as_kind, wrong_kind
 from discreet.inference.results.held import data_notes, left_out
 from discreet.inference.results.results import _frame, checked_level
-from discreet.inference.results.stored import procedure_json
+from discreet.inference.results.stored import PROCEDURE, fit_to_json
 from discreet.inference.results.summary import SHOWN_CELLS, Summary
 from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.selection import (
@@ -149,7 +149,7 @@ class SelectionResult(Told):
         """Everything, as JSON text; `dp.from_json` reads it back."""
         if not self.before:
             return self.release.to_json()
-        return procedure_json((*self.before, self.release))
+        return fit_to_json((*self.before, self.release), None, layout=PROCEDURE)
 
     def _cost(self) -> str:
         if self.before:

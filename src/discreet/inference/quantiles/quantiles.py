@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from scipy.special import ndtri
@@ -33,7 +33,7 @@ from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
 
 
-def has_search(mechanism: Mechanism) -> bool:
+def has_search(mechanism: Mechanism) -> TypeGuard[InTurn]:
     """Whether a release searched the ends of an interval."""
     return isinstance(mechanism, InTurn) and not any(
         isinstance(stage, CountSearch) and isinstance(stage.policy, AllRows)
@@ -132,7 +132,6 @@ class QuantileResult(Result):
         mechanism = self.release.mechanism
         if not has_search(mechanism):
             return (self._without_interval(name),)
-        assert isinstance(mechanism, InTurn)
         steps, answers = mechanism.stages, mechanism.split(self.release.integers)
         rows = [
             self._one(
@@ -189,10 +188,11 @@ class QuantileResult(Result):
 
     def _without_interval(self, name: str) -> Quantity:
         query = as_kind(self.release.query, GridCounts)
-        mechanism, integers = self.release.mechanism, self.release.integers
-        if isinstance(mechanism, InTurn):
-            mechanism, integers = mechanism.stages[0], mechanism.split(integers)[0]
-        value = point_of(mechanism, integers, query)
+        whole, integers = self.release.mechanism, self.release.integers
+        if isinstance(whole, InTurn):
+            value = point_of(whole.stages[0], whole.split(integers)[0], query)
+        else:
+            value = point_of(whole, integers, query)
         numbers = (
             math.nan if value is None else value,
             query.value(0),

@@ -61,7 +61,7 @@ def _counted(release: Release) -> tuple[Array, Noise] | None:
     if not left_out(release):
         return None
     if query.kind == "grid counts":  # read on demand: a mean needs none of these modules
-        from discreet.inference.quantiles.held_rows import rows_searched
+        from discreet.inference.results.held_rows import rows_searched
 
         return rows_searched(mechanism, release.integers)
     if query.kind in WHOLE_COUNTS and isinstance(mechanism, AdditiveNoise):

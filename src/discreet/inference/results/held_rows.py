@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.inference.quantiles.quantiles import ends_policy
 from discreet.inference.results.decode import search_answers
 from discreet.inference.results.laws import Array, Noise
 from discreet.search.checked_ends import CheckedEnds
@@ -36,9 +35,7 @@ def rows_searched(mechanism: Mechanism, integers: tuple[int, ...]) -> Counted | 
     found = [
         counted
         for stage, answer in zip(stages, mechanism.split(integers), strict=True)
-        if isinstance(stage, CountSearch)
-        and isinstance(stage.policy, (AllRows, QuantileEnds, CheckedEnds))
-        and (counted := _of_one(stage, answer)) is not None
+        if isinstance(stage, CountSearch) and (counted := _of_one(stage, answer)) is not None
     ]
     if not found:
         return None
@@ -60,7 +57,8 @@ def _of_one(search: CountSearch, integers: tuple[int, ...]) -> Counted | None:
     if isinstance(search.policy, AllRows) and answers:
         deviation = answers[0].deviation
         return np.asarray(answers[0].value), _noise(search, deviation)
-    if ends_policy(search).rows is not None or len(answers) < 2:
+    policy = search.policy.ends if isinstance(search.policy, CheckedEnds) else search.policy
+    if not isinstance(policy, QuantileEnds) or policy.rows is not None or len(answers) < 2:
         return None
     before, after = answers[:2]
     weight = search.above**2 + search.below**2
