@@ -183,7 +183,7 @@ class TablesAnswer(Told):
         path: str | None = None,
     ) -> Any:
         """The estimates with their intervals; saved if a path is given."""
-        from discreet.plots.synthesis import plot_answer
+        from discreet.plots.synthetic.tables import plot_answer
 
         return plot_answer(self, checked_level(level), ax=ax, title=title, path=path)
 

@@ -188,7 +188,7 @@ class Synthesis(SyntheticData):
         """Measured shares beside the model's, and the expected error of every pair; saved if a path
         is given.
         """
-        from discreet.plots.synthesis import plot_synthesis
+        from discreet.plots.synthetic.tables import plot_synthesis
 
         return plot_synthesis(self, ax=ax, title=title, path=path)
 
