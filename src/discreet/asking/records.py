@@ -188,19 +188,19 @@ RECORDS = (
     ),
     Record(
         "estimators.selection:select",
-        "estimators.selection_questions:select_question",
+        "estimators.selection_questions:select_asked",
         {"select": "inference.counts.selection:ChoiceResult"},
         "estimators.forecasts.selection:selection_preview",
     ),
     Record(
         "estimators.selection:mode",
-        "estimators.selection_questions:mode_question",
+        "estimators.selection_questions:mode_asked",
         {"mode": "inference.counts.selection:ChoiceResult"},
         "estimators.forecasts.selection:selection_preview",
     ),
     Record(
         "estimators.selection:top",
-        "estimators.selection_questions:top_question",
+        "estimators.selection_questions:top_asked",
         {"top": "inference.counts.selection:TopResult"},
         "estimators.forecasts.selection:selection_preview",
     ),

@@ -179,8 +179,8 @@ class Session:
         """What a question would cost in this session's ledger."""
         return self._price(plain_question(question))
 
-    def _price(self, question: Question) -> Price:
-        return price_of((question.mechanism,), box=self.ledger.box)
+    def _price(self, question: Question, reservation: str | None = None) -> Price:
+        return price_of((question.mechanism,), box=self.ledger.box_in(reservation))
 
     def remaining(self, delta: float | None = None) -> statement.Remaining:
         """What can still be spent: `epsilon` at `delta` (the budget's own, or 1e-6), `mu`, the
@@ -256,7 +256,7 @@ class Session:
         return self.ledger.debit(
             key=name,
             request=request,
-            price=self._price(question),
+            price=self._price(question, reservation),
             reservation=reservation,
             secure=self._secure,
         )
