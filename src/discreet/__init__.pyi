@@ -50,6 +50,7 @@ from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
 from discreet.inference.results.results import Result
+from discreet.models.holdout.opened import holdout
 from discreet.models.learners.accuracy import accuracy
 from discreet.models.learners.network import network
 from discreet.models.m_estimate import m_estimate
@@ -131,6 +132,7 @@ __all__ = [
     "from_json",
     "goodness_of_fit",
     "histogram",
+    "holdout",
     "independence_test",
     "iqr",
     "load_census",

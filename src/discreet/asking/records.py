@@ -217,6 +217,12 @@ RECORDS = (
         "estimators.forecasts.selection:selection_preview",
     ),
     Record(
+        "models.holdout.opened:holdout",
+        "models.holdout.questions:holdout_question",
+        {"discreet-holdout": "inference.holdout.answers:HoldoutHistory"},
+        "models.holdout.forecast:holdout_preview",
+    ),
+    Record(
         "estimators.hypotheses.proportions:proportion_test",
         "estimators.hypotheses.proportions:proportion_test_question",
         {"discreet-test": "inference.results.hypothesis:HypothesisTest"},
@@ -342,6 +348,7 @@ FORMATS = {
     "discreet-minimiser-fit": "inference.minimisers.results:perturbed_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
     "discreet-best": "models.trials.tune:best_from_json",
+    "discreet-holdout": "inference.holdout.answers:history_from_json",
     "discreet-network": "inference.networks.results:network_from_json",
 }
 
