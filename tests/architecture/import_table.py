@@ -104,7 +104,8 @@ TABLE = (
         " trusted.extensions.cell_states trusted.extensions.csv_files trusted.extensions.date_cells"
         " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"
-        " trusted.extensions.unit_buckets trusted.extensions.unit_sums trusted.scale",
+        " trusted.extensions.unit_buckets trusted.extensions.unit_sums"
+        " trusted.aggregation.tables trusted.scale",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
@@ -256,6 +257,13 @@ TABLE = (
         "",
         "whole procedures: price",
     ),
+    _row(
+        "trusted.aggregation.tables",
+        f"{VOCABULARY} specs trusted.engines",
+        "numpy",
+        "many tables of counts in one pass",
+    ),
+    _row("trusted.aggregation", "", "", "an empty room with rooms"),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
     _row("trusted.learning", "", "", "an empty room with rooms"),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),

@@ -20,6 +20,7 @@ from discreet.errors import MissingExtra
 from discreet.testing import seeded_session
 from discreet.trusted.engines.arrow_cells import cells_from_arrow
 from discreet.trusted.engines.cells import numbers
+from discreet.trusted.scale import databases
 from discreet.trusted.scale.databases import Table
 
 NASTY = 'a"; DROP TABLE kept; --'
@@ -124,8 +125,9 @@ def test_other_types_are_text_or_missing(server):
         assert read(made(server, "one", kind, [cell, "NULL"]), "c") == [expected, None]
 
 
-def test_cells_of_sqlite_have_a_fixed_reading(tmp_path):
-    """A cell of SQLite has a type of its own; the first 100 decide nothing."""
+def test_cells_of_sqlite_have_a_fixed_reading(tmp_path, monkeypatch):
+    """A cell of SQLite has a type of its own; the first batches decide nothing."""
+    monkeypatch.setattr(databases, "BATCH", 1000)
     cells = [None, 1, 2**62, 0.1, 1e300, INF, -0.0, "2.5", "", "é", b"\xff\x00", "a\0b", True]
     with contextlib.closing(sqlite3.connect(tmp_path / "a.db")) as base, base:
         base.execute("CREATE TABLE t (c)")
@@ -273,8 +275,6 @@ def test_rows_that_changed_between_passes_are_noticed(server, tmp_path):
 
 
 def test_without_a_driver_the_error_says_what_to_install(monkeypatch):
-    from discreet.trusted.scale import databases
-
     def absent(name):
         raise ImportError(name)
 

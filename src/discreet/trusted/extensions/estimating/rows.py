@@ -150,16 +150,17 @@ class KeptRows:
 class ModelRows:
     """Carries out estimating plans; `read` gives the rows of a model.
 
-    What is kept is compared with copies of models, metrics and families, which nobody else holds.
+    What is kept is compared with copies of models, metrics and families, which nobody else holds;
+    what is kept of a model goes with it.
     """
 
     def __init__(self, read: Callable[[Model], KeptRows]) -> None:
         self._read, self._lock = read, threading.Lock()
         self._rows: tuple[Model, KeptRows] | None = None
-        self._response: tuple[tuple[Model, Family | None], Any] | None = None
-        self._weights: tuple[tuple[Model, Metric], Any] | None = None
+        self._response: tuple[Family | None, Any] | None = None
+        self._weights: tuple[Metric, Any] | None = None
         # second moments with all weights 1
-        self._plain: tuple[Model, npt.NDArray[np.object_]] | None = None
+        self._plain: tuple[npt.NDArray[np.int16], npt.NDArray[np.object_]] | None = None
 
     def sums(self, plan: EstimatingPlan | ResidualPlan | NetworkPlan) -> Any:
         if isinstance(plan, NetworkPlan):
@@ -177,8 +178,8 @@ class ModelRows:
             if plan.part == "absolute rows" and plan.family is not None and plan.point is not None:
                 weights = absolute_weights(data.matrix, plan.metric)
                 return RowGradients(data, weights, plan.family, plan.point)
-            if self._weights is None or self._weights[0] != (plan.model, plan.metric):
-                key = plain.twin((plan.model, plan.metric))
+            if self._weights is None or self._weights[0] != plan.metric:
+                key = plain.twin(plan.metric)
                 self._weights = (key, row_weights(data.matrix, plan.metric))
             weights, kept = self._weights[1], self._rows
         if plan.part == "unit scores":
@@ -192,8 +193,8 @@ class ModelRows:
             return LossRows(data, weights, plan)
         if plan.part == "metric" and len(weights) and int(weights.min()) == 1 << WEIGHT_BITS:
             with self._lock:
-                if self._plain is None or self._plain[0] != plan.model:
-                    self._plain = (plain.twin(plan.model), estimating_sums(data, weights, plan))
+                if self._plain is None or self._plain[0] is not data.matrix:
+                    self._plain = (data.matrix, estimating_sums(data, weights, plan))
                 return self._plain[1].copy()
         return estimating_sums(data, weights, plan)
 
@@ -208,7 +209,7 @@ class ModelRows:
         matrix, given = self._rows[1].matrix, self._rows[1].response
         if not response:
             return ModelData(matrix, np.zeros(0, dtype=np.int32))
-        read_by = (model, None if family is None or family.residual else family)
+        read_by = None if family is None or family.residual else family
         if self._response is None or self._response[0] != read_by:
             self._response = (plain.twin(read_by), _response(model, family, given, len(matrix)))
         return ModelData(matrix, self._response[1])
