@@ -370,8 +370,6 @@ def compiled_gradient(
 def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingPlan) -> Objects:
     """Σ m·x xᵀ with the multiplier of the plan's part, a whole number from 0 to 2**LEAN_BITS."""
     width = data.matrix.shape[1]
-    all_one = len(weights) > 0 and int(weights.min()) == 1 << WEIGHT_BITS
-    alike = plan.family is None and all_one
     # what is left of them follows by symmetry
     pairs = [(left, slice(left.start, width)) for left in column_panels(width, PANEL)]
     tiles, loop, places = (
@@ -390,12 +388,8 @@ def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingP
         for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(data.matrix))):
             count, cells = rows.stop - rows.start, data.matrix[rows]
             whole = count == tiles.size and loop is not None and places is not None
-            if alike or not whole:
+            if not whole:
                 _fill(block, cells)
-            if alike:  # all multipliers are 2**LEAN_BITS; BLAS computes half of a square
-                squares = np.matmul(block.transpose(0, 2, 1), block).sum(axis=0)
-                sums += squares.astype(np.int64) << LEAN_BITS
-                continue
             multiplier[:count], multiplier[count:] = (
                 multipliers(
                     plan,
