@@ -356,7 +356,7 @@ def test_what_is_said_tells_what_was_done(synthesis):
     told = str(synthesis)
     for words in ("4000 rows (public)", "level of its own: age, sex", "income", "for looking"):
         assert words in told
-    assert "A cell of income without a value counts as low" in told
+    assert "A cell without a value counts in income as low, member as False" in told
     assert "NOT PRIVATE" in told
     mean = str(synthesis.mean("age", by="sex"))
     assert "middle of its bin" in mean
