@@ -19,6 +19,7 @@ from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.keys import Between, Bins, Cycle, Held, Key, Levels, Split, Subset
 from discreet.specs.queries.open_keys import OpenCounts
+from discreet.specs.queries.part_outputs import PartOutputs
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.query import Query
@@ -39,8 +40,13 @@ def misread(query: Query, schema: Schema) -> str | None:
 
 
 def _parts(held: Any) -> Iterator[Any]:
-    """A specification and all specifications in it."""
-    if type(held) is tuple:
+    """A specification and all specifications in it, but for what reads other columns: the outputs
+    of a function, about which the rehearsal asks by itself.
+    """
+    if type(held) is PartOutputs:
+        yield held
+        yield from _parts(held.keys)
+    elif type(held) is tuple:
         for member in held:
             yield from _parts(member)
     elif plain.is_kept(held):
@@ -89,7 +95,8 @@ _RULES: dict[type[Any], Callable[[Any, Schema], bool]] = {
     Agreement: _has_classes,
     OpenCounts: lambda query, schema: all(isinstance(schema[name], Open) for name in query.open),
     CellStates: lambda query, schema: all(name in schema for name in query.names),
-    PartRejections: lambda query, schema: (
-        not any(isinstance(schema[name], Open) for name in query.columns)
+    **dict.fromkeys(
+        (PartRejections, PartOutputs),
+        lambda query, schema: not any(isinstance(schema[name], Open) for name in query.columns),
     ),
 }

@@ -18,6 +18,7 @@ from discreet.specs.estimating.scores import PredictionScore
 from discreet.specs.hidden_runs import HiddenRuns
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
+from discreet.specs.mechanisms.friendly import FriendlyMean
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.minimiser import PerturbedMinimiser
@@ -30,10 +31,12 @@ from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.differences import DifferenceMoments
+from discreet.specs.queries.friends import ClippedSum, Friends
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.open_keys import OpenCounts
 from discreet.specs.queries.pairs import PairMoments
+from discreet.specs.queries.part_outputs import PartOutputs
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.query import Query
 from discreet.specs.queries.scores import CandidateScores
@@ -56,6 +59,7 @@ PROVEN_MECHANISMS: tuple[type[Mechanism], ...] = (
     AboutCentre,
     NoisySGD,
     PerturbedMinimiser,
+    FriendlyMean,
     *PROCEDURES,
 )
 PROVEN_QUERIES: tuple[type[Query], ...] = (
@@ -77,6 +81,9 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     Agreement,
     DifferenceMoments,
     PartRejections,
+    PartOutputs,
+    Friends,
+    ClippedSum,
     CellStates,
     UnitSums,
     UnitShares,

@@ -13,8 +13,10 @@ from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.hidden_runs import RunsPlan
 from discreet.specs.queries.cell_states import StatesPlan
+from discreet.specs.queries.friends import ClippedPlan, FriendsPlan
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.open_keys import OpenPlan
+from discreet.specs.queries.part_outputs import OutputsPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.queries.scores import ScoresPlan
@@ -26,7 +28,7 @@ from discreet.trusted.later import later
 def execute(engine: Engine, plan: Any, source: Any = None, session: Any = None) -> Any:
     """What an engine gives for a plan.
 
-    `source` gives random bits to the one plan that puts rows into parts at random, and `session`
+    `source` gives random bits to the two plans that put rows into parts at random, and `session`
     opens accounts for the one plan that runs whole procedures; no other plan is handed them.
     """
     if isinstance(plan, SumsPlan):
@@ -41,10 +43,13 @@ def execute(engine: Engine, plan: Any, source: Any = None, session: Any = None) 
         return engine, session
     if isinstance(plan, PartsPlan):
         return _REJECTIONS(engine, plan, source)
+    if isinstance(plan, OutputsPlan):
+        return execute(_OUTPUTS(engine, plan, source), plan.about)
     return EXTENSIONS[type(plan)](engine, plan)
 
 
 _REJECTIONS = later("discreet.trusted.extensions.part_tests", "rejecting_parts")
+_OUTPUTS = later("discreet.trusted.aggregation.part_outputs", "output_table")
 _MODEL_SUMS = later("discreet.trusted.extensions.estimating.reading", "model_sums")
 EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     EstimatingPlan: _MODEL_SUMS,
@@ -53,4 +58,6 @@ EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     OpenPlan: later("discreet.trusted.extensions.open_keys.counts", "key_counts_of"),
     StatesPlan: later("discreet.trusted.extensions.cell_states", "state_counts"),
     UnitSumsPlan: later("discreet.trusted.extensions.unit_sums", "unit_sums"),
+    FriendsPlan: later("discreet.trusted.aggregation.friends.rows", "friendly_core"),
+    ClippedPlan: later("discreet.trusted.aggregation.friends.rows", "clipped_sums"),
 }

@@ -1,0 +1,4 @@
+"""Tables, synthetic data, holdouts, and functions on parts of the data.
+
+Each file is loaded when a question first needs it.
+"""
