@@ -10,26 +10,39 @@ from discreet.enclosure import enclose, normal_tail, upper_float
 from discreet.errors import NoTheorem
 from discreet.exact import float_down, sqrt_up
 from discreet.sensitivity import Friendly
-from discreet.specs.mechanisms.friendly import WEIGHT_MOVES, FriendlyMean
+from discreet.specs.mechanisms.friendly import LEAST_WEIGHT, WEIGHT_MOVES, FriendlyMean
 from discreet.trusted.losses.pricing import spend_box
 
-WEIGHT_SHARE = Fraction(1, 20)  # of μ², for the noisy weight
+SHARES = tuple(Fraction(share, 100) for share in (2, 3, 5, 8, 12, 18, 25, 35, 50))
 
 
-def friendly_mean(sensitivity: Friendly, spend: Guarantee, delta: Fraction) -> FriendlyMean:
-    """The mechanism that costs a spend with δ₀ = `delta`: a twentieth of μ² tells how many rows
-    have friends, the rest is the mean's.
+def friendly_mean(
+    sensitivity: Friendly, spend: Guarantee, delta: Fraction, rows: int | None = None
+) -> FriendlyMean:
+    """The mechanism that costs a spend with δ₀ = `delta`.
+
+    A share of μ² tells how many rows have friends, the rest is the mean's: the share with the least
+    noise where all of so many `rows` are friends.
     """
     box = spend_box(spend, delta)
-    if not (box.mu_squared or box.rho):
+    whole = box.mu_squared or 2 * box.rho
+    if not whole:
         raise NoTheorem(
             "a friendly mean",
             f"{spend} is pure",
             "its noise is Gaussian and it fails to protect with a probability delta",
             "spend an (ε, δ) guarantee, dp.ApproxDP(1, 1e-6), or dp.GDP with delta0= in the ledger",
         )
-    whole = box.mu_squared or 2 * box.rho
-    spread = sqrt_up(WEIGHT_MOVES**2 / (whole * WEIGHT_SHARE))
+    most = max(rows or 0, LEAST_WEIGHT + 1)
+    margin = float(margin_for(WEIGHT_MOVES, delta)) / float(WEIGHT_MOVES)
+
+    def left_over(share: Fraction) -> float:
+        """In how small a proportion the noise would be: (W − t)·μ₂, or how much W lacks."""
+        certain = most - LEAST_WEIGHT * margin / math.sqrt(float(whole * share))
+        return certain * math.sqrt(1 - share) if certain > LEAST_WEIGHT else certain - 1e9
+
+    share = max(SHARES, key=left_over)
+    spread = sqrt_up(WEIGHT_MOVES**2 / (whole * share))
     left = whole - (WEIGHT_MOVES / spread) ** 2
     return FriendlyMean(sensitivity, spread, margin_for(spread, delta), Fraction(float_down(left)))
 

@@ -57,6 +57,11 @@ class FriendlyMean:
         """Whether it has as many coordinates as the statistic."""
         return size == self.sensitivity.size
 
+    @property
+    def total_mu_squared(self) -> Fraction:
+        """μ² of the noisy weight and of the mean together."""
+        return (WEIGHT_MOVES / self.spread) ** 2 + self.mu_squared
+
     def weight_noise(self) -> GaussianNoise:
         """The noise of the total weight."""
         return GaussianNoise(L2(WEIGHT_MOVES**2), self.spread, 0)

@@ -27,6 +27,7 @@ from discreet.specs.queries.plans import (
 
 MOST_POINTS = 1 << 16  # distances of all pairs are looked at
 MOST_CENTRES = 64
+FINE_BITS = 10  # clipped sums are whole numbers of 2**-10 of a code
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +145,12 @@ class Friends:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class ClippedSum:
-    """(Σy, Σ⌊y²/2ρ⌋), and ⌊3ρ/2⌋ times their number where rows may be `optional`: y is a row's
-    point less `centre`, shortened towards 0 to a length of at most ρ = `radius` codes.
+    """(Σy, Σy²/2ρ), and 3ρ/2 times the number of rows where they may be `optional`: y is a row's
+    point less `centre`, shortened towards 0 to a length of at most ρ = `radius` codes; in units of
+    2**-FINE_BITS, each row's part rounded down.
 
-    Theorem.  If one row is replaced it moves by at most 2ρ + √d in ℓ₂, d the number of columns:
-              no more than the sums of y alone could, but for the rounding.
+    Theorem.  If one row is replaced it moves by at most 2ρ·2**FINE_BITS + √d in ℓ₂, d the number of
+              columns: no more than the sums of y alone could, but for the rounding.
     Proof.    Let u = y − y′, s = y + y′ and U = ‖u‖² ≤ 4ρ². As ‖u‖² + ‖s‖² ≤ 4ρ² and Σu²s² is
               at most ‖u‖²‖s‖², U + Σu²s²/4ρ² ≤ U + U(4ρ² − U)/4ρ², which grows in U up to 4ρ².
               Rounding down moves each square by less than 1. A row that comes or goes moves it by
@@ -181,12 +183,12 @@ class ClippedSum:
     @property
     def count_weight(self) -> int:
         """What one row adds to the count, if it is released."""
-        return 3 * self.radius // 2
+        return (3 * self.radius << FINE_BITS) // 2
 
     def sensitivity(self, neighbors: Neighbors) -> L2:
         require_replaced_row(neighbors)
         rounding = math.isqrt(len(self.factors) - 1) + 1
-        return L2(Fraction((2 * self.radius + rounding) ** 2))
+        return L2(Fraction(((2 * self.radius << FINE_BITS) + rounding) ** 2))
 
     def plan(self) -> ClippedPlan:
         return ClippedPlan(self.keys, self.factors, self.centre, self.radius)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.enclosure import enclose, normal_tail, upper_float
-from discreet.specs.mechanisms.friendly import WEIGHT_MOVES, FriendlyMean
+from discreet.specs.mechanisms.friendly import FriendlyMean
 from discreet.trusted.losses.loss import Loss
 
 
@@ -19,6 +19,6 @@ def friendly_loss(mechanism: FriendlyMean) -> Loss:
     """
     beyond = (Fraction(mechanism.margin) + Fraction(1, 2)) / mechanism.spread
     return Loss(
-        mu_squared=(WEIGHT_MOVES / mechanism.spread) ** 2 + mechanism.mu_squared,
+        mu_squared=mechanism.total_mu_squared,
         delta=Fraction(upper_float(enclose(lambda ball: normal_tail(ball, ball(beyond))))),
     )

@@ -15,7 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.specs.mechanisms.friendly import WEIGHT_BITS
-from discreet.specs.queries.friends import MOST_POINTS, ClippedPlan, FriendlyCore, FriendsPlan
+from discreet.specs.queries.friends import (
+    FINE_BITS,
+    MOST_POINTS,
+    ClippedPlan,
+    FriendlyCore,
+    FriendsPlan,
+)
 from discreet.trusted.engines.engine import Engine
 
 Integers = npt.NDArray[np.int64]
@@ -100,11 +106,12 @@ def labelled(points: Integers) -> Integers:
 
 
 def clipped_sums(engine: Engine, plan: ClippedPlan) -> list[int]:
-    """Σy, Σ⌊y²/2ρ⌋ and the number of rows that hold values."""
+    """Σy, Σ⌊y²/2ρ⌋ in units of 2**-FINE_BITS, and the number of rows that hold values."""
     points, _ = _points(engine, plan)
     clipped = clip(points - np.array(plan.centre, dtype=np.int64), plan.radius)
-    squares = clipped * clipped // (2 * plan.radius)
-    sums = (*clipped.sum(axis=0), *squares.sum(axis=0), len(points))
+    whole, rest = np.divmod(clipped * clipped, 2 * plan.radius)  # below 2**52
+    squares = (whole << FINE_BITS) + (rest << FINE_BITS) // (2 * plan.radius)
+    sums = (*(clipped << FINE_BITS).sum(axis=0), *squares.sum(axis=0), len(points))
     return [int(value) for value in sums]
 
 
