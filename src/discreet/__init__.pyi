@@ -27,6 +27,9 @@ from discreet.errors import (
     UnknownName,
     WrongColumnKind,
 )
+from discreet.estimators.aggregation.clusters import friendly_clusters
+from discreet.estimators.aggregation.friendly import friendly_mean
+from discreet.estimators.aggregation.subsample import subsample
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
 from discreet.estimators.describe import describe
 from discreet.estimators.distributions import density, ecdf
@@ -126,6 +129,8 @@ __all__ = [
     "ecdf",
     "erm",
     "explain",
+    "friendly_clusters",
+    "friendly_mean",
     "from_arrays",
     "from_frame",
     "from_json",
@@ -167,6 +172,7 @@ __all__ = [
     "smallest_effect",
     "spend_needed",
     "std",
+    "subsample",
     "subsample_test",
     "sum",
     "table",

@@ -28,6 +28,8 @@ TRUSTED = (
     "trusted/learning/network",
     "specs/estimating/layers.py",
     "trusted/extensions/part_tests.py",
+    "trusted/aggregation/friends/rows.py",
+    "trusted/aggregation/part_outputs.py",
     "trusted/extensions/local/client.py",
     "trusted/extensions/local/gradients.py",
     "trusted/extensions/local/values.py",
@@ -436,7 +438,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/noise/assignment.py", "independent_parts"): {
         "asarray": PUBLIC,
     },
-    ("trusted/extensions/part_tests.py", "rejections"): {
+    ("trusted/extensions/part_tests.py", "rows_of_parts"): {
         "argsort": ORDER,
     },
     ("trusted/extensions/unit_sums.py", "_add"): {

@@ -19,7 +19,7 @@ from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.keys import Between, Bins, Cycle, Held, Key, Levels, Split, Subset
 from discreet.specs.queries.open_keys import OpenCounts
-from discreet.specs.queries.part_outputs import PartOutputs
+from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.query import Query

@@ -24,11 +24,12 @@ from discreet.estimators.basic import _open
 from discreet.estimators.classical_quantiles import needed_delta
 from discreet.inference.aggregation.friendly import FriendlyClustersResult
 from discreet.schema import Integer, Real
-from discreet.specs.queries.friends import MOST_CENTRES
+from discreet.specs.aggregation.friends import MOST_CENTRES
 from discreet.trusted.release import PublicFacts, Question
 from discreet.trusted.session import Session
 
 STARTS, ROUNDS = 8, 60
+GOLDEN = 0.6180339887498949
 CLUSTERS = "friendly clusters"
 Floats = npt.NDArray[np.float64]
 
@@ -111,19 +112,21 @@ def k_means(*columns: Floats, k: int) -> list[float]:
     """
     rows = np.column_stack(columns)
     rows = rows[~np.isnan(rows).any(axis=1)]
-    random = np.random.default_rng(0)
-    found = [_lloyd(rows, _spread_start(rows, k, random)) for _ in range(STARTS)]
+    found = [_lloyd(rows, _spread_start(rows, k, start / STARTS)) for start in range(STARTS)]
     return [float(value) for value in min(found, key=lambda one: one[1])[0].ravel()]
 
 
-def _spread_start(rows: Floats, k: int, random: np.random.Generator) -> Floats:
-    """Rows far from each other: each with probability in proportion to its squared distance."""
-    places = [int(random.integers(len(rows)))]
+def _spread_start(rows: Floats, k: int, start: float) -> Floats:
+    """Rows far from each other: each where the squared distances from those before it, summed up
+    row by row, pass a share of their total. The shares are `start` and steps of the golden ratio
+    from it, in place of random numbers.
+    """
+    places = [int(start * len(rows))]
     while len(places) < k:
         gaps = ((rows[:, None] - rows[places]) ** 2).sum(axis=2).min(axis=1)
-        whole = gaps.sum()
-        chance = gaps / whole if whole > 0 else None
-        places.append(int(random.choice(len(rows), p=chance)))
+        share = (start + len(places) * GOLDEN) % 1.0
+        passed = np.searchsorted(np.cumsum(gaps), share * gaps.sum(), side="right")
+        places.append(min(int(passed), len(rows) - 1))
     return np.array(rows[places])
 
 

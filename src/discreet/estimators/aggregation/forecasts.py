@@ -41,7 +41,7 @@ from discreet.inference.aggregation.friendly import (
 )
 from discreet.inference.aggregation.subsample import SubsampleResult
 from discreet.specs.mechanisms.friendly import WEIGHT_BITS
-from discreet.specs.queries.friends import FINE_BITS, ClippedSum, Friends
+from discreet.specs.aggregation.friends import FINE_BITS, ClippedSum, Friends
 from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import PublicFacts, Question, Release
 from discreet.trusted.session import Session

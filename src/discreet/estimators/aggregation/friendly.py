@@ -28,7 +28,7 @@ from discreet.estimators.aggregation.points import (
 from discreet.estimators.basic import _open
 from discreet.estimators.classical_quantiles import needed_delta
 from discreet.inference.aggregation.friendly import FriendlyMeanResult
-from discreet.specs.queries.friends import MOST_POINTS, require_replaced_row
+from discreet.specs.aggregation.friends import MOST_POINTS, require_replaced_row
 from discreet.trusted.release import PublicFacts
 from discreet.trusted.session import Session
 

@@ -20,7 +20,7 @@ from discreet.exact import decimal_text, float_down, rational, sqrt_down
 from discreet.inference.aggregation.friendly import FriendlyMeanResult, core_of
 from discreet.schema import Integer, Real, Schema
 from discreet.sensitivity import L2, Friendly
-from discreet.specs.queries.friends import ClippedSum, Friends
+from discreet.specs.aggregation.friends import ClippedSum, Friends
 from discreet.specs.queries.keys import Key
 from discreet.specs.queries.plans import FLOAT_BITS, Factor
 from discreet.specs.queries.query import Query

@@ -20,7 +20,7 @@ from discreet.inference.results.decode import as_kind
 from discreet.inference.results.laws import student_factor
 from discreet.inference.results.results import Quantity, Result
 from discreet.inference.results.summary import Summary
-from discreet.specs.queries.part_outputs import PartOutputs
+from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.queries.scores import CandidateScores
 from discreet.trusted.release import Release
 

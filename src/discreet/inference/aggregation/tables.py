@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from discreet.neighbors import Replace
-from discreet.specs.queries.part_outputs import PartOutputs
+from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.trusted.release import Release
 
 

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from discreet.neighbors import Replace
 from discreet.schema import Category, Column
 from discreet.seclusion import Failed, aside
-from discreet.specs.queries.part_outputs import OutputsPlan
+from discreet.specs.aggregation.part_outputs import OutputsPlan
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.memory import MemoryEngine, memory_engine_from_arrays
 from discreet.trusted.extensions.part_tests import rows_of_parts

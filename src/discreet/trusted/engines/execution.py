@@ -13,10 +13,10 @@ from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.hidden_runs import RunsPlan
 from discreet.specs.queries.cell_states import StatesPlan
-from discreet.specs.queries.friends import ClippedPlan, FriendsPlan
+from discreet.specs.aggregation.friends import ClippedPlan, FriendsPlan
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.open_keys import OpenPlan
-from discreet.specs.queries.part_outputs import OutputsPlan
+from discreet.specs.aggregation.part_outputs import OutputsPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.queries.scores import ScoresPlan

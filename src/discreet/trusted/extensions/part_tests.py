@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.schema import Boolean, Category
 from discreet.seclusion import Failed, Secluded, aside, seclude_worker
-from discreet.specs.queries.part_outputs import OutputsPlan
+from discreet.specs.aggregation.part_outputs import OutputsPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.memory import MemoryEngine

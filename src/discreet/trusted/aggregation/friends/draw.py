@@ -12,7 +12,7 @@ Checked.  tests/claims/test_friendly.py
 from __future__ import annotations
 
 from discreet.specs.mechanisms.friendly import FriendlyMean
-from discreet.specs.queries.friends import FriendlyCore
+from discreet.specs.aggregation.friends import FriendlyCore
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
 

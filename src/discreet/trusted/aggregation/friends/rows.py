@@ -1,7 +1,7 @@
 """Who is whose friend, and sums of clipped points, in exact whole numbers.
 
 A squared distance is |x|² + |y|² − 2x·y, with the products of many rows at once. All codes are
-whole and 4·Σ(largest code)² < 2**52 (specs/queries/friends.py), so that every partial sum is a
+whole and 4·Σ(largest code)² < 2**52 (specs/aggregation/friends.py), so that every partial sum is a
 whole number that float64 holds, whatever the order in which a product adds (docs/theory/rows.md):
 the friends of a row do not depend on where it stands.
 """
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.specs.mechanisms.friendly import WEIGHT_BITS
-from discreet.specs.queries.friends import (
+from discreet.specs.aggregation.friends import (
     FINE_BITS,
     MOST_POINTS,
     ClippedPlan,

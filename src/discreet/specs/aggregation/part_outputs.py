@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter
 from discreet.neighbors import Neighbors, Replace
 from discreet.schema import Boolean, Category, Column, Integer, Real, Schema, column_from_dict
 from discreet.sensitivity import Sensitivity
-from discreet.specs.queries.friends import ClippedSum, Friends
+from discreet.specs.aggregation.friends import ClippedSum, Friends
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.keys import Key, cell_count, key_from_dict
 from discreet.specs.queries.moments import Moments
