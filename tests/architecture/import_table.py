@@ -105,7 +105,8 @@ TABLE = (
         " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"
         " trusted.extensions.unit_buckets trusted.extensions.unit_sums"
-        " trusted.aggregation.friends trusted.aggregation.part_outputs",
+        " trusted.aggregation.friends trusted.aggregation.part_outputs"
+        " trusted.aggregation.tables",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
@@ -251,6 +252,13 @@ TABLE = (
         "",
         "whole procedures: price",
     ),
+    _row(
+        "trusted.aggregation.tables",
+        f"{VOCABULARY} specs trusted.engines",
+        "numpy",
+        "many tables of counts in one pass",
+    ),
+    _row("trusted.aggregation", "", "", "an empty room with rooms"),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
     _row("trusted.learning", "", "", "an empty room with rooms"),
     _row(
@@ -272,7 +280,6 @@ TABLE = (
         "",
         "a friendly mean: price",
     ),
-    _row("trusted.aggregation", "", "", "an empty room with rooms"),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
     _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
     _row(

@@ -47,7 +47,7 @@ def _parts(held: Any) -> Iterator[Any]:
         yield held
         yield from _parts(held.keys)
     elif type(held) is tuple:
-        for member in held:
+        for member in () if plain.all_atoms(held) else held:
             yield from _parts(member)
     elif plain.is_kept(held):
         yield held

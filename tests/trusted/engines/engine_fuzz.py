@@ -39,6 +39,8 @@ from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, RowLoss, Rows
 from discreet.specs.estimating.minimand import Minimand
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.keys import Bins, Levels
+from discreet.specs.queries.marginals import Axis, Discrepancies, Marginals, sizes_of
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.plans import GramPlan, SumsPlan
@@ -434,7 +436,17 @@ def questions(neighbors):
     gram = GramMatrix(
         tuple(number_factor(SCHEMA, name, "a sum", 16) for name in ("x", "y", "n", "b"))
     )
-    return [*found.values(), gram], failed
+    axes = (
+        Axis(Levels("c", len(SCHEMA["c"].levels)), True),
+        Axis(Levels("b", 2), True),
+        Axis(Bins("n", (18.0, 40.0, 90.0)), True),
+        Axis(Bins("x", (-5.0, 30.0, 90.0)), False),
+    )
+    tables = ((0,), (1, 2), (0, 1, 3))
+    counted = Marginals(axes, tables, (3, 2, 1))
+    guesses = tuple((2,) * cells for cells in sizes_of(counted.plan()))
+    apart = [Discrepancies(axes, tables, guesses, of) for of in ("tables", "cells")]
+    return [*found.values(), gram, counted, *apart], failed
 
 
 # ── statistics and how far they move ──────────────────────────────────────────────────────────────

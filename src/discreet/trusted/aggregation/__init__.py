@@ -1,4 +1,1 @@
-"""Tables, synthetic data, holdouts, and functions on parts of the data.
-
-Each file is loaded when a question first needs it.
-"""
+"""An empty room with rooms: tables, and what is built of whole columns."""

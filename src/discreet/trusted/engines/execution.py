@@ -15,6 +15,7 @@ from discreet.specs.hidden_runs import RunsPlan
 from discreet.specs.queries.cell_states import StatesPlan
 from discreet.specs.aggregation.friends import ClippedPlan, FriendsPlan
 from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.marginals import TablesPlan
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.aggregation.part_outputs import OutputsPlan
 from discreet.specs.queries.parts import PartsPlan
@@ -60,4 +61,5 @@ EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     UnitSumsPlan: later("discreet.trusted.extensions.unit_sums", "unit_sums"),
     FriendsPlan: later("discreet.trusted.aggregation.friends.rows", "friendly_core"),
     ClippedPlan: later("discreet.trusted.aggregation.friends.rows", "clipped_sums"),
+    TablesPlan: later("discreet.trusted.aggregation.tables", "table_counts"),
 }

@@ -1,5 +1,9 @@
 """The draw of a friendly mean: a noisy weight, and a mean with noise in proportion to its inverse.
 
+The weighted mean is a fraction of whole numbers. It is rounded to steps that are far finer than its
+noise, in whole numbers, and noise is added in the same steps. Where no row has weight, 0 stands for
+the mean: that a mean follows is told by the noisy weight, and by nothing else.
+
 Theorem.  Outside an event whose probability is at most δ under both neighbours, the answer is
           √(μ₁² + μ₂²)-GDP, μ₁ that of the weight's noise and μ₂² = `mu_squared`; an answer of
           several centres does not depend on the order in which they were labelled.
