@@ -14,12 +14,12 @@ from typing import Any, get_args
 
 from discreet import plain
 from discreet.schema import Boolean, Category, Column, Integer, Open, Real, Schema
+from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.estimating.components import LevelComponent, NumberComponent, Response
 from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.keys import Between, Bins, Cycle, Held, Key, Levels, Split, Subset
 from discreet.specs.queries.open_keys import OpenCounts
-from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.query import Query

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.specs.aggregation.friends import ClippedSum, Friends
+from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.estimating.batches import SampledGradients
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
 from discreet.specs.estimating.minimand import Minimand
@@ -31,13 +33,11 @@ from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.differences import DifferenceMoments
-from discreet.specs.aggregation.friends import ClippedSum, Friends
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.marginals import Discrepancies, Marginals
 from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.open_keys import OpenCounts
 from discreet.specs.queries.pairs import PairMoments
-from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.query import Query
 from discreet.specs.queries.scores import CandidateScores

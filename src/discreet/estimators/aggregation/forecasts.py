@@ -40,8 +40,8 @@ from discreet.inference.aggregation.friendly import (
     core_of,
 )
 from discreet.inference.aggregation.subsample import SubsampleResult
-from discreet.specs.mechanisms.friendly import WEIGHT_BITS
 from discreet.specs.aggregation.friends import FINE_BITS, ClippedSum, Friends
+from discreet.specs.mechanisms.friendly import WEIGHT_BITS
 from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import PublicFacts, Question, Release
 from discreet.trusted.session import Session

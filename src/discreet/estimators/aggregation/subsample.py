@@ -45,8 +45,8 @@ from discreet.inference.aggregation.friendly import FriendlyMeanResult
 from discreet.inference.aggregation.subsample import TWO_SIZES, SubsampleResult, VoteResult
 from discreet.neighbors import Replace
 from discreet.schema import Boolean, Category, Column, Integer, Open, Real, Schema
-from discreet.specs.mechanisms.friendly import WEIGHT_BITS, WEIGHT_MOVES
 from discreet.specs.aggregation.part_outputs import PartOutputs
+from discreet.specs.mechanisms.friendly import WEIGHT_BITS, WEIGHT_MOVES
 from discreet.specs.queries.parts import MOST_PARTS
 from discreet.specs.queries.query import Query
 from discreet.trusted.release import PublicFacts, Question

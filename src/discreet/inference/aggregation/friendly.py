@@ -20,9 +20,9 @@ from discreet.inference.results.laws import Array, student_factor
 from discreet.inference.results.results import Quantity, Result
 from discreet.inference.results.summary import Summary
 from discreet.sensitivity import L2
+from discreet.specs.aggregation.friends import FINE_BITS, ClippedSum, Friends
 from discreet.specs.mechanisms.additive import GaussianNoise
 from discreet.specs.mechanisms.friendly import LEAST_WEIGHT, FriendlyMean
-from discreet.specs.aggregation.friends import FINE_BITS, ClippedSum, Friends
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.release import Release
 

@@ -83,7 +83,7 @@ class Friends:
 
     Theorem.  If one row is replaced, Σ|Δw| ≤ 3, and the weighted means of the points, k labelled
               alike, lie at most 8r√k/max(W, W′) apart where W, W′ > 0.
-    Proof.    docs/theory/aggregation.md, Theorems 3 to 5. All is computed in whole numbers.
+    Proof.    docs/theory/aggregation.md, Theorems 2 to 4. All is computed in whole numbers.
     Checked.  tests/claims/test_friendly.py
     """
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from discreet.specs.aggregation.friends import ClippedPlan, FriendsPlan
+from discreet.specs.aggregation.part_outputs import OutputsPlan
 from discreet.specs.estimating.model import EstimatingPlan
 from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.hidden_runs import RunsPlan
 from discreet.specs.queries.cell_states import StatesPlan
-from discreet.specs.aggregation.friends import ClippedPlan, FriendsPlan
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.marginals import TablesPlan
 from discreet.specs.queries.open_keys import OpenPlan
-from discreet.specs.aggregation.part_outputs import OutputsPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.queries.scores import ScoresPlan

@@ -22,8 +22,8 @@ from discreet.errors.questions import mismatched
 from discreet.neighbors import Neighbors, Replace
 from discreet.schema import Boolean, Category, Column, Open, Schema
 from discreet.seclusion import Failed, aside
-from discreet.specs.queries.keys import Key
 from discreet.specs.aggregation.part_outputs import PartOutputs
+from discreet.specs.queries.keys import Key
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.query import Query
 from discreet.specs.reads import misread

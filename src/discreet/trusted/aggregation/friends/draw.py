@@ -7,7 +7,7 @@ the mean: that a mean follows is told by the noisy weight, and by nothing else.
 Theorem.  Outside an event whose probability is at most δ under both neighbours, the answer is
           √(μ₁² + μ₂²)-GDP, μ₁ that of the weight's noise and μ₂² = `mu_squared`; an answer of
           several centres does not depend on the order in which they were labelled.
-Proof.    docs/theory/aggregation.md, Theorem 6: whether a mean follows, and its noise, are
+Proof.    docs/theory/aggregation.md, Theorem 5: whether a mean follows, and its noise, are
           functions of the noisy weight alone. Centres are sorted after their noise was added, which
           is alike for all of them, so that the answer's law is the same for every common labelling.
 Checked.  tests/claims/test_friendly.py
@@ -15,8 +15,8 @@ Checked.  tests/claims/test_friendly.py
 
 from __future__ import annotations
 
-from discreet.specs.mechanisms.friendly import FriendlyMean
 from discreet.specs.aggregation.friends import FriendlyCore
+from discreet.specs.mechanisms.friendly import FriendlyMean
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
 

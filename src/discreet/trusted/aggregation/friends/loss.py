@@ -13,7 +13,7 @@ def friendly_loss(mechanism: FriendlyMean) -> Loss:
     """Theorem.  A friendly mean costs μ² = (3/σ)² + `mu_squared` but for δ = P(N > t), N the noise
               of the weight, σ its spread and t the margin.
 
-    Proof.    docs/theory/aggregation.md, Theorem 6. N, rounded to steps, exceeds t where the
+    Proof.    docs/theory/aggregation.md, Theorem 5. N, rounded to steps, exceeds t where the
               normal number exceeds t + ½.
     Checked.  tests/claims/test_friendly.py::test_the_price_is_that_of_the_theorem
     """

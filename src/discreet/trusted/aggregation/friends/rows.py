@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.specs.mechanisms.friendly import WEIGHT_BITS
 from discreet.specs.aggregation.friends import (
     FINE_BITS,
     MOST_POINTS,
@@ -22,6 +21,7 @@ from discreet.specs.aggregation.friends import (
     FriendlyCore,
     FriendsPlan,
 )
+from discreet.specs.mechanisms.friendly import WEIGHT_BITS
 from discreet.trusted.engines.engine import Engine
 
 Integers = npt.NDArray[np.int64]
@@ -62,7 +62,7 @@ def whole_weights(friends: Integers, rows: int) -> Integers:
 
     Theorem.  A row that goes and another that comes change Σv by at most 3(n − 1); whichever rows
               have weight in either data set share a friend that stands in both.
-    Proof.    docs/theory/aggregation.md, Theorem 3.
+    Proof.    docs/theory/aggregation.md, Theorem 2.
     Checked.  tests/claims/test_friendly.py::test_weights_move_by_three_and_survivors_are_friendly
     """
     weights: Integers = np.clip(2 * friends - rows - 1, 0, max(rows - 1, 0))
