@@ -113,6 +113,12 @@ def test_rows_without_a_value_are_nobodys_friends():
     assert core_of(points, 6, 1).weight == 6 << WEIGHT_BITS
     assert core_of(points, 11, 1).weight == 0  # six of eleven: 2·6 = 11 + 1
     assert core_of(points, 10, 1).total == 6
+    query = Friends(HELD, FACTORS, 1)
+    for absent, total in ((5, 0), (4, 6)):
+        engine = memory_engine_from_arrays(
+            table([(1, 1)] * 6 + [(math.nan, 1)] * absent), SCHEMA, Replace()
+        )
+        assert execute(engine, query.plan()).total == total
 
 
 # -- means ---------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class OnParts:
     def asked(self, about: Query) -> Query:
         """A query about the table of outputs, put to the data."""
         names, declared = tuple(self.outputs), tuple(self.outputs.values())
-        query: Query = PartOutputs(
+        return PartOutputs(
             self.cells.keys,
             self.columns,
             self.parts,
@@ -99,11 +99,10 @@ class OnParts:
             self.name,
             self.function,
         )
-        return query
 
     def question(self, aggregate: str, spend: Guarantee) -> Question:
         """An ordinary question about the one output."""
-        inner = _BUILD[aggregate](self.table, next(iter(self.outputs)), spend=spend)
+        inner: Question = _BUILD[aggregate](self.table, next(iter(self.outputs)), spend=spend)
         asked = replace(
             inner.description,
             estimator=f"subsample {aggregate}",
@@ -232,10 +231,11 @@ def declared_outputs(output: object) -> Schema:
     return Schema({name: _always_a_value(one) for name, one in named.items()})
 
 
-def _always_a_value(column: Column) -> Column:
-    if isinstance(column, Category) or getattr(column, "missing", None) is not None:
+def _always_a_value(column: Real | Integer | Boolean | Category) -> Column:
+    if isinstance(column, Category) or column.missing is not None:
         return column
-    return replace(column, missing=column.fill)  # type: ignore[union-attr, type-var, return-value]
+    fill: Any = column.fill
+    return replace(column, missing=fill)
 
 
 def checked_parts(parts: object) -> int:

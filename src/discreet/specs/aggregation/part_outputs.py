@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet import plain
 from discreet.errors import InvalidParameter
@@ -103,10 +103,14 @@ class PartOutputs:
         if not plain.among(type(self.about), _ABOUT.values()):
             raise _bad_output("no proven question is asked about it")
 
-    @property
-    def gives(self) -> str:
-        """What the question about the table gives."""
-        return self.about.gives
+    if TYPE_CHECKING:
+        gives: ClassVar[str]  # of every other query it is one for the class
+    else:
+
+        @property
+        def gives(self) -> str:
+            """What the question about the table gives."""
+            return self.about.gives
 
     @property
     def size(self) -> int:

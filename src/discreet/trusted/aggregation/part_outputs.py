@@ -15,6 +15,7 @@ Checked.  tests/claims/test_part_outputs.py
 from __future__ import annotations
 
 import faulthandler
+import functools
 import mmap
 import os
 import signal
@@ -48,7 +49,8 @@ def output_table(engine: Engine, plan: OutputsPlan, source: Source) -> MemoryEng
     def run(rows: npt.NDArray[np.intp]) -> Floats:
         return read(plan.function(*(column[rows] for column in columns)), declared)
 
-    found = in_processes([lambda rows=rows: run(rows) for rows in parts], len(declared))
+    works = [functools.partial(run, rows) for rows in parts]
+    found = in_processes(works, len(declared))
     table = {
         name: _cells(column, found[:, place])
         for place, (name, column) in enumerate(plan.outputs.items())
