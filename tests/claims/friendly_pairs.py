@@ -4,6 +4,7 @@ claims (some) and by benchmarks/aggregation.py (10^5).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -34,10 +35,11 @@ class Worst:
     apart: float = 0.0
     mean: float = 0.0
     lone: float = 0.0
+    names: float = 0.0  # 2 where labels that the second gives differ in more than their names
 
     @property
     def most(self) -> float:
-        return max(self.weights, self.apart, self.mean, self.lone)
+        return max(self.weights, self.apart, self.mean, self.lone, self.names)
 
 
 def random_pairs(random: np.random.Generator, count: int, centres: int = 1) -> Iterator[Pair]:
@@ -58,11 +60,14 @@ def random_pairs(random: np.random.Generator, count: int, centres: int = 1) -> I
 
 
 def _tuples(random: np.random.Generator, shape: tuple[int, int, int], radius: int) -> np.ndarray:
-    _, centres, width = shape
+    rows, centres, width = shape
     gap = int(random.integers(radius, 9 * radius + 1))
     base = np.zeros((1, centres, width), dtype=np.int64)
     base[0, :, 0] = gap * np.arange(centres)
     data = base + random.integers(-radius, radius + 1, shape)
+    if random.random() < 0.5:  # rows whose centres drift together, most of them in the middle
+        data = np.repeat(base, rows, axis=0)
+        data[:, :, 0] += radius * random.choice([0, 1, 1, 1, 2], size=(rows, 1))
     for row in data:
         random.shuffle(row, axis=0)
     return data
@@ -97,6 +102,10 @@ def _look(pair: Pair, worst: Worst, weigh: Weights, friends: Callable[..., np.nd
     gaps = ((named[:, None] - named) ** 2).sum(axis=3)
     worst.apart = max(worst.apart, math.sqrt(gaps.max()) / (2 * pair.radius))
     parts = named[: len(kept[0])], named[len(kept[0]) :]
+    own = labelled(kept[1]).reshape(-1, centres, width)
+    orders = map(list, itertools.permutations(range(centres)))
+    if not any((own[:, order] == parts[1]).all() for order in orders):
+        worst.names = 2.0
     means = [
         np.tensordot(weights[weights > 0], part, axes=1) / weights.sum()
         for weights, part in zip(both, parts, strict=True)
