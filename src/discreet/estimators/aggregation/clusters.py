@@ -97,6 +97,7 @@ def friendly_clusters_question(
         },
         parts=parts,
         where=None,
+        spend=spend,
     )
     points = replace(on, name=f"{k}-means").points(radius)
     failure = needed_delta(require_spend(spend), delta, "friendly clusters")

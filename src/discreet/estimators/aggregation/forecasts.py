@@ -76,7 +76,13 @@ def subsample_preview(
     over the parts may be assumed; it says how many parts there are, and why.
     """
     on = on_parts(
-        session.public, function, columns=columns, output=output, parts=parts, where=where
+        session.public,
+        function,
+        columns=columns,
+        output=output,
+        parts=parts,
+        where=where,
+        spend=spend,
     )
     at, words = Forecasting(session, assume, level), parts_words(on, chosen=parts is not None)
     chosen = chosen_aggregate(on.outputs, aggregate)
@@ -103,7 +109,11 @@ def parts_words(on: OnParts, *, chosen: bool) -> str:
     if count is None or on.cells.optional:
         why = "as asked" if chosen else f"the usual number where that of {units} is private"
         return f"{on.parts} parts, {why}"
-    why = "as asked" if chosen else f"about √(n/2) of n = {count} {units}"
+    usual = on.parts == round(math.sqrt(count / 2))
+    public = (
+        f"√(n/2) of n = {count} {units}" if usual else "as many as the noise of this spend needs"
+    )
+    why = "as asked" if chosen else public
     return f"{on.parts} parts of about {count / on.parts:.4g} {units}, {why}"
 
 

@@ -52,7 +52,8 @@ from discreet.specs.queries.query import Query
 from discreet.trusted.release import PublicFacts, Question
 from discreet.trusted.session import Session
 
-FEWEST_ROWS, FEWEST_PARTS, USUAL_PARTS = 5, 20, 100
+FEWEST_ROWS, USUAL_PARTS = 5, 100
+NOISE_PARTS, NOISE_ROWS = 50, 20  # so many parts over μ, as long as parts have so many rows
 _BUILD: dict[str, Callable[..., Any]] = {
     "median": median_question,
     "mean": mean_question,
@@ -160,7 +161,9 @@ def subsample(
     It has no time limit, since a clock would let one part decide over another.
     """
     public = _open(session).public
-    on = on_parts(public, function, columns=columns, output=output, parts=parts, where=where)
+    on = on_parts(
+        public, function, columns=columns, output=output, parts=parts, where=where, spend=spend
+    )
     chosen = chosen_aggregate(on.outputs, aggregate)
     if chosen == FRIENDLY:
         points, failure = friendly_points(on, radius, bias, spend, delta, usual=parts is None)
@@ -186,6 +189,7 @@ def on_parts(
     output: object,
     parts: object,
     where: Where | None,
+    spend: Guarantee,
 ) -> OnParts:
     """The function on parts, or the refusal of what cannot be run."""
     if not callable(function):
@@ -202,7 +206,7 @@ def on_parts(
                 name, "Open", "Real, Integer, Boolean or Category", "a function on parts"
             )
     cells = cells_where(public.schema, where)
-    count = default_parts(public, cells) if parts is None else checked_parts(parts)
+    count = default_parts(public, cells, spend) if parts is None else checked_parts(parts)
     return OnParts(
         public, function, function_name(function), names, cells, count, declared_outputs(output)
     )
@@ -249,17 +253,19 @@ def checked_parts(parts: object) -> int:
     )
 
 
-def default_parts(public: PublicFacts, cells: Cells) -> int:
-    """√(n/2) parts of √(2n) of the n rows, or units, where their number is public, at least 20 of
-    at least 5; 100 where it is not.
+def default_parts(public: PublicFacts, cells: Cells, spend: Guarantee) -> int:
+    """√(n/2) parts of √(2n) of the n rows, or units, where their number is public, 100 where it is
+    not; 50/μ where that is more and leaves 20 rows a part; and at most as leave 5.
 
     More parts drown the noise, larger parts make the function's bias smaller: a bias of B/rows of
-    a part stays below the sampling error of order 1/√n while parts are fewer than about √n.
+    a part stays below the sampling error of order 1/√n while parts are fewer than about √n. With
+    fewer than 50/μ parts an interval of the median is hardly found.
     """
+    noisy = math.ceil(NOISE_PARTS / float(sqrt_up(spend_mu_squared(require_spend(spend)))))
     if public.count is None or cells.optional:
-        return USUAL_PARTS
-    wanted = max(FEWEST_PARTS, round(math.sqrt(public.count / 2)))
-    return max(1, min(wanted, public.count // FEWEST_ROWS))
+        return min(max(USUAL_PARTS, noisy), MOST_PARTS)
+    wanted = max(round(math.sqrt(public.count / 2)), min(noisy, public.count // NOISE_ROWS))
+    return max(1, min(wanted, public.count // FEWEST_ROWS, MOST_PARTS))
 
 
 def chosen_aggregate(outputs: Schema, aggregate: object) -> str:
