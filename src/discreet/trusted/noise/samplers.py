@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.specs.mechanisms.additive import (
     GaussianNoise,
     GeometricNoise,
@@ -117,5 +118,6 @@ SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     NoisySGD: _whole(later("discreet.trusted.extensions.sgd.draw", "descend")),
     PerturbedMinimiser: _whole(later("discreet.trusted.learning.minimiser.draw", "minimised")),
     FriendlyMean: _whole(later("discreet.trusted.aggregation.friends.draw", "friendly_mean")),
+    Thresholdout: _whole(later("discreet.trusted.aggregation.holdout.threshold", "thresholdout")),
     BestOf: _named(later("discreet.trusted.learning.procedures.draw", "best_run")),
 }
