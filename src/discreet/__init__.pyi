@@ -68,6 +68,7 @@ from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Re
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.release import Release
+from discreet.trusted.scale.sources import from_batches, from_database
 from discreet.trusted.session import Session
 
 __version__: str
@@ -134,6 +135,8 @@ __all__ = [
     "friendly_clusters",
     "friendly_mean",
     "from_arrays",
+    "from_batches",
+    "from_database",
     "from_frame",
     "from_json",
     "goodness_of_fit",

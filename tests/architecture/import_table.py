@@ -108,14 +108,14 @@ TABLE = (
         " trusted.extensions.open_keys trusted.extensions.part_tests"
         " trusted.extensions.unit_buckets trusted.extensions.unit_sums"
         " trusted.aggregation.friends trusted.aggregation.part_outputs"
-        " trusted.aggregation.holdout trusted.aggregation.tables",
+        " trusted.aggregation.holdout trusted.aggregation.tables trusted.scale",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
     _row(
         "trusted.extensions.estimating",
         f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd"
-        " trusted.learning.minimiser trusted.learning.network trusted.later",
+        " trusted.learning.minimiser trusted.learning.network trusted.later trusted.scale.spill",
         "numpy numba",
         "sums over the rows of a model",
     ),
@@ -219,9 +219,15 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.unit_buckets",
-        "trusted.engines",
+        "trusted.engines trusted.scale.spill",
         "numpy pyarrow",
         "whole units, dealt out on disk",
+    ),
+    _row(
+        "trusted.scale",
+        f"{VOCABULARY} seclusion trusted.datasets trusted.engines trusted.extensions.csv_files",
+        "numpy pyarrow adbc_driver_postgresql adbc_driver_sqlite",
+        "many files, streams and databases; what is kept on disk",
     ),
     _row(
         "trusted.extensions.local",
