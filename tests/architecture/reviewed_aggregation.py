@@ -1,5 +1,5 @@
-"""Where rows are converted in functions on parts and among friends, each place with its reason; read
-by test_row_conversions.py.
+"""Where rows are converted in functions on parts and among friends, each place with its reason;
+read by test_row_conversions.py.
 """
 
 from __future__ import annotations
