@@ -139,8 +139,15 @@ def test_json_opens_without_data_and_gives_the_same(synthesis):
     record = json.loads(text)
     assert set(record) == {"format", "version", "facts", "releases"}
     assert len(pickle.dumps(synthesis)) < 40_000
-    with pytest.raises(InvalidParameter):
-        dp.from_json(text.replace('"version": 1', '"version": 9', 1))
+    for broken in (
+        record | {"version": 9},
+        record | {"releases": record["releases"][:2]},
+        record | {"releases": record["releases"][1:] + record["releases"][:1]},
+        record | {"facts": record["facts"] | {"columns": record["facts"]["columns"][1:]}},
+        record | {"facts": {}},
+    ):
+        with pytest.raises(InvalidParameter):
+            dp.from_json(json.dumps(broken))
 
 
 def test_frames_have_the_data_s_kinds_and_combine(synthesis):
