@@ -365,6 +365,13 @@ TABLE = (
         "numpy scipy",
         "attacks on made-up people; nothing imports it",
     ),
+    _row(
+        "testing.engines",
+        f"{EDGES} testing public",
+        "pyarrow",
+        "the suite for engines that others write",
+    ),
+    _row("testing.odd_tables", VOCABULARY, "numpy pyarrow", "tables for that suite"),
     _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
     _row("__main__", "cli", "", "python -m discreet"),
 )
