@@ -393,7 +393,7 @@ TABLE = (
         "pyarrow",
         "the suite for engines that others write",
     ),
-    _row("testing.odd_tables", VOCABULARY, "numpy pyarrow", "tables for that suite"),
+    _row("testing.odd_tables", f"{VOCABULARY} testing", "numpy pyarrow", "tables for that suite"),
     _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
     _row("__main__", "cli", "", "python -m discreet"),
 )

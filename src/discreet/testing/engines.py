@@ -129,50 +129,43 @@ def _compared(
             yield question, "another integer"
 
 
+def _asking(function: Any, *given: Any, **named: Any) -> Callable[[Session], Any]:
+    return lambda session: function(session, *given, **{"spend": SPEND} | named)
+
+
+def _sum_is_large(values: Any) -> float:
+    return float(values.sum() > 1)
+
+
 def _questions(odd: OddTable, neighbors: Neighbors) -> Iterator[Asked]:
     """Every kind of plan, over the columns that a table has."""
     numbers = odd.of((Real, Integer))
     levels = odd.of((Category, Boolean))
     for name in [*numbers, *odd.of(Date)]:
-        yield f"mean of {name!r}", lambda s, x=name: mean(s, x, spend=SPEND)
-        yield f"median of {name!r}", lambda s, x=name: median(s, x, spend=SPEND)
+        yield f"mean of {name!r}", _asking(mean, name)
+        yield f"median of {name!r}", _asking(median, name)
     for name in levels:
-        yield f"table by {name!r}", lambda s, g=name: table(s, by=g, spend=SPEND)
+        yield f"table by {name!r}", _asking(table, by=name)
     for x, g in itertools.product(numbers[:2], levels[:2]):
-        yield (
-            f"table of {x!r} by {g!r}",
-            lambda s, x=x, g=g: table(s, x, by=g, where={x: (0.0, 2.0)}, spend=SPEND),
-        )
+        yield f"table of {x!r} by {g!r}", _asking(table, x, by=g, where={x: (0.0, 2.0)})
     for name in odd.of(Open):
-        yield (
-            f"table by keys of {name!r}",
-            lambda s, k=name: table(s, by=k, spend=GDP(20), delta=1e-4),
-        )
-    yield "missing cells", lambda s: missing(s, spend=SPEND)
+        yield f"table by keys of {name!r}", _asking(table, by=name, spend=GDP(20), delta=1e-4)
+    yield "missing cells", _asking(missing)
     if len(numbers) > 1:
-        yield "covariance", lambda s: covariance(s, numbers[:3], spend=SPEND)
-        part = numbers[0]
-        yield (
-            "a test on parts",
-            lambda s: subsample_test(
-                s, lambda x: float(x.sum() > 1), columns=part, parts=3, spend=SPEND
-            ),
-        )
+        yield "covariance", _asking(covariance, numbers[:3])
+        parts = _asking(subsample_test, _sum_is_large, columns=numbers[0], parts=3)
+        yield "a test on parts", parts
     if odd.name == "a model":
         yield from _fits(neighbors)
 
 
 def _fits(neighbors: Neighbors) -> Iterator[Asked]:
     """Fits: second moments, gradients, residuals, scores of units."""
-    fits: dict[str, Callable[[Session], Any]] = {
-        "least squares": lambda s: ols(s, "y ~ x + z + g", spend=SPEND),
-        "least squares by moments": lambda s: ols(s, "y ~ x + z", method="moments", spend=SPEND),
-        "a robust regression": lambda s: robust(s, "y ~ x", where={"g": "s"}, spend=SPEND),
-        "a logistic regression": lambda s: logistic(s, "b ~ x + z", spend=SPEND),
-    }
-    if neighbors.unit is not None:
-        del fits["least squares by moments"]
-    yield from fits.items()
+    yield "least squares", _asking(ols, "y ~ x + z + g")
+    yield "a robust regression", _asking(robust, "y ~ x", where={"g": "s"})
+    yield "a logistic regression", _asking(logistic, "b ~ x + z")
+    if neighbors.unit is None:
+        yield "least squares by moments", _asking(ols, "y ~ x + z", method="moments")
 
 
 def _answer(ask: Callable[[Session], Any], session: Session) -> Any:

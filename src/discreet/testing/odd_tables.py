@@ -22,6 +22,7 @@ from discreet.schema import (
     Open,
     Real,
 )
+from discreet.testing.seeded import SeededSource
 
 CANARY = "canary of a cell"  # no error, description or name may hold it
 UNIT = "unit id"
@@ -45,11 +46,16 @@ def odd_tables(rows: int = 40) -> Iterator[OddTable]:
     yield OddTable("numbers", _with_units(_numbers()), _number_schema())
     yield OddTable("numbers, no rows", _with_units(_numbers()).slice(0, 0), _number_schema())
     yield OddTable("numbers, one row", _with_units(_numbers()).slice(5, 1), _number_schema())
-    texts = _with_units(_texts())
-    schema = {"level": Category(["a", "é", "3", ""]), "key": Open(), "flag": Boolean()}
-    yield OddTable("texts", texts, schema | {"listed": Category(["a", "b"])})
-    days = {"day": Date("2020-01-01", "2024-12-31"), "at": Datetime("2020-01-01", "2024-12-31")}
-    yield OddTable("times", _with_units(_times()), {**days, "zoned": days["at"]})
+    words: dict[str, Column] = {
+        "level": Category(["a", "é", "3", ""]),
+        "key": Open(),
+        "flag": Boolean(),
+        "listed": Category(["a", "b"]),
+    }
+    yield OddTable("texts", _with_units(_texts()), words)
+    span: Any = ("2020-01-01", "2024-12-31")
+    times = {"day": Date(*span), "at": Datetime(*span), "zoned": Datetime(*span)}
+    yield OddTable("times", _with_units(_times()), dict(times))
     yield OddTable("only nulls", _with_units(_nulls()), {"x": Real(0, 1), "c": Category(["a"])})
     names = "a\"b'; drop", "select", "naïve ü", "a.b"
     odd = {name: pa.array([1.0, 2.0, None]) for name in names}
@@ -120,17 +126,21 @@ def _nulls() -> pa.Table:
     return pa.table({"x": pa.nulls(5, pa.float64()), "c": pa.nulls(5, pa.string())})
 
 
+def _draws(seed: str, rows: int, most: int) -> Any:
+    """Whole numbers below `most`, the same every time."""
+    return (SeededSource(seed).uint64(rows) % np.uint64(most)).astype(np.int64)
+
+
 def _regression(rows: int) -> OddTable:
-    rng = np.random.default_rng(8)
-    x, z = rng.normal(0, 1, (2, rows))
+    x, z, noise = (_draws(name, rows, 1000) / 200 - 2.5 for name in "xzy")
     columns: dict[str, Any] = {
-        "x": np.where(rng.random(rows) < 0.05, np.nan, x),
+        "x": np.where(_draws("missing", rows, 20) == 0, np.nan, x),
         "z": z,
-        "y": 1 + x - z + rng.normal(0, 1, rows),
-        "b": rng.random(rows) < 0.5,
-        "g": rng.choice(["s", "m", "l", "other"], rows),
+        "y": 1 + x - z + noise,
+        "b": _draws("b", rows, 2) == 1,
+        "g": np.array(["s", "m", "l", "other"])[_draws("g", rows, 4)],
     }
-    schema = {
+    schema: dict[str, Column] = {
         **dict.fromkeys(("x", "z"), Real(-3, 3)),
         "y": Real(-9, 9),
         "b": Boolean(),
@@ -141,13 +151,11 @@ def _regression(rows: int) -> OddTable:
 
 def _one_giant_unit(rows: int) -> OddTable:
     """Nearly all rows are one unit's; which of them count is a function of them alone."""
-    rng = np.random.default_rng(9)
     ids = ["giant"] * (rows - rows // 8) + [f"small {place}" for place in range(rows // 8)]
-    columns = {
-        "x": rng.integers(0, 20, rows) / 4,
-        "g": rng.choice(["s", "m"], rows),
-        UNIT: np.array(ids)[rng.permutation(rows)],
+    columns: dict[str, Any] = {
+        "x": _draws("of the giant", rows, 20) / 4,
+        "g": np.array(["s", "m"])[_draws("levels", rows, 2)],
+        UNIT: np.array(ids)[np.argsort(_draws("order", rows, 1 << 40))],
     }
-    return OddTable(
-        "one giant unit", pa.table(columns), {"x": Real(0, 5), "g": Category(["s", "m"])}
-    )
+    schema: dict[str, Column] = {"x": Real(0, 5), "g": Category(["s", "m"])}
+    return OddTable("one giant unit", pa.table(columns), schema)
