@@ -27,6 +27,9 @@ from discreet.errors import (
     UnknownName,
     WrongColumnKind,
 )
+from discreet.estimators.aggregation.clusters import friendly_clusters
+from discreet.estimators.aggregation.friendly import friendly_mean
+from discreet.estimators.aggregation.subsample import subsample
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
 from discreet.estimators.describe import describe
 from discreet.estimators.distributions import density, ecdf
@@ -66,6 +69,7 @@ from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Re
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.release import Release
+from discreet.trusted.scale.sources import from_batches, from_database
 from discreet.trusted.session import Session
 
 __version__: str
@@ -129,7 +133,11 @@ __all__ = [
     "ecdf",
     "erm",
     "explain",
+    "friendly_clusters",
+    "friendly_mean",
     "from_arrays",
+    "from_batches",
+    "from_database",
     "from_frame",
     "from_json",
     "goodness_of_fit",
@@ -172,6 +180,7 @@ __all__ = [
     "smallest_effect",
     "spend_needed",
     "std",
+    "subsample",
     "subsample_test",
     "sum",
     "synthesize",
