@@ -27,6 +27,9 @@ from discreet.errors import (
     UnknownName,
     WrongColumnKind,
 )
+from discreet.estimators.aggregation.clusters import friendly_clusters
+from discreet.estimators.aggregation.friendly import friendly_mean
+from discreet.estimators.aggregation.subsample import subsample
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
 from discreet.estimators.describe import describe
 from discreet.estimators.distributions import density, ecdf
@@ -129,6 +132,8 @@ __all__ = [
     "ecdf",
     "erm",
     "explain",
+    "friendly_clusters",
+    "friendly_mean",
     "from_arrays",
     "from_batches",
     "from_database",
@@ -173,6 +178,7 @@ __all__ = [
     "smallest_effect",
     "spend_needed",
     "std",
+    "subsample",
     "subsample_test",
     "sum",
     "synthesize",
