@@ -5,28 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from discreet import plain
 from discreet.accounting.guarantees import GDP, MU_CEILING, ApproxDP, PureDP
 from discreet.accounting.profile import PrivacyProfile
 from discreet.accounting.renyi.rdp import ZCDP
 from discreet.asking.records import record_of
-from discreet.audits import replay, runs
+from discreet.audits import canaries, replay, reports
+from discreet.audits import runs as guesses
+from discreet.audits.canaries import Coins
 from discreet.audits.cases import RELATIONS, drawn_pair, worst_pair
 from discreet.audits.registry import ENTRIES, REASONS, Entry, procedure
 from discreet.audits.results import AuditResult
 from discreet.audits.transcripts import Step, log_ratio, statistic, transcript
 from discreet.errors import InvalidParameter, shown
+from discreet.estimators.basic import histogram
+from discreet.inference.results.laws import Array
 from discreet.inference.simulation.streams import Stream
 from discreet.neighbors import Neighbors, Replace, require_neighbors
+from discreet.schema import Boolean, Category
+from discreet.specs.mechanisms.local import LocalSpec
 from discreet.testing.seeded import seeded_session
-from discreet.trusted.datasets import Dataset
+from discreet.trusted.datasets import Dataset, from_frame
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.session import Session
 
 USUAL_RUNS, FEWEST_RUNS = 20_000, 200
 DRAWN = 8  # pairs that a replay starts from
 TOGETHER = 64  # runs of one session
-METHODS = ("runs", "replay")
+CANARY_LEVELS, CANARY_SHARE = 4096, 200
 KINDS = (PureDP, ApproxDP, GDP, ZCDP)
 
 
@@ -46,11 +54,13 @@ def audit(
     """A measured lower bound of what a procedure tells about one row.
 
     target      a public function, asked of made-up rows (``dp.audit(dp.mean, spend=dp.GDP(3))``);
-                or any function of one value, which is called on both values of `pair`
+                what a device does (``client.RandomizedResponse(…)``); or any function of one value,
+                which is called on both values of `pair`
     claim       what is claimed of it; of a public function it is its `spend`
     neighbors   of made-up rows, `dp.Replace()` by default
     method      "runs" guesses which of two neighbours was run on; "replay" repeats a procedure on a
-                neighbour with recorded answers, and searches for the pair that moves it most
+                neighbour with recorded answers, and searches for the pair that moves it most;
+                "canaries" flips a coin for each of thousands of rows of a release
     runs        that are guessed, 20 000 by default (a tenth as many more choose the rule)
     confidence  that the bound is not above the truth
     """
@@ -65,6 +75,9 @@ def audit(
             "pass 20_000, or leave it out",
         )
     seed = plain.whole(seed, "seed=")
+    if isinstance(target, LocalSpec):
+        values = pair if type(pair) is tuple and len(pair) == 2 else _ends_of(target.column)
+        return reports.audited(target, values, runs=count, level=level, seed=seed)
     if record_of(target) is None:
         return _of_a_function(target, claim or spend, pair, method, (name, count, level, seed))
     entry = _entry(name)
@@ -77,6 +90,8 @@ def audit(
             "methods differ in what they can look at",
             f"pass one of {', '.join(entry.methods)}",
         )
+    if (method or entry.methods[0]) == "canaries":
+        return _planted(name, spend, relation, (count, level, seed))
     if (method or entry.methods[0]) == "replay":
         return _replayed(name, entry, spend, relation, seed)
     return _run(name, entry, spend, relation, (count, level, seed))
@@ -104,7 +119,7 @@ def _of_a_function(
             "a claim is about neighbours, and only you know what they are for a function of yours",
             "pass for example pair=(0.0, 1.0), claim=dp.PureDP(1)",
         )
-    return runs.audited(
+    return guesses.audited(
         lambda side, number: target(pair[side]),
         _claim(claim),
         name=name,
@@ -144,7 +159,7 @@ def _run(
         result = _ask(open_sessions[block], name, entry, spend, fit, key=None)
         return _features([_step_of(result)], readers, known)
 
-    return runs.audited(run, spend, name=name, runs=count, level=level, seed=seed)
+    return guesses.audited(run, spend, name=name, runs=count, level=level, seed=seed)
 
 
 def _step_of(result: Any) -> Step:
@@ -214,7 +229,7 @@ def _session(data: Dataset, spend: Any, seed: str, times: int = 1) -> Session:
 
 
 def _roomy(spend: Any, times: int = 1) -> Any:
-    """A budget with room for so many, and for δ₀ that is set aside; what is claimed is the spend."""
+    """A budget with room for so many spends, and for δ₀ that is set aside."""
     if isinstance(spend, GDP):
         return GDP(min(float(MU_CEILING), 2 * times * spend.mu))
     if isinstance(spend, ZCDP):
@@ -222,6 +237,45 @@ def _roomy(spend: Any, times: int = 1) -> Any:
     if isinstance(spend, ApproxDP):
         return ApproxDP(2 * times * spend.epsilon, min(0.5, 4 * times * spend.delta))
     return PureDP(2 * times * spend.epsilon)
+
+
+def _planted(
+    name: str, spend: Any, neighbors: Neighbors, how: tuple[int, float, int]
+) -> AuditResult:
+    """A histogram with a coin for every level: whether its one row is there, or (Replace) in the
+    level or in its neighbour.
+    """
+    runs_asked, level, seed = how
+    levels = Category(range(CANARY_LEVELS))
+    replaced = isinstance(neighbors, Replace)
+    coins = CANARY_LEVELS // 2 if replaced else CANARY_LEVELS
+
+    def score(inside: Coins, release: int) -> Array:
+        planted = 2 * np.arange(coins) + ~inside if replaced else np.flatnonzero(inside)
+        rows = {"level": planted.tolist()}
+        data = from_frame(rows, schema={"level": levels}, neighbors=neighbors)
+        answer = histogram(_session(data, spend, f"{seed}/{release}"), "level", spend=spend)
+        noise: Any = answer.release.mechanism
+        noisy = np.array(answer.release.integers[:CANARY_LEVELS], dtype=float) * float(noise.step)
+        return np.asarray(noisy[0::2] - noisy[1::2] if replaced else noisy - 0.5)
+
+    return canaries.audited(
+        score,
+        spend,
+        name=name,
+        coins=coins,
+        releases=max(1, runs_asked // CANARY_SHARE),
+        level=level,
+        seed=seed,
+    )
+
+
+def _ends_of(column: Any) -> tuple[Any, Any]:
+    """Two values of a column that are as different as any."""
+    listed = getattr(column, "levels", None)
+    if listed is not None:
+        return listed[0], listed[1]
+    return (False, True) if isinstance(column, Boolean) else (column.low, column.high)
 
 
 def _entry(name: str) -> Entry:

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+import numpy.typing as npt
+
 from discreet.accounting.guarantees import PureDP
 from discreet.accounting.profile import PrivacyProfile
 from discreet.accounting.tradeoff.guessing import amount_of, chance_of, scaled
@@ -21,7 +24,8 @@ from discreet.inference.results.laws import Array
 from discreet.inference.simulation.streams import Stream
 
 # (which rows are in, number of the release) to a score of each: positive where it looks in
-Score = Callable[[Array, int], Array]
+Coins = npt.NDArray[np.bool_]
+Score = Callable[[Coins, int], Array]
 BISECTIONS = 20
 
 

@@ -37,8 +37,16 @@ SCHEMA = Schema(
         "town": Open(),
     }
 )
-LOW: Row = dict(x=0.0, y=0.0, flag=False, level="a", arm="left", whole=0, town="m")
-HIGH: Row = dict(x=1.0, y=1.0, flag=True, level="d", arm="right", whole=10, town="n")
+ENDS: dict[str, tuple[Any, Any]] = {
+    "x": (0.0, 1.0),
+    "y": (0.0, 1.0),
+    "flag": (False, True),
+    "level": ("a", "d"),
+    "arm": ("left", "right"),
+    "whole": (0, 10),
+    "town": ("m", "n"),
+}
+LOW, HIGH = ({name: ends[side] for name, ends in ENDS.items()} for side in (0, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class Pair:
         """The two data sets under a relation; with units, of two rows each, all rows of one unit
         differ.
         """
-        copies = 1 if neighbors.unit is None else neighbors.max_rows
+        copies = neighbors.max_rows or 1
         last = [self.high] * copies if isinstance(neighbors, Replace) else []
         return (
             _declared([*self.others, *[self.low] * copies], copies, neighbors),

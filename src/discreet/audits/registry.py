@@ -12,6 +12,7 @@ from typing import Any
 from discreet.accounting.guarantees import GDP, PureDP
 from discreet.asking.records import RECORDS, resolve
 
+USUAL = GDP(3)
 FORMULA = "y ~ x"
 YES = "flag ~ x"
 
@@ -29,7 +30,7 @@ class Entry:
 
     asked: tuple[Any, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
-    spend: Any = GDP(3)
+    spend: Any = USUAL
     methods: tuple[str, ...] = ("runs", "replay")
     keyed: bool = True
     fit: str = ""
@@ -44,7 +45,7 @@ ENTRIES: dict[str, Entry] = {
     "variance": Entry(("x",)),
     "std": Entry(("x",)),
     "proportion": Entry(("flag",)),
-    "histogram": Entry(("level",)),
+    "histogram": Entry(("level",), methods=("runs", "replay", "canaries")),
     "table": Entry(options={"by": "level"}),
     "missing": Entry((["x", "level"],), ends={"x": None, "level": None}),
     "describe": Entry((["x", "y"],)),
@@ -82,6 +83,8 @@ ENTRIES: dict[str, Entry] = {
 }
 
 REASONS = {
+    "synthesize": "its releases are tables of counts, as table; replay has it on a list of tables",
+    "holdout": "an open run, whose noisy threshold is in no ledger; its law is enumerated",
     "subsample_test": "rows are put into random parts, which a repetition puts otherwise",
     "m_estimate": "the estimating equations of robust, with a table of the caller's",
     "erm": "a minimiser with noise in its objective: its law has a test by quadrature",

@@ -19,6 +19,7 @@ from discreet.testing.reachable import lowest_bit
 CUTS = 48
 MOST_PARTS = 64  # of an array, that are looked at one by one
 TAIL = 1.645
+TOGETHER = "all numbers together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +62,20 @@ class Rule:
     sign: float
     low: float
     high: float
+    weights: tuple[tuple[str, float], ...] = ()  # of what is added up; none for a feature itself
 
     def guess(self, seen: Mapping[str, float]) -> int | None:
-        value = self.sign * seen.get(self.feature, 0.0)
+        value = self.sign * value_of(seen, self.feature, self.weights)
         return 1 if value > self.high else 0 if value <= self.low else None
+
+
+def value_of(
+    seen: Mapping[str, float], feature: str, weights: Sequence[tuple[str, float]] = ()
+) -> float:
+    """A feature, 0 where an output does not have it, or a weighted sum of several."""
+    if not weights:
+        return seen.get(feature, 0.0)
+    return math.fsum(weight * seen.get(name, 0.0) for name, weight in weights)
 
 
 def chosen(
@@ -78,17 +89,36 @@ def chosen(
     `abstaining`: it may say nothing, which the limit of ε-DP allows and others do not.
     """
     names = sorted({name for seen in (*first, *second) for name in seen})
+    together = _weights(first, second, names)
     best: tuple[float, Rule] | None = None
-    for name in names:
-        sides = [np.array([seen.get(name, 0.0) for seen in side]) for side in (first, second)]
+    for name, weights in [*((name, ()) for name in names), (TOGETHER, together)]:
+        sides = [
+            np.array([value_of(seen, name, weights) for seen in side]) for side in (first, second)
+        ]
         sign = 1.0 if sides[1].mean() >= sides[0].mean() else -1.0
         for direction in (sign, -sign):
             found = _best_cuts([direction * side for side in sides], abstaining=abstaining)
             if best is None or found[0] > best[0]:
-                best = found[0], Rule(name, direction, *found[1:])
+                best = found[0], Rule(name, direction, *found[1:], weights)
     if best is None:
         return Rule("nothing", 1.0, 0.0, 0.0)
     return best[1]
+
+
+def _weights(
+    first: Sequence[Mapping[str, float]], second: Sequence[Mapping[str, float]], names: list[str]
+) -> tuple[tuple[str, float], ...]:
+    """Each number's difference of means over its variance: what tells two normal laws with
+    independent numbers apart.
+    """
+    found = []
+    for name in names:
+        if name.startswith(("value", "answer")):
+            sides = [np.array([seen.get(name, 0.0) for seen in side]) for side in (first, second)]
+            spread = float(sides[0].var() + sides[1].var())
+            if 0 < spread < math.inf:
+                found.append((name, float(sides[1].mean() - sides[0].mean()) / spread))
+    return tuple(found) if len(found) > 1 else ((names[0], 0.0),) if names else ()
 
 
 def _best_cuts(sides: list[Array], *, abstaining: bool) -> tuple[float, float, float]:
