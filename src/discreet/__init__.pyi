@@ -28,6 +28,9 @@ from discreet.errors import (
     UnknownName,
     WrongColumnKind,
 )
+from discreet.estimators.aggregation.clusters import friendly_clusters
+from discreet.estimators.aggregation.friendly import friendly_mean
+from discreet.estimators.aggregation.subsample import subsample
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
 from discreet.estimators.describe import describe
 from discreet.estimators.distributions import density, ecdf
@@ -131,6 +134,8 @@ __all__ = [
     "ecdf",
     "erm",
     "explain",
+    "friendly_clusters",
+    "friendly_mean",
     "from_arrays",
     "from_batches",
     "from_database",
@@ -175,6 +180,7 @@ __all__ = [
     "smallest_effect",
     "spend_needed",
     "std",
+    "subsample",
     "subsample_test",
     "sum",
     "synthesize",

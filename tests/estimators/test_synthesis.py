@@ -229,7 +229,7 @@ def test_an_estimate_of_one_s_own_is_that_of_the_library(synthesis):
 @pytest.mark.parametrize(
     ("columns", "options", "said"),
     [
-        (["sex"], {}, "1 columns"),
+        (["sex"], {}, "there are 1"),
         ("sex", {}, "no list"),
         (["sex", "sex"], {}, "twice"),
         (["sex", "seks"], {}, "seks"),
