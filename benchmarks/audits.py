@@ -58,9 +58,7 @@ def main() -> None:
     for name, entry in ENTRIES.items():
         if "replay" in entry.methods:
             for neighbors in relations():
-                alarms += dp.audit(
-                    procedure(name), method="replay", neighbors=neighbors
-                ).violated
+                alarms += dp.audit(procedure(name), method="replay", neighbors=neighbors).violated
     caught = [
         dp.audit(fault.run, pair=fault.pair, claim=fault.claim).violated
         for fault in (make() for make in FAULTS)

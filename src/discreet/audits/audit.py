@@ -183,7 +183,8 @@ def _features(
             }
             continue
         if step.query not in known:
-            known[step.query] = tuple(statistic(one, step) for one in readers)  # type: ignore[assignment]
+            first, second = (statistic(one, step) for one in readers)
+            known[step.query] = first, second
         ratio += log_ratio(step, *known[step.query])
     return found | {"likelihood ratio": ratio}
 

@@ -83,6 +83,9 @@ ENTRIES: dict[str, Entry] = {
 }
 
 REASONS = {
+    "subsample": "rows are put into random parts, which a repetition puts otherwise",
+    "friendly_mean": "a mechanism of its own: its filter is tested on enumerated neighbours",
+    "friendly_clusters": "random parts, then the mechanism of friendly_mean",
     "synthesize": "its releases are tables of counts, as table; replay has it on a list of tables",
     "holdout": "an open run, whose noisy threshold is in no ledger; its law is enumerated",
     "subsample_test": "rows are put into random parts, which a repetition puts otherwise",

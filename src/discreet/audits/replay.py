@@ -5,7 +5,7 @@ Theorem.   A procedure that sees rows through releases alone asks on D′ the qu
            declared sensitivity, and what the moves cost at the noise that was drawn adds up to no
            more than the debit.
 Proof.     docs/theory/audits.md.
-Checked.   tests/audits/test_replay.py
+Checked.   tests/audits/test_audit.py::test_no_procedure_asks_or_moves_otherwise_on_a_neighbour
 
 What is found is no matter of chance: another question, a statistic that moved too far, or a debit
 that is too small refutes the claim. `lower` is what the moves cost along this transcript.
