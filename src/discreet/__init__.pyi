@@ -10,6 +10,7 @@ from discreet.asking.declarations import declare, write_declaration
 from discreet.asking.preview import Assumptions, preview
 from discreet.asking.reading import from_json
 from discreet.asking.release_plans import ReleasePlan, read_plan
+from discreet.audits.audit import audit
 from discreet.bundled.tables import BundledTable, load_census, load_visits
 from discreet.errors import (
     BudgetExceeded,
@@ -121,6 +122,7 @@ __all__ = [
     "ZCDP",
     "above_threshold",
     "accuracy",
+    "audit",
     "compare",
     "compare_means",
     "compose",
