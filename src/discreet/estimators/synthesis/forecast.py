@@ -2,8 +2,9 @@
 intervals; no data is read.
 
 Which pairs a synthesis chooses is not known beforehand. The noise of the last release is told for
-the declared tables alone, and with as many pairs as there are columns beside them; widths are those
-of the second, for columns that are independent, with all cells alike and no row without a value.
+the declared tables alone, and with half of all pairs beside them (all, where they are few); widths
+are those of the second, for columns that are independent, with all cells alike and no row without a
+value.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def synthesis_preview(
     """The forecast of a synthesis, table by table and analysis by analysis."""
     plan = plan_of(session.public, columns, bins, analyses, spend)
     rows = expected_rows(session.public, assume)
-    beside = tuple(pair for pair in plan.pairs if pair not in plan.declared)[: len(plan.axes)]
+    others = [pair for pair in plan.pairs if pair not in plan.declared]
+    beside = tuple(others[:: 1 if len(others) <= 2 * len(plan.axes) else 2])
     first = _noise(plan.one_way())
     alone = _noise(plan.tables(plan.declared)) if plan.declared else {}
     crowded = _noise(plan.tables((*plan.declared, *beside)))
