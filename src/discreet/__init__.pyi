@@ -46,6 +46,7 @@ from discreet.estimators.hypotheses.power import power, sample_size, smallest_ef
 from discreet.estimators.hypotheses.proportions import proportion_test
 from discreet.estimators.matrices import correlation, covariance
 from discreet.estimators.missing import missing
+from discreet.estimators.mwem.mwem import mwem
 from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
@@ -157,6 +158,7 @@ __all__ = [
     "median",
     "missing",
     "mode",
+    "mwem",
     "network",
     "ols",
     "paired_test",
