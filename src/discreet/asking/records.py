@@ -366,6 +366,11 @@ RECORDS = (
         forecast="models.trials.tune:tune_preview",
     ),
     Record(
+        "estimators.mwem.mwem:mwem",
+        results={"discreet-mwem": "inference.mwem.results:Mwem"},
+        forecast="estimators.mwem.forecast:mwem_preview",
+    ),
+    Record(
         "estimators.synthesis.synthesize:synthesize",
         results={"discreet-synthesis": "inference.synthesis.results:Synthesis"},
         forecast="estimators.synthesis.forecast:synthesis_preview",
@@ -386,6 +391,7 @@ FORMATS = {
     "discreet-best": "models.trials.tune:best_from_json",
     "discreet-holdout": "inference.holdout.answers:history_from_json",
     "discreet-network": "inference.networks.results:network_from_json",
+    "discreet-mwem": "inference.mwem.results:mwem_from_json",
     "discreet-synthesis": "inference.synthesis.results:synthesis_from_json",
 }
 
