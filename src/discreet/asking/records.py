@@ -324,6 +324,11 @@ RECORDS = (
         forecast="models.forecasts.preview:residuals_preview",
     ),
     Record(
+        "estimators.bayes.posterior:posterior",
+        results={"discreet-posterior": "inference.posteriors.results:PosteriorResult"},
+        forecast="estimators.bayes.previews:posterior_preview",
+    ),
+    Record(
         "models.trials.tune:tune",
         results={"discreet-best": "inference.regression.best:BestResult"},
         forecast="models.trials.tune:tune_preview",
@@ -342,6 +347,7 @@ FORMATS = {
     "discreet-minimiser-fit": "inference.minimisers.results:perturbed_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
     "discreet-best": "models.trials.tune:best_from_json",
+    "discreet-posterior": "inference.posteriors.results:posterior_from_json",
     "discreet-network": "inference.networks.results:network_from_json",
 }
 

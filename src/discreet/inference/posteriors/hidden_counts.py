@@ -1,0 +1,235 @@
+"""The posterior of shares from noisy counts: an exact mixture over the counts that were hidden.
+
+Given the hidden counts x of a Dirichlet-multinomial sample, shares are Dirichlet(prior + x). What
+is released is y = x + noise, so the posterior is the mixture of these laws with weights
+
+    P(x) ∏ P(noise = y − x)     P(x) ∝ T(Σx)·∏ Γ(α_i + x_i)/(Γ(α_i) x_i!)
+
+where T lets only Σx = n through where the number of rows is public, and is Σx! Γ(A)/Γ(A + Σx),
+A = Σα, where it is private: every number of rows is believed alike beforehand.
+
+The weight is a product over cells given the sum, so the law of (x_1, …, x_k) is drawn exactly by
+adding cells one after another (convolutions) and going back; no chain has to converge. With two
+cells and a public number the mixture is a list of n + 1 atoms. Counts beyond `LATTICE` of them are
+taken in bins of equal width, at most a 25th of the noise's scale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import fftconvolve
+from scipy.special import gammaln, logsumexp
+
+from discreet.inference.counts.tulap import ReleasedNoise
+from discreet.inference.posteriors.laws import SharesLaw, chosen, mixed, normalised
+from discreet.inference.results.laws import Array
+from discreet.inference.simulation.streams import Stream
+
+LATTICE_OF_TWO, LATTICE = 1 << 13, 1 << 11  # points: of a list of atoms, of convolutions
+FAR = {"gaussian": 9.0, "laplace": 40.0, "geometric": 40.0, "tulap": 40.0}  # spreads
+DIRECT = 1 << 24  # multiplications up to which convolutions are done without Fourier transforms
+DRAWS = 4000
+BLOCK = 1 << 21  # numbers of a table that is held at once
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Released counts with the law of their noise. `total` is the number of rows where it is
+    public; `most` a public bound of it; `absent` a noisy count of `most` less the number of rows.
+    """
+
+    counts: Array
+    noise: ReleasedNoise
+    total: int | None = None
+    most: int | None = None
+    absent: float | None = None
+
+
+def log_noise(noise: ReleasedNoise, off: Array) -> Array:
+    """log P(noise = off) up to a constant, of the law on its grid.
+
+    A cell of a normal law's grid of step s at z spreads holds φ(z)(1 + (z² − 1)h²/24 + O(h⁴)) of
+    it, h = s/spread ≤ 2⁻¹⁰. A Laplace law's cells away from 0 hold e^(−|off|/b) times a constant.
+    """
+    at = np.abs(off) / noise.spread
+    if noise.kind == "gaussian":
+        cell = (noise.step / noise.spread) ** 2 / 24
+        return np.asarray(-0.5 * at * at + np.log1p(cell * np.minimum(at * at, 1e4)))
+    return np.asarray(-at)
+
+
+def shares_law(released: NoisyCounts, prior: Array, seed: str, *, shown: int) -> SharesLaw:
+    """The posterior of the shares; the first `shown` are its parameters. A last cell that was not
+    counted (one more prior number than counts) is the rest of a public total.
+    """
+    if released.total is not None and len(prior) == 2:
+        return _of_two(released, prior, released.total, shown)
+    return _drawn(released, prior, seed, shown)
+
+
+def exact_counts_law(counts: Array, prior: Array, *, shown: int) -> SharesLaw:
+    """As if the noisy counts were the counts: the naive posterior."""
+    atoms = (prior + np.maximum(counts, 0.0))[None]
+    return SharesLaw(atoms, np.ones(1), shown)
+
+
+# ── two cells, a public number of rows ────────────────────────────────────────────────────────────
+
+
+def _of_two(released: NoisyCounts, prior: Array, total: int, shown: int) -> SharesLaw:
+    low, step, size = _lattice(released, float(released.counts[0]), total, LATTICE_OF_TWO)
+    first = low + step * np.arange(size)
+    last = np.minimum(first + step - 1, total)
+    inside, middle = last - first + 1, (first + last) / 2
+    logs = _prior_of(prior[0], first, last) + _prior_of(prior[1], total - last, total - first)
+    logs = logs - np.log(inside) + log_noise(released.noise, released.counts[0] - middle)
+    if len(released.counts) > 1:
+        logs = logs + log_noise(released.noise, released.counts[1] - (total - middle))
+    atoms = prior + np.stack([middle, total - middle], axis=1)
+    return mixed(atoms, logs, shown)
+
+
+# ── any number of cells ───────────────────────────────────────────────────────────────────────────
+
+
+def _drawn(released: NoisyCounts, prior: Array, seed: str, shown: int) -> SharesLaw:
+    """Atoms that are drawn from their exact law."""
+    lattices = [
+        _lattice(released, float(count), released.most, LATTICE) for count in released.counts
+    ]
+    step = max(each[1] for each in lattices)
+    lows = [low for low, _, _ in lattices]
+    sizes = [-(-each[1] * each[2] // step) for each in lattices]
+    lows, sizes = _through(released.total, lows, sizes, step)
+    cells = len(prior)
+    guess = max(float(np.sum(np.maximum(released.counts, 0.5))), 1.0)
+    ratio = guess / (guess + float(np.sum(prior)))  # tilts counts to where their sum is
+    logs = [
+        _tilted(prior[place], lows[place], sizes[place], step, ratio)
+        + log_noise(
+            released.noise,
+            released.counts[place] - (lows[place] + step * np.arange(sizes[place]) + (step - 1) / 2),
+        )
+        for place in range(cells)
+    ]
+    weights = [np.exp(each - np.max(each)) for each in logs]
+    sums = [weights[0]]
+    for each in weights[1:]:
+        joined = _joined(sums[-1], each)
+        sums.append(joined / joined.max())
+    totals = float(sum(lows)) + step * np.arange(len(sums[-1])) + cells * (step - 1) / 2
+    with np.errstate(divide="ignore"):
+        last = np.log(sums[-1]) + _total_weights(released, prior, totals, ratio, step)
+    if not np.any(np.isfinite(last)):
+        last = np.where(np.arange(len(last)) == int(np.argmin(np.abs(totals - guess))), 0.0, -1e9)
+    stream = Stream(seed)
+    at = chosen(normalised(last), stream.uniforms((DRAWS,), "total"))
+    found = np.empty((DRAWS, cells))
+    for place in range(cells - 1, 0, -1):
+        picked = _picked(weights[place], sums[place - 1], at, stream.uniforms((DRAWS,), f"{place}"))
+        found[:, place] = lows[place] + step * picked + (step - 1) / 2
+        at = at - picked
+    found[:, 0] = lows[0] + step * at + (step - 1) / 2
+    atoms = prior + np.maximum(found, 0.0)
+    return SharesLaw(atoms, np.full(DRAWS, 1 / DRAWS), shown)
+
+
+def _total_weights(
+    released: NoisyCounts, prior: Array, totals: Array, ratio: float, step: int
+) -> Array:
+    """log T of the sum, without the tilt."""
+    if released.total is not None:
+        return np.where(np.abs(totals - released.total) < step / 2 + 0.25, 0.0, -np.inf)
+    whole = float(np.sum(prior))
+    rows = np.maximum(totals, 0.0)
+    logs = gammaln(rows + 1) + gammaln(whole) - gammaln(whole + rows) - rows * np.log(ratio)
+    if released.most is not None:
+        logs = np.where(totals <= released.most + step, logs, -np.inf)
+        if released.absent is not None:
+            logs = logs + log_noise(released.noise, released.absent - (released.most - rows))
+    return np.asarray(logs)
+
+
+def _through(
+    total: int | None, lows: list[int], sizes: list[int], step: int
+) -> tuple[list[int], list[int]]:
+    """Lattices whose sums pass through a public total: wider where they would not reach it."""
+    if total is None:
+        return lows, sizes
+    while sum(lows) > total:
+        lows = [low // 2 for low in lows]
+        sizes = [2 * size for size in sizes]
+    reach = sum(low + step * (size - 1) for low, size in zip(lows, sizes, strict=True))
+    if reach < total:
+        more = -(-(total - reach) // step)
+        sizes = [size + more for size in sizes]
+    return lows, sizes
+
+
+def _joined(first: Array, second: Array) -> Array:
+    """The convolution of two lists of weights."""
+    if len(first) * len(second) <= DIRECT:
+        return np.convolve(first, second)
+    return np.maximum(fftconvolve(first, second), 0.0)
+
+
+def _picked(weights: Array, before: Array, sums: Array, uniforms: Array) -> Array:
+    """For each sum s, a place k with P(k) ∝ weights[k]·before[s − k]."""
+    found = np.empty(len(sums), dtype=np.int64)
+    places = np.arange(len(weights))
+    block = max(1, BLOCK // len(weights))
+    for start in range(0, len(sums), block):
+        at = sums[start : start + block, None] - places
+        inside = (at >= 0) & (at < len(before))
+        table = np.where(inside, weights * before[np.clip(at, 0, len(before) - 1)], 0.0)
+        table = np.where(inside & ~table.any(axis=1, keepdims=True), 1.0, table)
+        steps = np.cumsum(table, axis=1)
+        wanted = uniforms[start : start + block, None] * steps[:, -1:]
+        found[start : start + block] = np.minimum(
+            np.sum(steps <= wanted, axis=1), len(weights) - 1
+        )
+    return found
+
+
+# ── lattices ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _lattice(
+    released: NoisyCounts, count: float, most: int | None, points: int
+) -> tuple[int, int, int]:
+    """(low, step, size): the hidden counts that a noisy one may stand for, in bins of one width."""
+    center = max(count, 0.0) if most is None else min(max(count, 0.0), float(most))
+    reach = FAR[released.noise.kind] * released.noise.spread + 2
+    low = int(max(np.floor(center - reach), 0.0))
+    high = int(np.ceil(center + reach))
+    if most is not None:
+        high = min(high, most)
+    size = high - low + 1
+    step = -(-size // points)
+    return low, step, -(-size // step)
+
+
+def _prior_of(alpha: float, first: Array, last: Array) -> Array:
+    """log Σ Γ(α + x)/(Γ(α) x!) over first ≤ x ≤ last: Σ over x ≤ m is Γ(α + m + 1)/(Γ(α + 1) m!).
+    """
+    one = gammaln(alpha + first) - gammaln(alpha) - gammaln(first + 1.0)
+    if np.all(first == last):
+        return np.asarray(one)
+    upper = gammaln(alpha + last + 1) - gammaln(alpha + 1) - gammaln(last + 1.0)
+    before = np.maximum(first - 1, 0)
+    lower = gammaln(alpha + before + 1) - gammaln(alpha + 1) - gammaln(before + 1.0)
+    with np.errstate(divide="ignore"):
+        apart = upper + np.log(-np.expm1(np.minimum(lower - upper, 0.0)))
+    apart = np.where(first == 0, upper, apart)
+    middle = gammaln(alpha + (first + last) / 2) - gammaln(alpha) - gammaln((first + last) / 2 + 1)
+    flat = middle + np.log(last - first + 1.0)  # where the difference is lost in rounding
+    return np.asarray(np.where(upper - lower > 1e-7, apart, np.where(first == 0, apart, flat)))
+
+
+def _tilted(alpha: float, low: int, size: int, step: int, ratio: float) -> Array:
+    first = low + step * np.arange(size, dtype=float)
+    last = first + step - 1
+    logs = _prior_of(alpha, first, last) + (first + last) / 2 * np.log(ratio)
+    return np.asarray(logs - logsumexp(logs))
