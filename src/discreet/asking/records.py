@@ -329,6 +329,11 @@ RECORDS = (
         forecast="estimators.bayes.previews:posterior_preview",
     ),
     Record(
+        "estimators.bayes.posterior_sample:posterior_sample",
+        results={"discreet-posterior-sample": "inference.posteriors.samples:PosteriorSampleResult"},
+        forecast="estimators.bayes.previews:sample_preview",
+    ),
+    Record(
         "models.trials.tune:tune",
         results={"discreet-best": "inference.regression.best:BestResult"},
         forecast="models.trials.tune:tune_preview",
@@ -348,6 +353,7 @@ FORMATS = {
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
     "discreet-best": "models.trials.tune:best_from_json",
     "discreet-posterior": "inference.posteriors.results:posterior_from_json",
+    "discreet-posterior-sample": "inference.posteriors.samples:sample_from_json",
     "discreet-network": "inference.networks.results:network_from_json",
 }
 

@@ -45,9 +45,7 @@ def _draw_densities(axes: Any, result: PosteriorResult, level: float, title: str
         at, density = _density(result, place)
         inside = (at >= ends[place, 0]) & (at <= ends[place, 1])
         label = f"{100 * level:g}% credible"
-        panel.fill_between(
-            at, density, where=inside, color=shades.light, linewidth=0, label=label
-        )
+        panel.fill_between(at, density, where=inside, color=shades.light, linewidth=0, label=label)
         own = "naive posterior (not valid)" if result.naive else "posterior"
         panel.plot(at, density, color=shades.ink, linewidth=1.3, label=own)
         if not result.naive:
@@ -84,7 +82,11 @@ def _draw_intervals(axes: Any, result: PosteriorResult, level: float, title: str
         )
     own = "naive (not valid)" if result.naive else f"{100 * level:g}% credible"
     axes.hlines(
-        places, ends[: len(names), 0], ends[: len(names), 1], color=shades.accent, linewidth=3,
+        places,
+        ends[: len(names), 0],
+        ends[: len(names), 1],
+        color=shades.accent,
+        linewidth=3,
         label=own,
     )
     axes.plot(np.asarray(means)[: len(names)], places, "o", color=shades.ink, markersize=4)

@@ -16,6 +16,7 @@ from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.estimating.scores import PredictionScore
 from discreet.specs.hidden_runs import HiddenRuns
+from discreet.specs.likelihoods import LikelihoodScores
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
@@ -82,6 +83,7 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     UnitShares,
     PredictionScore,
     HiddenRuns,
+    LikelihoodScores,
 )
 _MECHANISMS: dict[str, type[Mechanism]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}
 _QUERIES: dict[str, type[Query]] = {kind.kind: kind for kind in PROVEN_QUERIES}

@@ -263,4 +263,6 @@ def _numbers(given: object, size: int, wanted: str) -> tuple[Any, ...]:
 
 
 def _improper(given: object, wanted: str) -> InvalidParameter:
-    return InvalidParameter("prior=", f"{shown(given)} is no proper prior", _PROPER, f"pass {wanted}")
+    return InvalidParameter(
+        "prior=", f"{shown(given)} is no proper prior", _PROPER, f"pass {wanted}"
+    )

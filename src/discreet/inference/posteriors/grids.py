@@ -105,7 +105,12 @@ def normal_law(released: NoisySums, family: NormalModel, center: float, half: fl
     )
     kept = logs > logs.max() - DEEP
     return GridLaw(
-        points.T[kept], halves[kept], normalised(logs[kept]), (False, True), (center, 0.0), (half, half)
+        points.T[kept],
+        halves[kept],
+        normalised(logs[kept]),
+        (False, True),
+        (center, 0.0),
+        (half, half),
     )
 
 
@@ -199,8 +204,7 @@ def _starts(released: NoisySums, mean: float, shape: float, scale: float) -> lis
 
 
 def _axes(density: Callable[[Array], Array], starts: list[Array]) -> tuple[Array, Array]:
-    """The greatest density's place, and the root of the inverse curvature there (lower triangle).
-    """
+    """The greatest density's place, and the root of the inverse curvature there."""
 
     def worth(at: Array) -> float:
         return -float(density(at[:, None])[0])

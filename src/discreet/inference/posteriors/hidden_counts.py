@@ -10,8 +10,9 @@ A = Σα, where it is private: every number of rows is believed alike beforehand
 
 The weight is a product over cells given the sum, so the law of (x_1, …, x_k) is drawn exactly by
 adding cells one after another (convolutions) and going back; no chain has to converge. With two
-cells and a public number the mixture is a list of n + 1 atoms. Counts beyond `LATTICE` of them are
-taken in bins of equal width, at most a 25th of the noise's scale.
+cells and a public number the mixture is a list of n + 1 atoms. Where noise spreads over more counts
+than a lattice has points, counts are taken in bins of equal width. Convolutions are sums of
+products as they stand: a Fourier transform would lose the tails that the total picks.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import fftconvolve
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from discreet.inference.counts.tulap import ReleasedNoise
 from discreet.inference.posteriors.laws import SharesLaw, chosen, mixed, normalised
 from discreet.inference.results.laws import Array
 from discreet.inference.simulation.streams import Stream
 
-LATTICE_OF_TWO, LATTICE = 1 << 13, 1 << 11  # points: of a list of atoms, of convolutions
-FAR = {"gaussian": 9.0, "laplace": 40.0, "geometric": 40.0, "tulap": 40.0}  # spreads
-DIRECT = 1 << 24  # multiplications up to which convolutions are done without Fourier transforms
+LATTICE_OF_TWO = 1 << 13  # points of a list of atoms
+LATTICE, LATTICES, LEAST_LATTICE = 1 << 11, 1 << 14, 1 << 6  # of a cell, of all cells together
+FAR = {"gaussian": 8.0, "laplace": 32.0, "geometric": 32.0, "tulap": 32.0}  # spreads
+TURNS = 60
 DRAWS = 4000
 BLOCK = 1 << 21  # numbers of a table that is held at once
 
@@ -79,7 +80,7 @@ def exact_counts_law(counts: Array, prior: Array, *, shown: int) -> SharesLaw:
 
 
 def _of_two(released: NoisyCounts, prior: Array, total: int, shown: int) -> SharesLaw:
-    low, step, size = _lattice(released, float(released.counts[0]), total, LATTICE_OF_TWO)
+    low, step, size = _lattice(released, float(released.counts[0]), LATTICE_OF_TWO)
     first = low + step * np.arange(size)
     last = np.minimum(first + step - 1, total)
     inside, middle = last - first + 1, (first + last) / 2
@@ -96,34 +97,32 @@ def _of_two(released: NoisyCounts, prior: Array, total: int, shown: int) -> Shar
 
 def _drawn(released: NoisyCounts, prior: Array, seed: str, shown: int) -> SharesLaw:
     """Atoms that are drawn from their exact law."""
-    lattices = [
-        _lattice(released, float(count), released.most, LATTICE) for count in released.counts
-    ]
-    step = max(each[1] for each in lattices)
-    lows = [low for low, _, _ in lattices]
-    sizes = [-(-each[1] * each[2] // step) for each in lattices]
-    lows, sizes = _through(released.total, lows, sizes, step)
+    lows, sizes, step = _lattices(released)
     cells = len(prior)
-    guess = max(float(np.sum(np.maximum(released.counts, 0.5))), 1.0)
-    ratio = guess / (guess + float(np.sum(prior)))  # tilts counts to where their sum is
     logs = [
-        _tilted(prior[place], lows[place], sizes[place], step, ratio)
+        _binned(prior[place], lows[place], sizes[place], step)
         + log_noise(
-            released.noise,
-            released.counts[place] - (lows[place] + step * np.arange(sizes[place]) + (step - 1) / 2),
+            released.noise, released.counts[place] - _middles(lows[place], sizes[place], step)
         )
         for place in range(cells)
+    ]
+    ratio = _tilt(logs, [_middles(*each, step) for each in zip(lows, sizes, strict=True)], prior)
+    logs = [
+        each + _middles(lows[place], sizes[place], step) * np.log(ratio)
+        for place, each in enumerate(logs)
     ]
     weights = [np.exp(each - np.max(each)) for each in logs]
     sums = [weights[0]]
     for each in weights[1:]:
-        joined = _joined(sums[-1], each)
+        joined = np.convolve(sums[-1], each)
         sums.append(joined / joined.max())
     totals = float(sum(lows)) + step * np.arange(len(sums[-1])) + cells * (step - 1) / 2
     with np.errstate(divide="ignore"):
         last = np.log(sums[-1]) + _total_weights(released, prior, totals, ratio, step)
-    if not np.any(np.isfinite(last)):
-        last = np.where(np.arange(len(last)) == int(np.argmin(np.abs(totals - guess))), 0.0, -1e9)
+    if not np.any(np.isfinite(last)):  # beyond what floats hold: the nearest total that they do
+        wanted = float(np.sum(released.counts)) if released.total is None else released.total
+        held = np.where(sums[-1] > 0, np.abs(totals - wanted), np.inf)
+        last = np.where(np.arange(len(last)) == int(np.argmin(held)), 0.0, -1e9)
     stream = Stream(seed)
     at = chosen(normalised(last), stream.uniforms((DRAWS,), "total"))
     found = np.empty((DRAWS, cells))
@@ -152,27 +151,43 @@ def _total_weights(
     return np.asarray(logs)
 
 
-def _through(
-    total: int | None, lows: list[int], sizes: list[int], step: int
-) -> tuple[list[int], list[int]]:
-    """Lattices whose sums pass through a public total: wider where they would not reach it."""
-    if total is None:
-        return lows, sizes
-    while sum(lows) > total:
-        lows = [low // 2 for low in lows]
-        sizes = [2 * size for size in sizes]
-    reach = sum(low + step * (size - 1) for low, size in zip(lows, sizes, strict=True))
-    if reach < total:
-        more = -(-(total - reach) // step)
-        sizes = [size + more for size in sizes]
-    return lows, sizes
+def _lattices(released: NoisyCounts) -> tuple[list[int], list[int], int]:
+    """The lattice of each cell's hidden count, of one step; wider ones where a public total cannot
+    be reached by those about the noisy counts.
+    """
+    wider = 1.0
+    points = min(LATTICE, max(LATTICES // len(released.counts), LEAST_LATTICE))
+    while True:
+        found = [_lattice(released, float(count), points, wider) for count in released.counts]
+        step = max(each[1] for each in found)
+        lows = [low for low, _, _ in found]
+        sizes = [-(-one * size // step) for _, one, size in found]
+        most = sum(low + step * size - 1 for low, size in zip(lows, sizes, strict=True))
+        total = released.total
+        whole = all(low == 0 for low in lows) and (total is None or wider > 4.0 * (total + 1))
+        if total is None or whole or sum(lows) <= total <= most:
+            return lows, sizes, step
+        wider *= 4
 
 
-def _joined(first: Array, second: Array) -> Array:
-    """The convolution of two lists of weights."""
-    if len(first) * len(second) <= DIRECT:
-        return np.convolve(first, second)
-    return np.maximum(fftconvolve(first, second), 0.0)
+def _tilt(logs: list[Array], middles: list[Array], prior: Array) -> float:
+    """r, so that weights times rˣ have their sum S where T(S)·r^(−S) is flat: r = S/(A + S). No
+    weight depends on it; it keeps sums where floats are exact.
+    """
+    whole = float(np.sum(prior))
+    low, high = -40.0, 40.0  # of ln(S/A)
+    for _ in range(TURNS):
+        middle = (low + high) / 2
+        log = -np.log1p(np.exp(-middle))  # ln r
+        total = 0.0
+        for each, at in zip(logs, middles, strict=True):
+            total += float(normalised(each + at * log) @ at)
+        low, high = (middle, high) if total > whole * np.exp(middle) else (low, middle)
+    return float(1 / (1 + np.exp(-(low + high) / 2)))
+
+
+def _middles(low: int, size: int, step: int) -> Array:
+    return np.asarray(low + step * np.arange(size) + (step - 1) / 2)
 
 
 def _picked(weights: Array, before: Array, sums: Array, uniforms: Array) -> Array:
@@ -187,9 +202,7 @@ def _picked(weights: Array, before: Array, sums: Array, uniforms: Array) -> Arra
         table = np.where(inside & ~table.any(axis=1, keepdims=True), 1.0, table)
         steps = np.cumsum(table, axis=1)
         wanted = uniforms[start : start + block, None] * steps[:, -1:]
-        found[start : start + block] = np.minimum(
-            np.sum(steps <= wanted, axis=1), len(weights) - 1
-        )
+        found[start : start + block] = np.minimum(np.sum(steps <= wanted, axis=1), len(weights) - 1)
     return found
 
 
@@ -197,11 +210,12 @@ def _picked(weights: Array, before: Array, sums: Array, uniforms: Array) -> Arra
 
 
 def _lattice(
-    released: NoisyCounts, count: float, most: int | None, points: int
+    released: NoisyCounts, count: float, points: int, wider: float = 1.0
 ) -> tuple[int, int, int]:
     """(low, step, size): the hidden counts that a noisy one may stand for, in bins of one width."""
+    most = released.total if released.total is not None else released.most
     center = max(count, 0.0) if most is None else min(max(count, 0.0), float(most))
-    reach = FAR[released.noise.kind] * released.noise.spread + 2
+    reach = wider * FAR[released.noise.kind] * released.noise.spread + 2
     low = int(max(np.floor(center - reach), 0.0))
     high = int(np.ceil(center + reach))
     if most is not None:
@@ -212,7 +226,9 @@ def _lattice(
 
 
 def _prior_of(alpha: float, first: Array, last: Array) -> Array:
-    """log Σ Γ(α + x)/(Γ(α) x!) over first ≤ x ≤ last: Σ over x ≤ m is Γ(α + m + 1)/(Γ(α + 1) m!).
+    """log Σ Γ(α + x)/(Γ(α) x!) over first ≤ x ≤ last.
+
+    Over all x ≤ m it is Γ(α + m + 1)/(Γ(α + 1) m!).
     """
     one = gammaln(alpha + first) - gammaln(alpha) - gammaln(first + 1.0)
     if np.all(first == last):
@@ -228,8 +244,6 @@ def _prior_of(alpha: float, first: Array, last: Array) -> Array:
     return np.asarray(np.where(upper - lower > 1e-7, apart, np.where(first == 0, apart, flat)))
 
 
-def _tilted(alpha: float, low: int, size: int, step: int, ratio: float) -> Array:
+def _binned(alpha: float, low: int, size: int, step: int) -> Array:
     first = low + step * np.arange(size, dtype=float)
-    last = first + step - 1
-    logs = _prior_of(alpha, first, last) + (first + last) / 2 * np.log(ratio)
-    return np.asarray(logs - logsumexp(logs))
+    return _prior_of(alpha, first, first + step - 1)

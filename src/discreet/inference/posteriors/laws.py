@@ -77,7 +77,8 @@ class SharesLaw:
         return np.array([float(self.weights @ betainc(first, rest, one)) for one in inside])
 
     def quantiles(self, place: int, probabilities: Array) -> Array:
-        return bisected(lambda at: self.cdf(place, at), probabilities, (0.0, 1.0))
+        exact = 1e-9 * float(max(self.deviations[place], 1e-12))
+        return bisected(lambda at: self.cdf(place, at), probabilities, (0.0, 1.0), exact)
 
     def draws(self, size: int, seed: str) -> Array:
         stream = Stream(seed)
@@ -134,7 +135,8 @@ class GridLaw:
         points = self.points[:, place]
         reach = float(np.max(np.sum(np.abs(self.halves[:, place]), axis=1)))
         ends = float(points.min()) - reach, float(points.max()) + reach
-        worked = bisected(lambda at: self._worked(place, at), probabilities, ends)
+        exact = 1e-13 * (ends[1] - ends[0])
+        worked = bisected(lambda at: self._worked(place, at), probabilities, ends, exact)
         found = np.exp(worked) if self.logs[place] else worked
         return np.asarray(self.shift[place] + self.scale[place] * found)
 
@@ -229,16 +231,16 @@ def chosen(weights: Array, uniforms: Array) -> Array:
 
 
 def bisected(
-    cdf: Callable[[Array], Array], probabilities: Array, ends: tuple[float, float]
+    cdf: Callable[[Array], Array], probabilities: Array, ends: tuple[float, float], exact: float
 ) -> Array:
-    """Where a distribution function passes each probability."""
+    """Where a distribution function passes each probability, to within `exact`."""
     wanted = np.atleast_1d(np.asarray(probabilities, dtype=float))
     low, high = np.full(wanted.shape, ends[0]), np.full(wanted.shape, ends[1])
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         above = cdf(middle) < wanted
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-        if np.all(high - low <= 1e-13 * (ends[1] - ends[0])):
+        if np.all(high - low <= exact):
             break
     return np.asarray((low + high) / 2)
 

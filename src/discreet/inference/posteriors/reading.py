@@ -152,14 +152,10 @@ def noisy_sums(release: Release, query: Moments) -> NoisySums:
     sums = np.array(values[-2:])
     if release.public_rows is not None and not query.design.count:
         return NoisySums(sums, (laws[-2], laws[-1]), release.public_rows)
-    return NoisySums(
-        sums, (laws[-2], laws[-1]), None, (values[0], laws[0]), release.public_count
-    )
+    return NoisySums(sums, (laws[-2], laws[-1]), None, (values[0], laws[0]), release.public_count)
 
 
-def _naive_rate(
-    released: NoisySums, family: GammaPoisson, center: float, half: float
-) -> DrawnLaw:
+def _naive_rate(released: NoisySums, family: GammaPoisson, center: float, half: float) -> DrawnLaw:
     """Gamma(shape + Σx, rate + n) of the noisy total as if exact, clamping forgotten."""
     from scipy.special import gammaincinv
 
@@ -212,9 +208,7 @@ def _line(release: Release, family: LinearModel, naive: bool) -> Posterior:
     tight = [name for name, held in zip(columns, room, strict=True) if held < ROOM]
     if tight:
         short = ", ".join(
-            f"{name} {held:.1f}"
-            for name, held in zip(columns, room, strict=True)
-            if name in tight
+            f"{name} {held:.1f}" for name, held in zip(columns, room, strict=True) if name in tight
         )
         notes.append(
             f"Declared ranges hold fewer than {ROOM:g} standard deviations on a side ({short}): "
@@ -240,8 +234,10 @@ def noisy_second_moments(release: Release, query: PairMoments) -> NoisySecondMom
     second = [
         ("E", j) if j == k else ("xy", j, k) for j, k in zip(*np.triu_indices(size), strict=True)
     ]
-    keys = [tuple(int(part) if not isinstance(part, str) else part for part in key)
-            for key in [*first, *second]]
+    keys = [
+        tuple(int(part) if not isinstance(part, str) else part for part in key)
+        for key in [*first, *second]
+    ]
     sums = np.array([float(found.sums[key]) for key in keys])
     variances = np.array([found.noise[key] for key in keys])
     public = None if query.count else release.public_rows

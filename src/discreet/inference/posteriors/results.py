@@ -26,7 +26,7 @@ from discreet.inference.posteriors.families import (
 from discreet.inference.posteriors.predictive import predicted
 from discreet.inference.posteriors.reading import Posterior, posterior_of, seed_of
 from discreet.inference.results.held import data_notes
-from discreet.inference.results.named import NamedVector
+from discreet.inference.results.named import Entry, NamedVector
 from discreet.inference.results.results import _frame, checked_level
 from discreet.inference.results.stored import UNREADABLE, release_from_json
 from discreet.inference.results.summary import (
@@ -37,7 +37,6 @@ from discreet.inference.results.summary import (
     percent_text,
 )
 from discreet.inference.results.told import Told, answers_line
-from discreet.inference.results.named import Entry
 from discreet.trusted.release import Release
 
 FORMAT, VERSION = "discreet-posterior", 1
@@ -190,8 +189,17 @@ class PosteriorResult(Told):
         """What `repr` shows: means with credible intervals, what they cost, what was asked."""
         release = self.release
         entries = [
-            Entry(one["parameter"], "", one["mean"], one["low"], one["high"], 0.95, one["sd"],
-                  one["noise_share"], one["mean"])
+            Entry(
+                one["parameter"],
+                "",
+                one["mean"],
+                one["low"],
+                one["high"],
+                0.95,
+                one["sd"],
+                one["noise_share"],
+                one["mean"],
+            )
             for one in self.records()
         ]
         marked = f"{NAIVE[:9]}, " if self.naive else ""
@@ -268,7 +276,9 @@ class PosteriorResult(Told):
             counted = "rows" if release.neighbors.unit is None else "units, of one row each"
             notes.append(f"{release.public_count} {counted} (public).")
         notes += data_notes(release)
-        notes += [self._range_note()] if isinstance(self.family, (GammaPoisson, NormalModel)) else []
+        notes += (
+            [self._range_note()] if isinstance(self.family, (GammaPoisson, NormalModel)) else []
+        )
         notes += self._posterior.notes
         if len(self.names) > SHOWN_CELLS:
             notes.append(f"The first {SHOWN_CELLS} of {len(self.names)}; to_frame() has all.")
@@ -322,7 +332,9 @@ def _prior_text(family: Family) -> str:
         return "Gamma({:g}, {:g})".format(*family.shape_and_rate)
     if isinstance(family, NormalModel):
         if family.prior is None:
-            return "the middle of the range with a quarter of a row's weight, Inverse-Gamma variance"
+            return (
+                "the middle of the range with a quarter of a row's weight, Inverse-Gamma variance"
+            )
         told = "mean {:g} with the weight of {:g} rows, variance Inverse-Gamma({:g}, {:g})"
         return told.format(*family.prior)
     told = "slopes N(0, {:g}²), places N(0, {:g}²), deviations about {:g} times or over {:g}"
@@ -342,4 +354,3 @@ def _size(given: object) -> int:
             "pass for example 4000",
         )
     return given
-

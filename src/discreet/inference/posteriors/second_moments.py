@@ -291,8 +291,8 @@ def _weighted(
         standard = WIDER * normal / np.sqrt(shrink)[:, None]
         draws = center + standard @ root.T
         size = len(center)
-        proposed = -(FREEDOM + size) / 2 * np.log1p(
-            np.sum(standard**2, axis=1) / (WIDER**2 * FREEDOM)
+        proposed = (
+            -(FREEDOM + size) / 2 * np.log1p(np.sum(standard**2, axis=1) / (WIDER**2 * FREEDOM))
         )
         weights = normalised(density(draws) - proposed)
         if 1 / np.sum(weights**2) >= DRAWS / 10 or turn == ROUNDS - 1:
@@ -303,4 +303,3 @@ def _weighted(
         spread = (off * flat[:, None]).T @ off + 1e-10 * np.eye(size)
         root = np.linalg.cholesky(spread)
     return draws, weights
-
