@@ -28,6 +28,8 @@ from discreet.errors import (
     WrongColumnKind,
 )
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
+from discreet.estimators.bayes.posterior import posterior
+from discreet.estimators.bayes.posterior_sample import posterior_sample
 from discreet.estimators.describe import describe
 from discreet.estimators.distributions import density, ecdf
 from discreet.estimators.hypotheses.comparisons import (
@@ -49,6 +51,13 @@ from discreet.estimators.standard_deviation import std
 from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
+from discreet.inference.posteriors.families import (
+    BetaBinomial,
+    DirichletMultinomial,
+    GammaPoisson,
+    LinearModel,
+    NormalModel,
+)
 from discreet.inference.results.results import Result
 from discreet.models.learners.accuracy import accuracy
 from discreet.models.learners.network import network
@@ -70,6 +79,7 @@ __all__ = [
     "AddRemove",
     "ApproxDP",
     "Assumptions",
+    "BetaBinomial",
     "Boolean",
     "BudgetExceeded",
     "BundledTable",
@@ -78,19 +88,23 @@ __all__ = [
     "Dataset",
     "Date",
     "Datetime",
+    "DirichletMultinomial",
     "DiscreetError",
     "GDP",
+    "GammaPoisson",
     "GradientDescent",
     "InsecureNoise",
     "Integer",
     "InvalidParameter",
     "Ledger",
     "LedgerRefused",
+    "LinearModel",
     "MayNotConverge",
     "MissingExtra",
     "NeighborsMissing",
     "Newton",
     "NoTheorem",
+    "NormalModel",
     "Open",
     "PLD",
     "PureDP",
@@ -149,6 +163,8 @@ __all__ = [
     "paired_test",
     "plan",
     "poisson",
+    "posterior",
+    "posterior_sample",
     "power",
     "preview",
     "proportion",

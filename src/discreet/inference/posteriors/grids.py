@@ -91,7 +91,7 @@ def normal_law(released: NoisySums, family: NormalModel, center: float, half: fl
             )
             spread = np.exp(np.clip(log, -60.0, 60.0))
         likely = log_likelihood(released, clamped_normal(place, spread), exact=exact)
-        return np.maximum(prior + likely, -1e300)
+        return np.asarray(np.maximum(prior + likely, -1e300))
 
     center_at, axes = _axes(lambda at: density(at, False), _starts(released, mean, shape, scale))
     line = np.linspace(-STRETCH, STRETCH, PLANE)
@@ -209,10 +209,10 @@ def _axes(density: Callable[[Array], Array], starts: list[Array]) -> tuple[Array
     def worth(at: Array) -> float:
         return -float(density(at[:, None])[0])
 
-    best = min(starts, key=worth)
-    for turn in range(2):
-        simplex = best + (0.05 / 10**turn) * np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-        options = {"initial_simplex": simplex, "xatol": 1e-5, "fatol": 1e-4, "maxiter": 300}
+    best = starts[int(np.argmax(density(np.stack(starts, axis=1))))]
+    for reach in (0.05, 0.005):
+        simplex = best + reach * np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+        options = {"initial_simplex": simplex, "xatol": 1e-4, "fatol": 0.01, "maxiter": 200}
         best = minimize(worth, best, method="Nelder-Mead", options=options).x
     steps = np.array([1e-3, 1e-3])
     for _ in range(3):

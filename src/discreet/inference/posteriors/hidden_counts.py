@@ -18,6 +18,7 @@ products as they stand: a Fourier transform would lose the tails that the total 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -81,7 +82,7 @@ def exact_counts_law(counts: Array, prior: Array, *, shown: int) -> SharesLaw:
 
 def _of_two(released: NoisyCounts, prior: Array, total: int, shown: int) -> SharesLaw:
     low, step, size = _lattice(released, float(released.counts[0]), LATTICE_OF_TWO)
-    first = low + step * np.arange(size)
+    first: Any = low + step * np.arange(size)
     last = np.minimum(first + step - 1, total)
     inside, middle = last - first + 1, (first + last) / 2
     logs = _prior_of(prior[0], first, last) + _prior_of(prior[1], total - last, total - first)
@@ -116,7 +117,7 @@ def _drawn(released: NoisyCounts, prior: Array, seed: str, shown: int) -> Shares
     for each in weights[1:]:
         joined = np.convolve(sums[-1], each)
         sums.append(joined / joined.max())
-    totals = float(sum(lows)) + step * np.arange(len(sums[-1])) + cells * (step - 1) / 2
+    totals: Any = float(sum(lows)) + step * np.arange(len(sums[-1])) + cells * (step - 1) / 2
     with np.errstate(divide="ignore"):
         last = np.log(sums[-1]) + _total_weights(released, prior, totals, ratio, step)
     if not np.any(np.isfinite(last)):  # beyond what floats hold: the nearest total that they do
@@ -190,20 +191,33 @@ def _middles(low: int, size: int, step: int) -> Array:
     return np.asarray(low + step * np.arange(size) + (step - 1) / 2)
 
 
-def _picked(weights: Array, before: Array, sums: Array, uniforms: Array) -> Array:
+def _picked(weights: Array, before: Array, sums: Any, uniforms: Array) -> Any:
     """For each sum s, a place k with P(k) ∝ weights[k]·before[s − k]."""
+    known, which = np.unique(sums, return_inverse=True)
+    order = np.argsort(which, kind="stable")
     found = np.empty(len(sums), dtype=np.int64)
-    places = np.arange(len(weights))
-    block = max(1, BLOCK // len(weights))
-    for start in range(0, len(sums), block):
-        at = sums[start : start + block, None] - places
-        inside = (at >= 0) & (at < len(before))
-        table = np.where(inside, weights * before[np.clip(at, 0, len(before) - 1)], 0.0)
-        table = np.where(inside & ~table.any(axis=1, keepdims=True), 1.0, table)
+    size, block = len(weights), max(1, BLOCK // len(weights))
+    padded = np.concatenate([np.zeros(size), before, np.zeros(size)])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, size)[:, ::-1]
+    for start in range(0, len(known), block):
+        rows = known[start : start + block]
+        table = weights * windows[rows + 1]  # in column k: before[s − k], 0 beyond its ends
         steps = np.cumsum(table, axis=1)
-        wanted = uniforms[start : start + block, None] * steps[:, -1:]
-        found[start : start + block] = np.minimum(np.sum(steps <= wanted, axis=1), len(weights) - 1)
+        lost = np.flatnonzero(steps[:, -1] <= 0)  # beyond what floats hold: any place that is one
+        steps[lost] = np.cumsum(_inside(rows[lost], size, len(before)), axis=1)
+        flat = (steps / steps[:, -1:] + np.arange(len(rows))[:, None]).ravel()
+        first, last = np.searchsorted(which, [start, start + len(rows)], sorter=order)
+        draws = order[first:last]
+        row = which[draws] - start
+        places = np.searchsorted(flat, row + uniforms[draws], side="right") - row * size
+        found[draws] = np.clip(places, 0, size - 1)
     return found
+
+
+def _inside(sums: Any, size: int, before: int) -> Array:
+    """1 for the places k of which both k and s − k are on their lattices."""
+    at = sums[:, None] - np.arange(size)
+    return np.where((at >= 0) & (at < before), 1.0, 0.0)
 
 
 # ── lattices ──────────────────────────────────────────────────────────────────────────────────────

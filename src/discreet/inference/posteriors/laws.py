@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import betainc
@@ -203,7 +203,8 @@ class DrawnLaw:
         order = np.argsort(self.values[:, place], kind="stable")
         weights = self.weights[order]
         middles = np.cumsum(weights) - weights / 2
-        return np.interp(np.atleast_1d(probabilities), middles, self.values[order, place])
+        found = np.interp(np.atleast_1d(probabilities), middles, self.values[order, place])
+        return np.asarray(found)
 
     def draws(self, size: int, seed: str) -> Array:
         return np.asarray(
@@ -224,10 +225,11 @@ def normalised(logs: Array) -> Array:
     return np.asarray(found / found.sum())
 
 
-def chosen(weights: Array, uniforms: Array) -> Array:
+def chosen(weights: Array, uniforms: Array) -> Any:
     """The place that each uniform number chooses, with the weights as probabilities."""
     sums = np.cumsum(weights)
-    return np.minimum(np.searchsorted(sums, uniforms * sums[-1], side="right"), len(weights) - 1)
+    places = np.searchsorted(sums, uniforms * sums[-1], side="right")
+    return np.asarray(np.minimum(places, len(weights) - 1))
 
 
 def bisected(

@@ -44,7 +44,8 @@ def predicted(result: PosteriorResult, size: int, at: Any) -> npt.NDArray[Any]:
     if isinstance(family, DirichletMultinomial):
         sums = np.cumsum(draws, axis=1)
         places = np.sum(sums <= uniforms[:, None] * sums[:, -1:], axis=1)
-        return np.array(result.names, dtype=object)[np.minimum(places, len(result.names) - 1)]
+        names = np.array(result.names, dtype=object)
+        return np.asarray(names[np.minimum(places, len(names) - 1)])
     if isinstance(family, GammaPoisson):
         return np.asarray(poisson.ppf(uniforms, np.minimum(draws[:, 0], LARGEST_RATE)))
     if isinstance(family, NormalModel):

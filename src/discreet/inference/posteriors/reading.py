@@ -99,7 +99,7 @@ def _shares(
     values = np.array([released_value(mechanism, steps) for steps in release.integers])
     counts = values[: query.size - query.absent]
     if isinstance(family, BetaBinomial):
-        prior, names, shown = np.array(family.prior), (release.description.labels[0][0],), 1
+        prior, names, shown = np.array(family.prior), release.description.labels[0][:1], 1
     else:
         names = release.description.labels[0]
         prior, shown = np.array(family.concentrations(len(names))), len(names)

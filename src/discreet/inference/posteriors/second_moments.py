@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -45,7 +46,7 @@ class NoisySecondMoments:
     most: int | None = None
 
     @property
-    def pairs(self) -> tuple[Array, Array]:
+    def pairs(self) -> tuple[Any, Any]:
         return np.triu_indices(self.columns)
 
 
@@ -134,7 +135,7 @@ def log_posterior(released: NoisySecondMoments, scales: tuple[float, ...], at: A
     return np.asarray(np.where(np.isfinite(logs), logs + prior, LOWEST))
 
 
-def row_law(means: Array, covariances: Array, pairs: tuple[Array, Array]) -> tuple[Array, Array]:
+def row_law(means: Array, covariances: Array, pairs: tuple[Any, Any]) -> tuple[Array, Array]:
     """Mean and covariance of one normal row's (c, c c' with 1 − c² on the diagonal)."""
     j, k = pairs
     sign = np.where(j == k, -1.0, 1.0)
@@ -173,7 +174,7 @@ def naive_line(
     residual deviation), slopes shrunk by their prior.
     """
     p = released.columns - 1
-    rows = float(released.rows if released.rows is not None else max(released.count[0], 3.0))  # type: ignore[index]
+    rows = float(_rows(released, np.zeros((1, parameters_of(released))))[0])
     rows = max(rows, 3.0)
     matrix = np.zeros((p + 2, p + 2))
     matrix[0, 0] = rows
@@ -205,7 +206,7 @@ def _rows(released: NoisySecondMoments, at: Array) -> Array:
         return np.full(len(at), float(released.rows or 0))
     count, variance = released.count
     most = np.inf if released.most is None else float(released.most)
-    return np.clip(count + np.sqrt(variance) * at[:, -1], 0.0, most)
+    return np.asarray(np.clip(count + np.sqrt(variance) * at[:, -1], 0.0, most))
 
 
 def _cholesky(matrix: Array) -> Array:
@@ -253,11 +254,9 @@ def _greatest(density: Callable[[Array], Array], starts: list[Array]) -> Array:
         slope = (found[1 : size + 1] - found[size + 1 :]) / 2e-4
         return -float(found[0]), -np.nan_to_num(slope)
 
-    searched = [
-        minimize(worth, start, jac=True, method="L-BFGS-B", options={"maxiter": 300})
-        for start in starts
-    ]
-    return np.asarray(min(searched, key=lambda found: found.fun).x)
+    start = starts[int(np.argmax(density(np.stack(starts))))]
+    options = {"maxiter": 300, "ftol": 1e-7}
+    return np.asarray(minimize(worth, start, jac=True, method="L-BFGS-B", options=options).x)
 
 
 def _root(density: Callable[[Array], Array], center: Array) -> Array:
