@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.inference.posteriors.laws import DrawnLaw, SharesLaw
 from discreet.plots.style import dress, head, present, shades_of, split
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 POINTS = 240
 MOST_PANELS = 3
-WIDTH, HEIGHT, ROW = 6.6, 3.4, 0.32
+MOST_ROWS = 40
+WIDTH, HEIGHT, PANEL, ROW = 6.6, 3.4, 1.9, 0.32
 
 
 def plot_posterior(
@@ -30,7 +32,8 @@ def plot_posterior(
 ) -> Any:
     """One panel a parameter; more than three parameters as intervals."""
     many = len(result.names) > MOST_PANELS
-    size = (WIDTH, 1.6 + ROW * min(len(result.names), 40)) if many else (WIDTH, HEIGHT)
+    rows = min(len(result.names), MOST_ROWS)
+    size = (WIDTH, 1.6 + ROW * rows) if many else (WIDTH, HEIGHT + PANEL * (rows - 1))
     draw = _draw_intervals if many else _draw_densities
     words = result.summary().title if title is None else title
     return present(lambda axes: draw(axes, result, level, words), size, ax=ax, path=path)
@@ -38,9 +41,10 @@ def plot_posterior(
 
 def _draw_densities(axes: Any, result: PosteriorResult, level: float, title: str) -> None:
     names = result.names
-    panels = [axes] if len(names) == 1 else split(axes, [1.0] * len(names), across=True)
     shades, naive = shades_of(axes), result.as_if_exact
+    panels = [axes] if len(names) == 1 else split(axes, [1.0] * len(names))
     ends = result.credible_interval(level)
+    subtitle = str(result.release.guarantee)
     for place, (panel, name) in enumerate(zip(panels, names, strict=True)):
         at, density = _density(result, place)
         inside = (at >= ends[place, 0]) & (at <= ends[place, 1])
@@ -53,20 +57,20 @@ def _draw_densities(axes: Any, result: PosteriorResult, level: float, title: str
             top = 2.2 * float(np.max(density))
             panel.plot(
                 at,
-                np.minimum(values, top),
+                values,
                 color=shades.other,
                 linewidth=1.0,
                 linestyle="--",
                 label="as if exact (not valid)",
             )
             panel.set_ylim(0, 1.05 * min(max(float(values.max()), float(density.max())), top))
-        dress(panel, name, "density" if place == 0 else "")
+        dress(panel, name, "density")
         panel.set_yticks([])
-    head(panels[0] if len(panels) == 1 else axes, title, f"{result.release.guarantee}")
+        head(panel, title if place == 0 else "", subtitle if place == 0 else "", legend=place == 0)
 
 
 def _draw_intervals(axes: Any, result: PosteriorResult, level: float, title: str) -> None:
-    names, shades = result.names[:40], shades_of(axes)
+    names, shades = result.names[:MOST_ROWS], shades_of(axes)
     places = np.arange(len(names))[::-1]
     ends, means = result.credible_interval(level), result.means
     if not result.naive:
@@ -135,8 +139,8 @@ def _density(
         ends = low - room, high + room
     edges = np.linspace(*ends, POINTS + 1)
     heights = np.diff(law.cdf(place, edges)) / np.diff(edges)
-    if np.unique(np.round(heights, 12)).size < POINTS // 2 or hasattr(law, "values"):
-        width = max(POINTS // 30, 3)  # of draws: smoothed
+    if not isinstance(law, SharesLaw):  # of draws, or of the cells of a grid: smoothed
+        width = POINTS // (12 if isinstance(law, DrawnLaw) else 24)
         kernel = np.hanning(2 * width + 1)
         heights = np.convolve(heights, kernel / kernel.sum(), mode="same")
     return (edges[1:] + edges[:-1]) / 2, heights

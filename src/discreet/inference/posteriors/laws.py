@@ -71,14 +71,11 @@ class SharesLaw:
         return np.asarray(np.sqrt(np.maximum(variances, 0.0))[: self.shown])
 
     def cdf(self, place: int, values: Array) -> Array:
-        first = self.concentrations[:, place]
-        rest = self.concentrations.sum(axis=1) - first
-        inside = np.clip(np.atleast_1d(np.asarray(values, dtype=float)), 0.0, 1.0)
-        return np.array([float(self.weights @ betainc(first, rest, one)) for one in inside])
+        return _beta_mixture(*self._marginal(place), values)
 
     def quantiles(self, place: int, probabilities: Array) -> Array:
-        exact = 1e-9 * float(max(self.deviations[place], 1e-12))
-        return bisected(lambda at: self.cdf(place, at), probabilities, (0.0, 1.0), exact)
+        marginal, exact = self._marginal(place), 1e-8 * float(max(self.deviations[place], 1e-12))
+        return bisected(lambda at: _beta_mixture(*marginal, at), probabilities, (0.0, 1.0), exact)
 
     def draws(self, size: int, seed: str) -> Array:
         stream = Stream(seed)
@@ -87,6 +84,14 @@ class SharesLaw:
         gammas = stream.gammas(shapes.ravel(), "gammas").reshape(shapes.shape)
         gammas = np.maximum(gammas, 1e-300)
         return np.asarray((gammas / gammas.sum(axis=1, keepdims=True))[:, : self.shown])
+
+    def _marginal(self, place: int) -> tuple[Array, Array, Array]:
+        """The Beta laws of one share, each once, with their weights."""
+        first = self.concentrations[:, place]
+        pairs = np.stack([first, self.concentrations.sum(axis=1) - first], axis=1)
+        known, which = np.unique(pairs, axis=0, return_inverse=True)
+        weights = np.bincount(np.ravel(which), weights=self.weights)
+        return known[:, 0], known[:, 1], weights
 
     def _atom_means(self) -> Array:
         return np.asarray(
@@ -210,6 +215,12 @@ class DrawnLaw:
         return np.asarray(
             self.values[chosen(self.weights, Stream(seed).uniforms((size,), "resampled"))]
         )
+
+
+def _beta_mixture(first: Array, rest: Array, weights: Array, values: Array) -> Array:
+    """The distribution function of a mixture of Beta laws."""
+    inside = np.clip(np.atleast_1d(np.asarray(values, dtype=float)), 0.0, 1.0)
+    return np.array([float(weights @ betainc(first, rest, one)) for one in inside])
 
 
 def mixed(atoms: Array, logs: Array, shown: int) -> SharesLaw:
