@@ -69,6 +69,7 @@ _HOMES = {
     "schema": ("Boolean", "Category", "Date", "Datetime", "Integer", "Open", "Real", "Schema"),
     "trusted.datasets": ("Dataset", "from_arrays", "from_frame", "read_csv", "read_parquet"),
     "trusted.ledger.core": ("Ledger",),
+    "trusted.scale.sources": ("from_batches", "from_database"),
     "trusted.release": ("Release",),
     "trusted.session": ("Session",),
 }
@@ -80,6 +81,10 @@ __all__ = [*sorted(_PLACES)]
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    if name == "attacks":
+        import discreet.attacks
+
+        return discreet.attacks
     if name not in _PLACES:
         from discreet.errors.calls import unknown_name
 

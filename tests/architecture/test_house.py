@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import pytest
 from code_lines import code_lines
-from measures import SOURCE, House, import_knots, long_lines, measured, modules_by_folder
+from measures import (
+    SOURCE,
+    House,
+    import_knots,
+    long_lines,
+    measured,
+    modules_by_folder,
+    written_lines,
+)
 from test_citations import missing_citations
 
-MOST_FLAT, MOST_IN_A_FOLDER, MOST_HOPS, LEAST_LINES = 9, 16, 400, 40
+MOST_FLAT, MOST_IN_A_FOLDER, MOST_HOPS, LEAST_LINES, MOST_LINES = 9, 16, 400, 40, 600
 
 # modules that may be shorter: the doors of a layer, each read on its own
 INTERFACES = {
     "__main__": "python -m discreet",
     "client": "the door of what ships in an app",
     "accounting/pld": "the documented names of loss distributions",
+    "trusted/engines/files": "the engine over files, whose source is in another room",
     "trusted/later": "the way from the core's tables to an extension",
     "trusted/noise/assignment": "the one draw that a question to an engine needs",
     "trusted/extensions/*/draw": "how an extension draws",
     "trusted/extensions/*/loss": "what an extension costs",
     "trusted/learning/*/loss": "what a learner costs",
+    "trusted/aggregation/*/loss": "what a holdout costs",
 }
 
 
@@ -47,6 +57,12 @@ def test_there_are_no_knots() -> None:
 
 def test_lines_are_short() -> None:
     assert not long_lines()
+
+
+def test_modules_are_one_idea_long() -> None:
+    """Tests and benchmarks too: what is longer is split by idea."""
+    long = {path: len(lines) for path, lines in written_lines().items() if len(lines) > MOST_LINES}
+    assert not long
 
 
 def test_every_citation_names_something() -> None:

@@ -16,6 +16,8 @@ from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.estimating.scores import PredictionScore
 from discreet.specs.hidden_runs import HiddenRuns
+from discreet.specs.holdout.surprises import Surprise
+from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.specs.likelihoods import LikelihoodScores
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
@@ -32,6 +34,7 @@ from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.differences import DifferenceMoments
 from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.marginals import Discrepancies, Marginals
 from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.open_keys import OpenCounts
 from discreet.specs.queries.pairs import PairMoments
@@ -58,6 +61,7 @@ PROVEN_MECHANISMS: tuple[type[Mechanism], ...] = (
     NoisySGD,
     PerturbedMinimiser,
     *PROCEDURES,
+    Thresholdout,
 )
 PROVEN_QUERIES: tuple[type[Query], ...] = (
     Sum,
@@ -83,6 +87,9 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     UnitShares,
     PredictionScore,
     HiddenRuns,
+    Surprise,
+    Marginals,
+    Discrepancies,
     LikelihoodScores,
 )
 _MECHANISMS: dict[str, type[Mechanism]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from discreet import plain
@@ -15,6 +15,7 @@ from discreet.specs.registry import mechanism_from_dict, query_from_dict
 from discreet.trusted.release import FORMAT, IN_STEPS, VERSION, Description, Release, step_from_text
 
 Fit = TypeVar("Fit")
+PROCEDURE = ("discreet-procedure", 1)
 # what a text that no result wrote can raise where it is read
 UNREADABLE = (
     LookupError,
@@ -42,6 +43,17 @@ def release_from_json(text: str) -> Release:
     raise foreign_record(f"{FORMAT} of version {VERSION}")
 
 
+def fit_to_json(
+    releases: Iterable[Release], facts: dict[str, Any] | None, *, layout: tuple[str, int]
+) -> str:
+    """A fit in a layout (format, version): its facts, where it has any, and its releases."""
+    written: dict[str, Any] = {"format": layout[0], "version": layout[1]}
+    if facts is not None:
+        written["facts"] = facts
+    written["releases"] = [json.loads(release.to_json()) for release in releases]
+    return json.dumps(written, ensure_ascii=False)
+
+
 def fit_from_json(
     text: str,
     made: Callable[[tuple[Release, ...], Any], Fit],
@@ -49,8 +61,8 @@ def fit_from_json(
     *,
     layout: tuple[str, int],
 ) -> Fit | None:
-    """The fit that a result's `to_json` wrote in a layout (format, version): its releases and its
-    facts, put together by `made`; None where the text is something else.
+    """The fit that `fit_to_json` wrote in a layout: its releases and its facts, put together by
+    `made`; None where the text is something else.
     """
     try:
         record = json.loads(text)

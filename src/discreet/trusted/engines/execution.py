@@ -12,8 +12,10 @@ from discreet.specs.estimating.model import EstimatingPlan
 from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.hidden_runs import RunsPlan
+from discreet.specs.holdout.surprises import RowsPlan
 from discreet.specs.queries.cell_states import StatesPlan
 from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.marginals import TablesPlan
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
@@ -52,5 +54,7 @@ EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     NetworkPlan: _MODEL_SUMS,
     OpenPlan: later("discreet.trusted.extensions.open_keys.counts", "key_counts_of"),
     StatesPlan: later("discreet.trusted.extensions.cell_states", "state_counts"),
+    RowsPlan: later("discreet.trusted.aggregation.holdout.row_functions", "row_sums"),
     UnitSumsPlan: later("discreet.trusted.extensions.unit_sums", "unit_sums"),
+    TablesPlan: later("discreet.trusted.aggregation.tables", "table_counts"),
 }
