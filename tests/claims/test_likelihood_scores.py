@@ -107,7 +107,7 @@ def pairs_of(relation):
     return [(rows, [*rows, *unit]) for rows in bases for unit in one]
 
 
-@pytest.mark.parametrize("kind", ["memory", "file"])
+@pytest.mark.parametrize("kind", ["memory", pytest.param("file", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_scores_move_by_no_more_than_is_claimed(relation, kind, tmp_path):
     for name, made in queries():
@@ -258,6 +258,7 @@ def test_a_draw_has_the_stated_law(family, grid, spend):
         assert np.abs(stated - found).max() < 2e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "grid"), GRIDS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("relation", RELATIONS[:2], ids=str)
 def test_neighbours_stay_within_the_price(family, grid, relation):
@@ -286,6 +287,7 @@ def test_half_the_sensitivity_is_caught():
     assert np.abs(np.log(laws[0] / first)).max() > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "grid"), GRIDS[::2], ids=lambda one: type(one).__name__)
 def test_the_sampler_follows_the_law_and_another_temper_is_noticed(family, grid):
     question = question_of(family, grid, dp.Replace(), dp.PureDP(1000))
@@ -299,6 +301,7 @@ def test_the_sampler_follows_the_law_and_another_temper_is_noticed(family, grid)
     assert stats.chisquare(counts, size * wrong).pvalue < 1e-9
 
 
+@pytest.mark.slow
 def test_a_session_draws_by_this_law():
     rows = [(*row, 0) for row in ROWS]
     data = dp.from_arrays(columns(rows), schema=SCHEMA, neighbors=dp.Replace())

@@ -74,6 +74,7 @@ def test_a_spend_beyond_the_posterior_is_not_used_up():
     assert session.remaining().epsilon > 900
 
 
+@pytest.mark.slow
 def test_draws_share_the_spend():
     session = session_of(budget=dp.PureDP(10))
     family = ASKED[0][0]

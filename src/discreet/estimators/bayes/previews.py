@@ -42,7 +42,7 @@ def posterior_preview(
     question = posterior_question(session.public, family, spend=spend, where=where)
     release, words = expected_release(session.public, question, assume)
     result = PosteriorResult(release, family, naive)
-    ends, shares = result.credible_interval(level), result.noise_share
+    ends, shares = result.credible_interval(level), np.nan_to_num(result.noise_share)
     forecasts = tuple(
         Forecast(
             name,

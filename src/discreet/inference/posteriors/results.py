@@ -94,10 +94,10 @@ class PosteriorResult(Told):
     @property
     def noise_share(self) -> NamedVector:
         """About which share of each posterior variance privacy cost: what the naive posterior of
-        the same release leaves out.
+        the same release leaves out. Not known of a naive one.
         """
         if self.naive:
-            return NamedVector(np.zeros(len(self.names)), self.names)
+            return NamedVector(np.full(len(self.names), np.nan), self.names)
         exact = posterior_of(self.release, self.family, naive=True).law.deviations
         share = 1 - (exact / np.maximum(self._posterior.law.deviations, 1e-300)) ** 2
         return NamedVector(np.clip(share, 0.0, 1.0), self.names)
@@ -311,7 +311,8 @@ def posterior_from_json(text: str) -> PosteriorResult | None:
 def about(family: Family) -> str:
     """What a family is about, in words."""
     if isinstance(family, BetaBinomial):
-        return f"the share of {family.column}"
+        level = "" if family.level is None else f" = {family.level}"
+        return f"the share of {family.column}{level}"
     if isinstance(family, DirichletMultinomial):
         return f"the shares of {family.column}"
     if isinstance(family, GammaPoisson):
