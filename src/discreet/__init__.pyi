@@ -27,6 +27,9 @@ from discreet.errors import (
     UnknownName,
     WrongColumnKind,
 )
+from discreet.estimators.aggregation.clusters import friendly_clusters
+from discreet.estimators.aggregation.friendly import friendly_mean
+from discreet.estimators.aggregation.subsample import subsample
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
 from discreet.estimators.bayes.posterior import posterior
 from discreet.estimators.bayes.posterior_sample import posterior_sample
@@ -143,6 +146,8 @@ __all__ = [
     "ecdf",
     "erm",
     "explain",
+    "friendly_clusters",
+    "friendly_mean",
     "from_arrays",
     "from_batches",
     "from_database",
@@ -189,6 +194,7 @@ __all__ = [
     "smallest_effect",
     "spend_needed",
     "std",
+    "subsample",
     "subsample_test",
     "sum",
     "synthesize",

@@ -37,7 +37,8 @@ EXTENSION_LOSSES = (
     "trusted.extensions.data_dependent.loss trusted.extensions.local.loss"
     " trusted.learning.minimiser.loss"
     " trusted.extensions.open_keys.loss trusted.learning.procedures.loss"
-    " trusted.extensions.sgd.loss trusted.aggregation.holdout.loss"
+    " trusted.extensions.sgd.loss trusted.aggregation.friends.loss"
+    " trusted.aggregation.holdout.loss"
 )
 EDGES = f"{VOCABULARY} specs search accounting trusted"
 
@@ -91,7 +92,8 @@ TABLE = (
         f"{VOCABULARY} specs search trusted.compiled trusted.later"
         " trusted.extensions.data_dependent trusted.extensions.open_keys"
         " trusted.learning.minimiser trusted.learning.procedures"
-        " trusted.extensions.selection trusted.extensions.sgd trusted.aggregation.holdout",
+        " trusted.extensions.selection trusted.extensions.sgd trusted.aggregation.friends"
+        " trusted.aggregation.holdout",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
@@ -105,6 +107,7 @@ TABLE = (
         " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"
         " trusted.extensions.unit_buckets trusted.extensions.unit_sums"
+        " trusted.aggregation.friends trusted.aggregation.part_outputs"
         " trusted.aggregation.holdout trusted.aggregation.tables trusted.scale",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
@@ -286,6 +289,25 @@ TABLE = (
     _row("trusted.aggregation", "", "", "an empty room with rooms"),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
     _row("trusted.learning", "", "", "an empty room with rooms"),
+    _row(
+        "trusted.aggregation.part_outputs",
+        f"{VOCABULARY} seclusion specs trusted.engines trusted.extensions.part_tests trusted.noise"
+        " trusted.values",
+        "numpy",
+        "a caller's function on random parts, in processes of their own",
+    ),
+    _row(
+        "trusted.aggregation.friends",
+        f"{VOCABULARY} specs trusted.engines trusted.noise",
+        "numpy",
+        "rows that most others lie near: weights, draw",
+    ),
+    _row(
+        "trusted.aggregation.friends.loss",
+        f"{VOCABULARY} specs.mechanisms trusted.losses.loss",
+        "",
+        "a friendly mean: price",
+    ),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
     _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
     _row(

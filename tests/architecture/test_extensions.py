@@ -47,6 +47,10 @@ QUESTIONS = {
         f'dp.subsample_test(arrays(), lambda x: 0.5, columns="x", parts=2, {GDP})',
         "part_tests",
     ),
+    "friends": (
+        f'dp.friendly_mean(arrays(dp.Replace()), ["x", "y"], radius=3, refine=False, {GDP})',
+        "friends.rows",
+    ),
     "watch": (f"dp.watch(arrays(), 3, {GDP})", "noisy_threshold"),
     "csv": (
         "(folder / 'a.csv').write_text('x\\n1\\n2\\n')\n"

@@ -284,6 +284,37 @@ RECORDS = (
         effect="effect",
     ),
     Record(
+        "estimators.aggregation.subsample:subsample",
+        results={
+            **dict.fromkeys(
+                (
+                    "subsample median",
+                    "subsample mean",
+                    "subsample two sizes",
+                    "subsample share",
+                    "subsample shares",
+                ),
+                "inference.aggregation.subsample:SubsampleResult",
+            ),
+            "subsample vote": "inference.aggregation.subsample:VoteResult",
+        },
+        forecast="estimators.aggregation.forecasts:subsample_preview",
+    ),
+    Record(
+        "estimators.aggregation.friendly:friendly_mean",
+        results={
+            "friendly mean": "inference.aggregation.friendly:FriendlyMeanResult",
+            "friendly centre": "inference.aggregation.friendly:FriendlyMeanResult",
+        },
+        forecast="estimators.aggregation.forecasts:friendly_preview",
+    ),
+    Record(
+        "estimators.aggregation.clusters:friendly_clusters",
+        "estimators.aggregation.clusters:friendly_clusters_question",
+        {"friendly clusters": "inference.aggregation.friendly:FriendlyClustersResult"},
+        "estimators.aggregation.forecasts:clusters_preview",
+    ),
+    Record(
         "models.regression:ols",
         results=_FITS | _MOMENTS_FIT,
         forecast="models.forecasts.preview:ols_preview",

@@ -85,12 +85,12 @@ class SharesLaw:
         gammas = np.maximum(gammas, 1e-300)
         return np.asarray((gammas / gammas.sum(axis=1, keepdims=True))[:, : self.shown])
 
-    def _marginal(self, place: int) -> tuple[Array, Array, Array]:
+    def _marginal(self, place: int) -> tuple[Any, Any, Any]:
         """The Beta laws of one share, each once, with their weights."""
         first = self.concentrations[:, place]
         pairs = np.stack([first, self.concentrations.sum(axis=1) - first], axis=1)
         known, which = np.unique(pairs, axis=0, return_inverse=True)
-        weights = np.bincount(np.ravel(which), weights=self.weights)
+        weights = np.bincount(np.ravel(which), weights=self.weights).astype(float)
         return known[:, 0], known[:, 1], weights
 
     def _atom_means(self) -> Array:

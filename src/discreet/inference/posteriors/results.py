@@ -234,7 +234,7 @@ class PosteriorResult(Told):
         """Posterior densities with their credible intervals, beside the naive ones; saved if a path
         is given.
         """
-        from discreet.plots.posteriors import plot_posterior
+        from discreet.plots.bayes.posteriors import plot_posterior
 
         return plot_posterior(self, checked_level(level), ax=ax, title=title, path=path)
 

@@ -142,7 +142,7 @@ class PosteriorSampleResult(Told):
 
     def plot(self, *, ax: Any = None, title: str | None = None, path: str | None = None) -> Any:
         """The prior on the grid, and where the draws fell; saved if a path is given."""
-        from discreet.plots.posteriors import plot_samples
+        from discreet.plots.bayes.posteriors import plot_samples
 
         return plot_samples(self, ax=ax, title=title, path=path)
 

@@ -498,6 +498,8 @@ def _asked(asked: object) -> str:
     if asked is None:
         return "without a value"
     if isinstance(asked, tuple) and len(asked) == 2:
-        return f"from {asked[0]} to {asked[1]}"
+        low, high = asked
+        ends = ("" if low is None else f"from {low}", "" if high is None else f"up to {high}")
+        return " ".join(end for end in ends if end) or "with a value"
     listed = list(asked) if isinstance(asked, (list, set, frozenset)) else [asked]
     return f"is {' or '.join(map(str, listed))}"

@@ -214,7 +214,7 @@ class Synthesis(SyntheticData):
             f"neighbours {first.neighbors}; noise % is the share of the variance that privacy cost."
         ]
         told += [line for group in notes for line in group]
-        told += [f"A cell of {name} without a value counts as {x}." for name, x in first.filled]
+        told += _filled_note(first.filled)
         absent = [cut.name for cut in self.domain.cuts if cut.absent]
         if absent:
             told.append(f"A cell without a value is a level of its own: {', '.join(absent)}.")
@@ -226,6 +226,14 @@ class Synthesis(SyntheticData):
         if not all(release.secure for release in self.releases):
             told.append("NOT PRIVATE: drawn with seeded test noise.")
         return tuple(told)
+
+
+def _filled_note(filled: tuple[tuple[str, str], ...]) -> list[str]:
+    """What cells without a value count as, where the schema names it."""
+    if not filled:
+        return []
+    counted = ", ".join(f"{name} as {value}" for name, value in filled)
+    return [f"A cell without a value counts in {counted}."]
 
 
 def synthesis_from_json(text: str) -> Synthesis | None:
