@@ -35,6 +35,7 @@ _HOMES = {
     "asking.preview": ("Assumptions", "preview"),
     "asking.reading": ("from_json",),
     "asking.release_plans": ("ReleasePlan", "read_plan"),
+    "audits.audit": ("audit",),
     "bundled.tables": ("BundledTable", "load_census", "load_visits"),
     "errors": (
         "BudgetExceeded",

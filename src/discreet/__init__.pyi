@@ -10,6 +10,7 @@ from discreet.asking.declarations import declare, write_declaration
 from discreet.asking.preview import Assumptions, preview
 from discreet.asking.reading import from_json
 from discreet.asking.release_plans import ReleasePlan, read_plan
+from discreet.audits.audit import audit
 from discreet.bundled.tables import BundledTable, load_census, load_visits
 from discreet.errors import (
     BudgetExceeded,
@@ -47,6 +48,7 @@ from discreet.estimators.hypotheses.power import power, sample_size, smallest_ef
 from discreet.estimators.hypotheses.proportions import proportion_test
 from discreet.estimators.matrices import correlation, covariance
 from discreet.estimators.missing import missing
+from discreet.estimators.mwem.mwem import mwem
 from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
@@ -134,6 +136,7 @@ __all__ = [
     "ZCDP",
     "above_threshold",
     "accuracy",
+    "audit",
     "compare",
     "compare_means",
     "compose",
@@ -169,6 +172,7 @@ __all__ = [
     "median",
     "missing",
     "mode",
+    "mwem",
     "network",
     "ols",
     "paired_test",

@@ -376,6 +376,11 @@ RECORDS = (
         forecast="models.trials.tune:tune_preview",
     ),
     Record(
+        "estimators.mwem.mwem:mwem",
+        results={"discreet-mwem": "inference.mwem.results:Mwem"},
+        forecast="estimators.mwem.forecast:mwem_preview",
+    ),
+    Record(
         "estimators.synthesis.synthesize:synthesize",
         results={"discreet-synthesis": "inference.synthesis.results:Synthesis"},
         forecast="estimators.synthesis.forecast:synthesis_preview",
@@ -398,6 +403,7 @@ FORMATS = {
     "discreet-posterior": "inference.posteriors.results:posterior_from_json",
     "discreet-posterior-sample": "inference.posteriors.samples:sample_from_json",
     "discreet-network": "inference.networks.results:network_from_json",
+    "discreet-mwem": "inference.mwem.results:mwem_from_json",
     "discreet-synthesis": "inference.synthesis.results:synthesis_from_json",
 }
 
