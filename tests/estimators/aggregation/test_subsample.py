@@ -196,9 +196,10 @@ def test_previews_explain_the_parts():
         ({"output": dp.Real(0, 5), "aggregate": "mean", "bias": "two sizes"}, "and twice as many"),
         ({"output": dp.Real(0, 5), "parts": 30}, "30 parts of about 100 rows, as asked"),
         ({"output": dp.Boolean()}, "39 parts"),
-        ({"output": LINE, "radius": 1.0}, "as many as a core needs"),
+        ({"output": LINE, "radius": 1.0, "spend": dp.GDP(1)}, "as many as a core needs"),
     ):
-        shown = dp.preview(session, dp.subsample, slope, columns=NAMES, spend=dp.GDP(2), **options)
+        asked = {"columns": NAMES, "spend": dp.GDP(4)} | options
+        shown = dp.preview(session, dp.subsample, slope, **asked)
         assert words in str(shown.summary())
         assert shown.width > 0
     vote = dp.preview(
@@ -206,14 +207,14 @@ def test_previews_explain_the_parts():
         dp.subsample,
         rising,
         columns=NAMES,
-        spend=dp.GDP(2),
+        spend=dp.GDP(4),
         output=dp.Category(["a", "b"]),
     )
     assert vote.unit == "parts"
     assert len(session.ledger.entries()) == 1  # it was opened
     private = session_of(neighbors=dp.AddRemove())
     shown = dp.preview(
-        private, dp.subsample, slope, columns=NAMES, spend=dp.GDP(2), output=dp.Real(0, 5)
+        private, dp.subsample, slope, columns=NAMES, spend=dp.GDP(4), output=dp.Real(0, 5)
     )
     assert "100 parts, the usual number where that of rows is private" in str(shown.summary())
 
@@ -225,7 +226,7 @@ def test_the_default_number_of_parts():
     )
     assert on.parts == 100
     counts = [default_parts(public, on.cells, dp.GDP(mu)) for mu in (9, 0.1, 1e-4)]
-    assert counts == [100, 500, 1000]
+    assert counts == [100, 1000, 1000]
     assert default_parts(session_of(3).public, on.cells, dp.GDP(1)) == 1
 
 

@@ -53,7 +53,7 @@ from discreet.trusted.release import PublicFacts, Question
 from discreet.trusted.session import Session
 
 FEWEST_ROWS, USUAL_PARTS = 5, 100
-NOISE_PARTS, NOISE_ROWS = 50, 20  # so many parts over μ, as long as parts have so many rows
+NOISE_PARTS, NOISE_ROWS = 100, 20  # so many parts over μ, as long as parts have so many rows
 _BUILD: dict[str, Callable[..., Any]] = {
     "median": median_question,
     "mean": mean_question,
@@ -255,11 +255,11 @@ def checked_parts(parts: object) -> int:
 
 def default_parts(public: PublicFacts, cells: Cells, spend: Guarantee) -> int:
     """√(n/2) parts of √(2n) of the n rows, or units, where their number is public, 100 where it is
-    not; 50/μ where that is more and leaves 20 rows a part; and at most as leave 5.
+    not; 100/μ where that is more and leaves 20 rows a part; and at most as leave 5.
 
     More parts drown the noise, larger parts make the function's bias smaller: a bias of B/rows of
     a part stays below the sampling error of order 1/√n while parts are fewer than about √n. With
-    fewer than 50/μ parts an interval of the median is hardly found.
+    fewer than 100/μ parts an interval of the median is hardly found.
     """
     noisy = math.ceil(NOISE_PARTS / float(sqrt_up(spend_mu_squared(require_spend(spend)))))
     if public.count is None or cells.optional:
