@@ -51,6 +51,10 @@ QUESTIONS = {
         f'dp.friendly_mean(arrays(dp.Replace()), ["x", "y"], radius=3, refine=False, {GDP})',
         "friends.rows",
     ),
+    "tables": (
+        f'dp.synthesize(arrays(), ["x", "y"], bins={{"x": 2, "y": 2}}, {GDP})',
+        "tables",
+    ),
     "watch": (f"dp.watch(arrays(), 3, {GDP})", "noisy_threshold"),
     "holdout": (f"dp.holdout(arrays(), threshold=0.1, answers=2, {GDP})", "noisy_threshold"),
     "csv": (
