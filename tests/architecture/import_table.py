@@ -394,6 +394,13 @@ TABLE = (
         "attacks on made-up people; nothing imports it",
     ),
     _row(
+        "testing.engines",
+        f"{EDGES} testing public",
+        "pyarrow",
+        "the suite for engines that others write",
+    ),
+    _row("testing.odd_tables", f"{VOCABULARY} testing", "numpy pyarrow", "tables for that suite"),
+    _row(
         "testing",
         f"{EDGES} inference.simulation",
         "numpy scipy",
