@@ -13,6 +13,8 @@ Checked.  tests/claims/test_perturbed_minimisers.py
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -32,7 +34,8 @@ from discreet.trusted.noise.source import Source
 Floats = npt.NDArray[np.float64]
 THETA_BITS = 80  # iterates are whole numbers of 2**-80
 DAMPED = (0.0, 2.0**-20, 2.0**-12, 2.0**-6, 2.0**-2)  # of Λ + ns, added to the curvature in turn
-SHORTER = 0.9
+SHORTER, HALVED = 0.9, 0.5
+PART_ROWS, ROUGH = 1 << 16, 16  # of many rows, and how far that start is from its own minimiser
 _GUARD_BITS = 192
 
 
@@ -66,23 +69,45 @@ def solved(
     tolerance: Fraction,
     curvature: Fraction,
 ) -> list[Fraction]:
-    """A θ̂ with ‖G(θ̂) + b‖ ≤ tolerance, certainly."""
-    problem = _Problem(rows, linear, penalty)
-    steepest = float(penalty + rows.count * curvature)
-    theta = [Fraction(0)] * len(linear)
-    gradient, short, bent = problem.at(theta, tolerance)
-    while not short:
-        length = float(np.linalg.norm(gradient))
+    """A θ̂ with ‖G(θ̂) + b‖ ≤ tolerance, certainly. Where there are many rows, a part of them says
+    where to begin, and lends its curvature.
+    """
+    theta, bent, few = [Fraction(0)] * len(linear), None, rows.part(PART_ROWS)
+    if few is not None:
+        share = Fraction(few.count, rows.count)
+        part = _Problem(few, [share * value for value in linear], share * penalty, curvature)
+        theta, found = _descended(part, theta, Fraction(math.isqrt(few.count), ROUGH))
+        bent = found.bent / float(share)
+    return _descended(_Problem(rows, linear, penalty, curvature), theta, tolerance, bent)[0]
+
+
+def _descended(
+    problem: _Problem, theta: list[Fraction], tolerance: Fraction, lent: Floats | None = None
+) -> tuple[list[Fraction], _Found]:
+    """The first iterate whose gradient is certainly no longer than `tolerance`: steps with a lent
+    curvature while each halves the gradient, then with its own.
+    """
+    found = problem.at(theta, tolerance, curved=lent is None)
+    while not found.short:
+        if lent is not None:
+            trial = _moved(theta, _newton(lent, found.gradient, found.gradient / problem.steepest))
+            there = problem.at(trial, tolerance, curved=False)
+            if there.short or there.length <= HALVED * found.length:
+                theta, found = trial, there
+                continue
+            lent, found = None, problem.at(theta, tolerance)
+        steepest = found.gradient / problem.steepest
         for damping in (*DAMPED, None):
-            step = gradient / steepest
+            step = steepest
             if damping is not None:
-                step = _newton(bent + damping * steepest * np.eye(len(theta)), gradient, step)
-            trial = [_on_grid(value, float(move)) for value, move in zip(theta, step, strict=True)]
-            found = problem.at(trial, tolerance)
-            if found[1] or damping is None or np.linalg.norm(found[0]) <= SHORTER * length:
+                damped = found.bent + damping * problem.steepest * np.eye(len(theta))
+                step = _newton(damped, found.gradient, steepest)
+            trial = _moved(theta, step)
+            there = problem.at(trial, tolerance)
+            if there.short or damping is None or there.length <= SHORTER * found.length:
                 break
-        theta, (gradient, short, bent) = trial, found
-    return theta
+        theta, found = trial, there
+    return theta, found
 
 
 def _newton(bent: Floats, gradient: Floats, otherwise: Floats) -> Floats:
@@ -94,28 +119,48 @@ def _newton(bent: Floats, gradient: Floats, otherwise: Floats) -> Floats:
     return step if np.isfinite(step).all() else otherwise
 
 
-def _on_grid(value: Fraction, move: float) -> Fraction:
-    return value - Fraction(round(Fraction(move) * (1 << THETA_BITS)), 1 << THETA_BITS)
+def _moved(theta: list[Fraction], step: Floats) -> list[Fraction]:
+    """θ less a step, on its grid."""
+    unit = 1 << THETA_BITS
+    moves = [Fraction(round(Fraction(move) * unit), unit) for move in step.tolist()]
+    return [value - move for value, move in zip(theta, moves, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """G(θ) + b at a θ, whether it is certainly short, and the curvature there."""
+
+    gradient: Floats
+    short: bool
+    bent: Floats
+
+    @property
+    def length(self) -> float:
+        return float(np.linalg.norm(self.gradient))
 
 
 class _Problem:
-    """G(θ) + b at any θ, whether it is certainly short, and the curvature there."""
+    """The objective: rows, b and Λ; `steepest` bounds its curvature."""
 
-    def __init__(self, rows: LossRows, linear: list[Fraction], penalty: Fraction) -> None:
+    def __init__(
+        self, rows: LossRows, linear: list[Fraction], penalty: Fraction, curvature: Fraction
+    ) -> None:
         self._rows, self._linear, self._penalty = rows, linear, penalty
         self._unit = 1 / (rows.metric.bound * (1 << SUM_BITS))
         scaled = np.array([[float(entry) for entry in row] for row in rows.metric.rows])
         self._whole, self._scaled = rows.metric.matrix, scaled / float(rows.metric.bound)
+        self.steepest = float(penalty + rows.count * curvature)
 
-    def at(self, theta: list[Fraction], tolerance: Fraction) -> tuple[Floats, bool, Floats]:
-        sums, error, bent = self._rows.gradient(theta, curved=True)
+    def at(self, theta: list[Fraction], tolerance: Fraction, *, curved: bool = True) -> _Found:
+        sums, error, bent = self._rows.gradient(theta, curved=curved)
         exact = [
             int(moved) * self._unit + self._penalty * value + given
             for moved, value, given in zip(self._whole @ sums, theta, self._linear, strict=True)
         ]
         short = sqrt_up(sum((value**2 for value in exact), Fraction(0))) + error <= tolerance
-        bend = self._scaled @ bent @ self._scaled.T + float(self._penalty) * np.eye(len(theta))
-        return np.array([float(value) for value in exact]), short, bend
+        if curved:
+            bent = self._scaled @ bent @ self._scaled.T + float(self._penalty) * np.eye(len(theta))
+        return _Found(np.array([float(value) for value in exact]), short, bent)
 
 
 def euclidean_laplace(spread: Fraction, size: int, source: Source) -> list[int]:

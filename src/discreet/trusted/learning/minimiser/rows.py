@@ -25,16 +25,28 @@ from discreet.specs.estimating.components import RESPONSE_BITS, UNIT_BITS
 from discreet.specs.estimating.metric import WEIGHT_BITS
 from discreet.specs.estimating.minimand import rises, steps_a_unit
 from discreet.specs.estimating.model import EstimatingPlan
-from discreet.specs.estimating.tables import PSI_BITS
+from discreet.specs.estimating.tables import NO_GAIN, PSI_BITS
 from discreet.specs.queries.plans import FLOAT_BITS
 from discreet.trusted.engines.kernels import in_threads
-from discreet.trusted.extensions.estimating.kernels import ModelData, _psi, tiles_of
+from discreet.trusted.extensions.estimating.kernels import (
+    ModelData,
+    _psi,
+    tiles_of,
+    where_it_pays,
+)
+from discreet.trusted.extensions.estimating.loops import Loop
+from discreet.trusted.learning.minimiser.loops import (
+    DIGIT,
+    VALUE_BITS,
+    product_loop,
+    sum_loop,
+    value_loop,
+)
 
 Floats = npt.NDArray[np.float64]
 Objects = npt.NDArray[np.object_]
-VALUE_BITS = 30  # below ψ's own unit
-DIGIT = 21  # products with columns and sums over BLOCK rows stay below 2**52
 BLOCK = 1 << 13  # rows
+LOOP_ROWS, PASS_ROWS = 1 << 15, 1 << 12  # of a compiled block, and of one pass over it
 SUM_BITS = WEIGHT_BITS + PSI_BITS + VALUE_BITS
 
 
@@ -50,23 +62,29 @@ class LossRows:
         found = rises(plan.family, plan.model.response.level is not None)
         assert found is not None
         self.count, self.metric = len(data.matrix), plan.metric
-        self._data, self._weights, self._family = data, weights.astype(np.int64), plan.family
+        self._plan, self._data, self._weights, self._family = plan, data, weights, plan.family
         self._rise, self._a_unit = found[0], steps_a_unit(plan.family, plan.point)
+        self._a_step = float(self._a_unit / (1 << RESPONSE_BITS)) if plan.family.residual else 0.0
         self._reach = plan.family.tables().reach
         self._bend = float(self._a_unit) / 2.0 ** (WEIGHT_BITS + PSI_BITS)
         width = data.matrix.shape[1]
         self._tiles = tiles_of(width, max(3, width), BLOCK)
 
+    def part(self, rows: int) -> LossRows | None:
+        """About so many of the rows, evenly spread; None where there are hardly more."""
+        every = slice(None, None, self.count // rows)
+        if self.count < 4 * rows:
+            return None
+        matrix = np.ascontiguousarray(self._data.matrix[every])
+        response = np.ascontiguousarray(self._data.response[every])
+        weights = np.ascontiguousarray(self._weights[every])
+        return LossRows(ModelData(matrix, response), weights, self._plan)
+
     def gradient(
         self, theta: list[Fraction], *, curved: bool = False
     ) -> tuple[Objects, Fraction, Floats]:
         """S, e and (where `curved`) Σ wψ′xxᵀ at θ, in units of the radius."""
-        exact = [
-            self._a_unit
-            * sum(map(Fraction.__mul__, map(Fraction, column), theta))
-            / self.metric.bound
-            for column in zip(*self.metric.rows, strict=True)
-        ]
+        exact = self._places_a_column(theta)
         longest = math.ceil(sum(map(abs, exact))) << UNIT_BITS
         bits = FLOAT_BITS - 2 - longest.bit_length()
         high = [round(c * Fraction(2) ** bits) for c in exact]
@@ -74,15 +92,17 @@ class LossRows:
             [float(c - h / Fraction(2) ** bits) for c, h in zip(exact, high, strict=True)]
         )
         coefficients = np.stack([np.array(high, dtype=np.float64), low], axis=1)
+        width, loop = len(exact), None if curved else where_it_pays(value_loop, self.count)
+        size = self._tiles.size if loop is None else LOOP_ROWS
 
         def block(start: int) -> tuple[npt.NDArray[np.int64], Floats]:
-            return self._block(
-                slice(start, start + self._tiles.size), coefficients, bits, curved=curved
-            )
+            rows = slice(start, min(start + size, self.count))
+            if loop is None:
+                return self._block(rows, coefficients, bits, curved=curved)
+            return self._compiled(loop, rows, coefficients, bits), np.zeros((1, 1))
 
-        width = len(exact)
         total, hessian = np.zeros(width, dtype=object), np.zeros((width, width))
-        starts = range(0, self.count, self._tiles.size)
+        starts = range(0, self.count, size)
         for first in range(0, len(starts), 64):
             for digits, part in in_threads(block, starts[first : first + 64]):
                 total = total + sum(
@@ -95,6 +115,40 @@ class LossRows:
         error = Fraction(0.51) + self._rise * Fraction(slack) * (1 << VALUE_BITS)
         return total, self.count * error / (1 << (PSI_BITS + VALUE_BITS)), hessian
 
+    def _places_a_column(self, theta: list[Fraction]) -> list[Fraction]:
+        """By how many table entries a unit of each column moves a row, exactly."""
+        below = math.lcm(*(value.denominator for value in theta))
+        whole = np.array([value.numerator * (below // value.denominator) for value in theta])
+        unit = self._a_unit / self.metric.bound / below
+        return [int(moved) * unit for moved in whole.astype(object) @ self.metric.matrix]
+
+    def _compiled(
+        self, loop: Loop, rows: slice, coefficients: Floats, bits: int
+    ) -> npt.NDArray[np.int64]:
+        """The digits of S over some rows, by compiled passes."""
+        products, adds, tables = product_loop(), sum_loop(), self._family.tables()
+        assert products is not None
+        assert adds is not None
+        high, low = np.ascontiguousarray(coefficients.T)
+        numbers = (self._a_step, float(self._reach), tables.clip, tables.top)
+        arrays = (
+            (tables.psi, tables.slope, tables.slope, NO_GAIN)
+            if self._family.residual
+            else (tables.slope, tables.mean, tables.shift, tables.gain)
+        )
+        sums = np.zeros((3, len(low)))
+        for start in range(rows.start, rows.stop, PASS_ROWS):
+            here = slice(start, min(start + PASS_ROWS, rows.stop))
+            matrix, response = self._data.matrix[here], self._data.response[here]
+            place, rest = np.empty(len(matrix)), np.empty(len(matrix))
+            digits = np.empty((3, len(matrix)))
+            products(matrix, high, low, place, rest)
+            loop(
+                np.ldexp(place, -bits), rest, response, self._weights[here], numbers, arrays, digits
+            )
+            adds(matrix, digits, sums)
+        return sums.astype(np.int64)
+
     def _block(
         self, rows: slice, coefficients: Floats, bits: int, *, curved: bool
     ) -> tuple[npt.NDArray[np.int64], Floats]:
@@ -106,8 +160,7 @@ class LossRows:
         both = (stack @ coefficients).reshape(-1, 2)[:count]
         place, low = np.ldexp(both[:, 0], -bits), both[:, 1]
         if self._family.residual:
-            a_step = float(self._a_unit / (1 << RESPONSE_BITS))
-            place, low = response.astype(np.float64) * a_step - place, -low
+            place, low = response.astype(np.float64) * self._a_step - place, -low
         whole = np.clip(np.floor(place), -reach, reach - 1)
         whole = np.clip(whole + np.floor((place - whole) + low), -reach, reach - 1)
         share = np.clip((place - whole) + low, 0.0, 1.0)
