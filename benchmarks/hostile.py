@@ -20,6 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "reliabil
 if Path(__file__).resolve().parent == Path(sys.path[1]).resolve():
     del sys.path[1]  # this file has the name of the module that it runs
 
+import hostile_trials
+
 import hostile
 
 FEWEST = 5000
@@ -30,12 +32,12 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--stride", type=int, default=1, help="run one trial in so many")
     stride = options.parse_args().stride
-    counts, start = hostile.Counts(), time.perf_counter()
+    counts, start = hostile_trials.Counts(), time.perf_counter()
     slow = hostile.slow_calls()
     for call in [*hostile.quick_calls(), *slow]:
         before = counts.objects
-        for trial in hostile.some([call], stride * SLOW if call in slow else stride):
-            hostile.judge(trial, counts)
+        for trial in hostile_trials.some([call], stride * SLOW if call in slow else stride):
+            hostile_trials.judge(trial, counts)
         print(f"{call.name:28} {counts.objects - before:6} objects", flush=True)
     for note in counts.notes:
         print(note)

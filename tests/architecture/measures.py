@@ -75,13 +75,21 @@ def import_knots() -> list[list[str]]:
     return knots(import_graph({name: path.read_text() for name, path in modules().items()}))
 
 
+def written_lines() -> dict[str, list[str]]:
+    """The lines of every module of the project."""
+    return {
+        str(path.relative_to(ROOT)): path.read_text().splitlines()
+        for folder in ("src", "tests", "benchmarks", "tools")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    }
+
+
 def long_lines() -> list[str]:
     """Places of lines of more than 100 columns."""
     return [
-        f"{path.relative_to(ROOT)}:{number}"
-        for folder in ("src", "tests", "benchmarks", "tools")
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        f"{path}:{number}"
+        for path, lines in written_lines().items()
+        for number, line in enumerate(lines, start=1)
         if len(line) > COLUMNS
     ]
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import pytest
 from code_lines import code_lines
-from measures import SOURCE, House, import_knots, long_lines, measured, modules_by_folder
+from measures import (
+    SOURCE,
+    House,
+    import_knots,
+    long_lines,
+    measured,
+    modules_by_folder,
+    written_lines,
+)
 from test_citations import missing_citations
 
-MOST_FLAT, MOST_IN_A_FOLDER, MOST_HOPS, LEAST_LINES = 9, 16, 400, 40
+MOST_FLAT, MOST_IN_A_FOLDER, MOST_HOPS, LEAST_LINES, MOST_LINES = 9, 16, 400, 40, 600
 
 # modules that may be shorter: the doors of a layer, each read on its own
 INTERFACES = {
@@ -47,6 +55,12 @@ def test_there_are_no_knots() -> None:
 
 def test_lines_are_short() -> None:
     assert not long_lines()
+
+
+def test_modules_are_one_idea_long() -> None:
+    """Tests and benchmarks too: what is longer is split by idea."""
+    long = {path: len(lines) for path, lines in written_lines().items() if len(lines) > MOST_LINES}
+    assert not long
 
 
 def test_every_citation_names_something() -> None:

@@ -6,7 +6,10 @@ import dataclasses
 import inspect
 from types import MappingProxyType
 
+import hostile_trials
 import pytest
+from hostile_objects import hostile as made_hostile
+from hostile_trials import Counts, Trial
 
 import discreet as dp
 import hostile
@@ -16,7 +19,6 @@ from discreet.specs.mechanisms.local import LOCAL
 from discreet.specs.registry import PROVEN_MECHANISMS, PROVEN_QUERIES
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session
-from hostile import Counts, Trial
 
 STRIDE = 9
 DATA_FUNCTIONS = {
@@ -37,13 +39,13 @@ NOT_KEPT = {"NoisySGD"}  # rebuilt from its JSON by the session
 def judged(trials: list[Trial]) -> Counts:
     counts = Counts()
     for trial in trials:
-        hostile.judge(trial, counts)
+        hostile_trials.judge(trial, counts)
     return counts
 
 
 @pytest.mark.slow
 def test_no_hostile_object_changes_an_answer_its_price_or_what_is_kept() -> None:
-    counts = judged(list(hostile.some(hostile.quick_calls(), STRIDE)))
+    counts = judged(list(hostile_trials.some(hostile.quick_calls(), STRIDE)))
     assert counts.sound, "\n".join(counts.notes[:20])
     assert counts.objects > 900
     assert (
@@ -77,17 +79,17 @@ def test_a_specification_rebuilt_is_the_same() -> None:
         again = plain.rebuilt(one)
         assert again == one
         assert type(again) is type(one)
-        assert hostile.settled(again) == hostile.settled(one)
+        assert hostile_trials.settled(again) == hostile_trials.settled(one)
 
 
 @pytest.mark.parametrize("value", ["a", 5, 2.5, [1, "a"], ("a", 2.0), {"a": [1]}], ids=repr)
 def test_values_are_rebuilt_from_what_the_built_in_type_stores(value: object) -> None:
-    for name, make in hostile.hostile(value):
+    for name, make in made_hostile(value):
         try:
             read = plain.value(make())
         except dp.InvalidParameter:
             continue
-        assert hostile.settled(read) == hostile.settled(value), name
+        assert hostile_trials.settled(read) == hostile_trials.settled(value), name
 
 
 def test_what_holds_itself_or_has_no_end_is_refused() -> None:
@@ -106,8 +108,8 @@ def test_what_holds_itself_or_has_no_end_is_refused() -> None:
 def trials_of(names: set[str], parameters: set[str]) -> list[Trial]:
     calls = [call for call in hostile.quick_calls() if call.name in names]
     for call in calls:
-        hostile._right(call)
-    return [trial for trial in hostile.trials(calls) if trial.parameter in parameters]
+        hostile_trials._right(call)
+    return [trial for trial in hostile_trials.trials(calls) if trial.parameter in parameters]
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ from __future__ import annotations
 from discreet.plain.calls import called
 from discreet.plain.copies import exact_key, remembered, twin
 from discreet.plain.kinds import (
+    all_atoms,
     among,
     copied,
     derives,
@@ -62,6 +63,7 @@ from discreet.plain.values import (
 __all__ = [
     "DEEPEST",
     "MOST_MEMBERS",
+    "all_atoms",
     "among",
     "called",
     "copied",

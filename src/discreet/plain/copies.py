@@ -20,7 +20,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, ParamSpec, TypeVar
 
-from discreet.plain.kinds import ATOM_IDS, DENOMINATOR, NUMERATOR, is_ours
+from discreet.plain.kinds import ATOM_IDS, DENOMINATOR, NUMERATOR, all_atoms, is_ours
 
 Given = TypeVar("Given")
 Parameters = ParamSpec("Parameters")
@@ -42,7 +42,7 @@ def _twin(given: Any) -> Any:
     if id(kind) in ATOM_IDS:
         return given
     if kind is tuple:
-        return given if {id(type(one)) for one in given} <= ATOM_IDS else tuple(map(_twin, given))
+        return given if all_atoms(given) else tuple([_twin(one) for one in given])
     if kind is Fraction:
         copy = object.__new__(Fraction)
         NUMERATOR.__set__(copy, NUMERATOR.__get__(given))
@@ -53,7 +53,8 @@ def _twin(given: Any) -> Any:
         return given
     copy = object.__new__(kind)
     for name in names:
-        object.__setattr__(copy, name, _twin(getattr(given, name)))
+        held = getattr(given, name)
+        object.__setattr__(copy, name, held if id(type(held)) in ATOM_IDS else _twin(held))
     return copy
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import os
 import sys
 from collections import OrderedDict
@@ -106,14 +107,20 @@ def fraction(given: object, name: str) -> Fraction:
     numerator, denominator = (_slot(one, given, name) for one in (NUMERATOR, DENOMINATOR))
     if denominator == 0:
         raise refused(name, "its denominator is 0", "pass a Fraction")
+    if denominator > 0 and math.gcd(numerator, denominator) == 1:  # as nearly all are
+        made = object.__new__(Fraction)
+        NUMERATOR.__set__(made, numerator)
+        DENOMINATOR.__set__(made, denominator)
+        return made
     return Fraction(numerator, denominator)
 
 
 def _slot(descriptor: Any, given: object, name: str) -> int:
     try:
-        return whole(descriptor.__get__(given), name)
+        held = descriptor.__get__(given)
     except AttributeError:
         raise refused(name, "it holds no number", "pass a Fraction") from None
+    return held if type(held) is int else whole(held, name)
 
 
 def path(given: object, name: str) -> str:

@@ -41,7 +41,7 @@ def misread(query: Query, schema: Schema) -> str | None:
 def _parts(held: Any) -> Iterator[Any]:
     """A specification and all specifications in it."""
     if type(held) is tuple:
-        for member in held:
+        for member in () if plain.all_atoms(held) else held:
             yield from _parts(member)
     elif plain.is_kept(held):
         yield held

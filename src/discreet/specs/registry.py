@@ -31,6 +31,7 @@ from discreet.specs.mechanisms.symmetric import SymmetricGaussianNoise
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.differences import DifferenceMoments
 from discreet.specs.queries.histograms import GridCounts
+from discreet.specs.queries.marginals import Discrepancies, Marginals
 from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.open_keys import OpenCounts
 from discreet.specs.queries.pairs import PairMoments
@@ -82,6 +83,8 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     UnitShares,
     PredictionScore,
     HiddenRuns,
+    Marginals,
+    Discrepancies,
 )
 _MECHANISMS: dict[str, type[Mechanism]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}
 _QUERIES: dict[str, type[Query]] = {kind.kind: kind for kind in PROVEN_QUERIES}

@@ -294,7 +294,7 @@ class TradeOff(PrivacyProfile):
                   of both. (This is the Symm of Dong–Roth–Su's C_p.) (Where f is already promised
                   for both orders, f alone holds, and so does max{f, f⁻¹}, which is higher.)
         Checked.
-            tests/accounting/test_tradeoff.py::test_symmetrised_is_the_greatest_convex_minorant
+            tests/accounting/test_symmetries.py::test_symmetrised_is_the_greatest_convex_minorant
         """
         return TradeOff(
             *segments.through(
@@ -311,7 +311,8 @@ class TradeOff(PrivacyProfile):
                   reference.md E8). `amplified` checks scheme and relation.
         Proof.    Cited for symmetric f; M is also max{f, f⁻¹}-DP, which is symmetric,
                   and C_p is monotone in f.
-        Checked.  tests/accounting/test_tradeoff.py::test_subsampling_is_below_every_true_curve
+        Checked.
+            tests/accounting/test_symmetries.py::test_subsampling_is_below_every_true_curve
         """
         share = probability(rate, "rate")
         if share == 0:
@@ -348,7 +349,7 @@ class TradeOff(PrivacyProfile):
         Theorem.  T(P, R) ≥ g(1−f(α)) where T(P, Q) ≥ f and T(Q, R) ≥ g.
         Proof.    A test of level α under P has level ≤ 1−f(α) under Q, hence misses R with
                   probability ≥ g(1−f(α)); g falls.
-        Checked.  tests/accounting/test_tradeoff.py::test_groups
+        Checked.  tests/accounting/test_symmetries.py::test_groups
         """
         count = whole_number(size, "group size", most=LARGEST_GROUP)
         power, total = self, None

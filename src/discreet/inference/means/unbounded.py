@@ -14,7 +14,6 @@ the end of the declared range.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -28,6 +27,7 @@ from discreet.inference.means.results import column_grid, mean_quantity, mean_st
 from discreet.inference.results.decode import as_kind, noise_of, search_answers, to_float
 from discreet.inference.results.laws import Noise, half_width
 from discreet.inference.results.results import Quantity, Result
+from discreet.inference.results.stored import fit_to_json
 from discreet.inference.results.summary import Summary
 from discreet.search.range_policy import BulkSearch, EndsSearch
 from discreet.search.ranges import Bulk, Ends, Purse, all_of_it, nothing_found, replayed
@@ -107,14 +107,7 @@ class Procedure(Result):
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "releases": [json.loads(release.to_json()) for release in self.releases],
-            },
-            ensure_ascii=False,
-        )
+        return fit_to_json(self.releases, None, layout=(FORMAT, VERSION))
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print; renders in a notebook too."""

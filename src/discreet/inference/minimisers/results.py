@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +47,7 @@ from discreet.inference.results.held import data_notes
 from discreet.inference.results.laws import Array
 from discreet.inference.results.named import NamedVector
 from discreet.inference.results.results import checked_level
-from discreet.inference.results.stored import fit_from_json
+from discreet.inference.results.stored import fit_from_json, fit_to_json
 from discreet.inference.results.summary import Summary, number_text
 from discreet.schema import level_text
 from discreet.specs.estimating.components import UNIT, LevelComponent, model_matrix
@@ -382,15 +381,7 @@ class PerturbedResult(RegressionResult):
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "facts": self.facts.to_dict(),
-                "releases": [json.loads(release.to_json()) for release in self.releases],
-            },
-            ensure_ascii=False,
-        )
+        return fit_to_json(self.releases, self.facts.to_dict(), layout=(FORMAT, VERSION))
 
     @property
     def _title(self) -> str:

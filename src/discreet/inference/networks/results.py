@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from discreet.inference.networks.frames import frame_matrix
 from discreet.inference.regression import decode as decode
 from discreet.inference.results.decode import as_kind
 from discreet.inference.results.held import data_notes
-from discreet.inference.results.stored import fit_from_json
+from discreet.inference.results.stored import fit_from_json, fit_to_json
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
 from discreet.schema import Category, Column, column_from_dict
@@ -172,15 +171,7 @@ class NetworkResult(Told):
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "facts": self.facts.to_dict(),
-                "releases": [json.loads(release.to_json()) for release in self.releases],
-            },
-            ensure_ascii=False,
-        )
+        return fit_to_json(self.releases, self.facts.to_dict(), layout=(FORMAT, VERSION))
 
     # ── read from the releases ────────────────────────────────────────────────────────────────────
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +32,7 @@ from discreet.inference.regression.summary import clip_notes, closing_notes, fil
 from discreet.inference.results.decode import as_kind
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import checked_level
-from discreet.inference.results.stored import fit_from_json
+from discreet.inference.results.stored import fit_from_json, fit_to_json
 from discreet.inference.results.summary import Summary
 from discreet.specs.estimating.batches import BETA_BITS, SUM_BITS
 from discreet.specs.mechanisms.sgd import NoisySGD
@@ -197,15 +196,7 @@ class ClassicalResult(RegressionResult):
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "facts": self.facts.to_dict(),
-                "releases": [json.loads(release.to_json()) for release in self.releases],
-            },
-            ensure_ascii=False,
-        )
+        return fit_to_json(self.releases, self.facts.to_dict(), layout=(FORMAT, VERSION))
 
     # ── read from the releases ────────────────────────────────────────────────────────────────────
 

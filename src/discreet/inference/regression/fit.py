@@ -8,7 +8,6 @@ nothing here can reach data or noise.
 from __future__ import annotations
 
 import functools
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +33,7 @@ from discreet.inference.regression.wald import WaldTest
 from discreet.inference.results.laws import Array
 from discreet.inference.results.named import Entry, NamedVector, is_name, place_of_name
 from discreet.inference.results.results import checked_level, checked_target
-from discreet.inference.results.stored import fit_from_json
+from discreet.inference.results.stored import fit_from_json, fit_to_json
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
 from discreet.specs.estimating.components import ModelColumn
@@ -405,15 +404,7 @@ class RegressionResult(Told):
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "facts": facts_to_dict(self.facts),
-                "releases": [json.loads(release.to_json()) for release in self.releases],
-            },
-            ensure_ascii=False,
-        )
+        return fit_to_json(self.releases, facts_to_dict(self.facts), layout=(FORMAT, VERSION))
 
     # ── read from the releases ────────────────────────────────────────────────────────────────────
 

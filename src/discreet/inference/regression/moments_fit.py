@@ -14,7 +14,6 @@ of M̃ₓₓ are floored at s√(2p)/2.
 from __future__ import annotations
 
 import functools
-import json
 import math
 from dataclasses import dataclass, replace
 
@@ -30,7 +29,7 @@ from discreet.inference.regression.facts import LeastSquares, facts_from_dict, f
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import closing_notes, filter_notes, fit_summary
 from discreet.inference.results.laws import Array
-from discreet.inference.results.stored import fit_from_json
+from discreet.inference.results.stored import fit_from_json, fit_to_json
 from discreet.inference.results.summary import Summary, number_text
 from discreet.trusted.release import Release
 
@@ -186,15 +185,7 @@ class MomentsResult(RegressionResult):
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return json.dumps(
-            {
-                "format": FORMAT,
-                "version": VERSION,
-                "facts": facts_to_dict(self.facts),
-                "releases": [json.loads(release.to_json()) for release in self.releases],
-            },
-            ensure_ascii=False,
-        )
+        return fit_to_json(self.releases, facts_to_dict(self.facts), layout=(FORMAT, VERSION))
 
     @property
     def _last_gradient(self) -> Release:

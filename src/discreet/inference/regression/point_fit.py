@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +20,7 @@ from discreet.inference.regression.new_rows import new_rows
 from discreet.inference.regression.summary import TITLES, clip_notes, closing_notes, filter_notes
 from discreet.inference.results.laws import Array
 from discreet.inference.results.named import NamedVector
-from discreet.inference.results.stored import fit_from_json
+from discreet.inference.results.stored import fit_from_json, fit_to_json
 from discreet.inference.results.summary import Summary, number_text
 
 FORMAT, VERSION = "discreet-point-fit", 1
@@ -104,8 +103,7 @@ class PointFit(ClassicalResult):
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        written = json.loads(ClassicalResult.to_json(self))
-        return json.dumps(written | {"format": FORMAT, "version": VERSION}, ensure_ascii=False)
+        return fit_to_json(self.releases, self.facts.to_dict(), layout=(FORMAT, VERSION))
 
     def _notes(self) -> list[str]:
         facts, first = self.facts, self.releases[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from discreet import plain
@@ -42,6 +42,17 @@ def release_from_json(text: str) -> Release:
     raise foreign_record(f"{FORMAT} of version {VERSION}")
 
 
+def fit_to_json(
+    releases: Iterable[Release], facts: dict[str, Any] | None, *, layout: tuple[str, int]
+) -> str:
+    """A fit in a layout (format, version): its facts, where it has any, and its releases."""
+    written: dict[str, Any] = {"format": layout[0], "version": layout[1]}
+    if facts is not None:
+        written["facts"] = facts
+    written["releases"] = [json.loads(release.to_json()) for release in releases]
+    return json.dumps(written, ensure_ascii=False)
+
+
 def fit_from_json(
     text: str,
     made: Callable[[tuple[Release, ...], Any], Fit],
@@ -49,8 +60,8 @@ def fit_from_json(
     *,
     layout: tuple[str, int],
 ) -> Fit | None:
-    """The fit that a result's `to_json` wrote in a layout (format, version): its releases and its
-    facts, put together by `made`; None where the text is something else.
+    """The fit that `fit_to_json` wrote in a layout: its releases and its facts, put together by
+    `made`; None where the text is something else.
     """
     try:
         record = json.loads(text)

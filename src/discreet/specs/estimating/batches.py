@@ -21,14 +21,14 @@ from discreet.errors import InvalidParameter, NoTheorem
 from discreet.neighbors import Neighbors, Replace
 from discreet.sensitivity import OneRow
 from discreet.specs.estimating.components import RESPONSE_BITS, UNIT_BITS
-from discreet.specs.estimating.families import Family, family_from_dict, psi_bound
-from discreet.specs.estimating.metric import WEIGHT_BITS, Metric, metric_from_dict
+from discreet.specs.estimating.families import Family, psi_bound
+from discreet.specs.estimating.metric import WEIGHT_BITS, Metric
 from discreet.specs.estimating.model import (
     EstimatingPlan,
     Model,
     Point,
-    model_from_dict,
-    point_from_dict,
+    at_point_from_dict,
+    at_point_to_dict,
 )
 from discreet.specs.estimating.tables import PSI_BITS
 from discreet.specs.queries.keys import Key
@@ -193,26 +193,12 @@ class SampledGradients:
         return checked_reader(reader, self.rows, optional=self.optional)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "model": self.model.to_dict(),
-            "metric": self.metric.to_dict(),
-            "family": self.family.to_dict(),
-            "point": self.point.to_dict(),
-            "optional": self.optional,
-            "rows": self.rows,
-        } | ({"norm": self.norm} if self.norm == 1 else {})
+        return (
+            at_point_to_dict(self)
+            | {"rows": self.rows}
+            | ({"norm": self.norm} if self.norm == 1 else {})
+        )
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> SampledGradients:
-        point = point_from_dict(record["point"])
-        assert point is not None
-        return cls(
-            model_from_dict(record["model"]),
-            metric_from_dict(record["metric"]),
-            family_from_dict(record["family"]),
-            point,
-            record["optional"],
-            record["rows"],
-            record.get("norm", 2),
-        )
+        return cls(*at_point_from_dict(record), record["rows"], record.get("norm", 2))

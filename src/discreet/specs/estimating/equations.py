@@ -38,6 +38,8 @@ from discreet.specs.estimating.model import (
     EstimatingPlan,
     Model,
     Point,
+    at_point_from_dict,
+    at_point_to_dict,
     model_from_dict,
     point_from_dict,
 )
@@ -156,28 +158,11 @@ class WeightedGradient:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "model": self.model.to_dict(),
-            "metric": self.metric.to_dict(),
-            "family": self.family.to_dict(),
-            "point": self.point.to_dict(),
-            "optional": self.optional,
-            "ride": str(self.ride),
-        }
+        return at_point_to_dict(self) | {"ride": str(self.ride)}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> WeightedGradient:
-        point = point_from_dict(record["point"])
-        assert point is not None
-        return cls(
-            model_from_dict(record["model"]),
-            metric_from_dict(record["metric"]),
-            family_from_dict(record["family"]),
-            point,
-            record["optional"],
-            stored_fraction(record["ride"]),
-        )
+        return cls(*at_point_from_dict(record), stored_fraction(record["ride"]))
 
 
 @plain.kept()
@@ -290,8 +275,8 @@ class WeightedGram:
         """The upper triangle of A·(Σ m x xᵀ)·Aᵀ, rounded to 2**cut units."""
         matrix, cut = self.metric.matrix, self.cut
         moved = whole_product(matrix, whole_product(matrix, sums).T).T
-        q = len(self.metric.rows)
-        return [cut_off(int(moved[i, j]), cut) for i in range(q) for j in range(i, q)]
+        upper = moved[np.triu_indices(len(self.metric.rows))]
+        return [cut_off(value, cut) for value in upper.tolist()]
 
     def to_dict(self) -> dict[str, Any]:
         return {

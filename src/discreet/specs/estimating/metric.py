@@ -110,20 +110,27 @@ def whole_product(
 
     Method.  Both are split into digits of DIGIT_BITS bits; products of digits are float64 sums of
              at most LARGEST_COLUMNS·MOST_DIGITS terms below 2**(2·DIGIT_BITS), so below 2**52 and
-             exact, and are put together as Python integers.
+             exact. What a digit has beyond DIGIT_BITS is carried to the next (so all stay below
+             2**53); three lower ones are a number of 60 bits, and few Python integers are made.
     """
     lefts, rights = _digits_of(left), _digits_of(right)
     if min(len(lefts), len(rights)) > MOST_DIGITS:
         return np.asarray(left @ right)
-    total = np.zeros((left.shape[0], right.shape[1]), dtype=object)
-    for place in range(len(lefts) + len(rights) - 1):
+    count, digits = len(lefts) + len(rights) - 1, []
+    carried: npt.NDArray[np.int64] = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
+    for place in range(count):
         parts = [
             lefts[i] @ rights[place - i] for i in range(len(lefts)) if 0 <= place - i < len(rights)
         ]
-        total = total + (
-            sum(parts[1:], parts[0]).astype(np.int64).astype(object) << (DIGIT_BITS * place)
-        )
-    return total
+        digit = sum(parts[1:], parts[0]).astype(np.int64) + carried
+        digits.append(digit & ((1 << DIGIT_BITS) - 1))
+        carried = digit >> DIGIT_BITS
+    total = carried.astype(object) << (DIGIT_BITS * count)
+    for place in range(0, count, 3):
+        three = digits[place : place + 3]
+        whole = sum(digit << (DIGIT_BITS * above) for above, digit in enumerate(three))
+        total = total + (np.asarray(whole).astype(object) << (DIGIT_BITS * place))
+    return np.asarray(total)
 
 
 def _digits_of(matrix: npt.NDArray[np.object_]) -> list[npt.NDArray[np.float64]]:

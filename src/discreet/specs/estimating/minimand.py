@@ -20,14 +20,14 @@ from discreet.errors import InvalidParameter, NoTheorem
 from discreet.neighbors import Neighbors, Replace
 from discreet.sensitivity import RowLoss
 from discreet.specs.estimating.components import RESPONSE_BITS
-from discreet.specs.estimating.families import Family, family_from_dict, psi_bound
-from discreet.specs.estimating.metric import Metric, metric_from_dict
+from discreet.specs.estimating.families import Family, psi_bound
+from discreet.specs.estimating.metric import Metric
 from discreet.specs.estimating.model import (
     EstimatingPlan,
     Model,
     Point,
-    model_from_dict,
-    point_from_dict,
+    at_point_from_dict,
+    at_point_to_dict,
 )
 from discreet.specs.estimating.tables import GAIN_BITS, GRID, PSI, clipped_rest
 from discreet.specs.queries.keys import Key
@@ -160,23 +160,8 @@ class Minimand:
         return reader
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "model": self.model.to_dict(),
-            "metric": self.metric.to_dict(),
-            "family": self.family.to_dict(),
-            "point": self.point.to_dict(),
-            "optional": self.optional,
-        }
+        return at_point_to_dict(self)
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Minimand:
-        point = point_from_dict(record["point"])
-        assert point is not None
-        return cls(
-            model_from_dict(record["model"]),
-            metric_from_dict(record["metric"]),
-            family_from_dict(record["family"]),
-            point,
-            record["optional"],
-        )
+        return cls(*at_point_from_dict(record))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from discreet import plain
 from discreet.errors import InvalidParameter
@@ -20,8 +20,8 @@ from discreet.specs.estimating.components import (
     constant,
     response_from_dict,
 )
-from discreet.specs.estimating.families import Family
-from discreet.specs.estimating.metric import LARGEST_COLUMNS, Metric
+from discreet.specs.estimating.families import Family, family_from_dict
+from discreet.specs.estimating.metric import LARGEST_COLUMNS, Metric, metric_from_dict
 from discreet.specs.queries.keys import Key, cell_count, key_from_dict
 from discreet.specs.queries.plans import FLOAT_BITS, columns_read
 
@@ -182,3 +182,45 @@ class EstimatingPlan:
     @property
     def columns(self) -> tuple[str, ...]:
         return self.model.reads
+
+
+class AtPoint(Protocol):
+    """A query about the rows of a model in a metric, with a loss's family at a point."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def model(self) -> Model: ...
+    @property
+    def metric(self) -> Metric: ...
+    @property
+    def family(self) -> Family: ...
+    @property
+    def point(self) -> Point: ...
+    @property
+    def optional(self) -> bool: ...
+
+
+def at_point_to_dict(query: AtPoint) -> dict[str, Any]:
+    """What these queries write of themselves; some have more to say."""
+    return {
+        "kind": query.kind,
+        "model": query.model.to_dict(),
+        "metric": query.metric.to_dict(),
+        "family": query.family.to_dict(),
+        "point": query.point.to_dict(),
+        "optional": query.optional,
+    }
+
+
+def at_point_from_dict(record: dict[str, Any]) -> tuple[Model, Metric, Family, Point, bool]:
+    """What `at_point_to_dict` wrote, in the order of these queries' fields."""
+    point = point_from_dict(record["point"])
+    assert point is not None
+    return (
+        model_from_dict(record["model"]),
+        metric_from_dict(record["metric"]),
+        family_from_dict(record["family"]),
+        point,
+        record["optional"],
+    )

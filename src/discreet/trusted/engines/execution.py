@@ -14,6 +14,7 @@ from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.hidden_runs import RunsPlan
 from discreet.specs.queries.cell_states import StatesPlan
 from discreet.specs.queries.histograms import HistogramPlan
+from discreet.specs.queries.marginals import TablesPlan
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
@@ -53,4 +54,5 @@ EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     OpenPlan: later("discreet.trusted.extensions.open_keys.counts", "key_counts_of"),
     StatesPlan: later("discreet.trusted.extensions.cell_states", "state_counts"),
     UnitSumsPlan: later("discreet.trusted.extensions.unit_sums", "unit_sums"),
+    TablesPlan: later("discreet.trusted.aggregation.tables", "table_counts"),
 }

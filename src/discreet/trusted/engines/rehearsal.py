@@ -43,6 +43,7 @@ class Rehearsal:
     def __init__(self, schema: Schema, neighbors: Neighbors) -> None:
         self._schema, self._neighbors = schema, neighbors
         self._tried: set[str] = set()  # texts of queries
+        self._engines: dict[int, MemoryEngine] = {}  # with this many rows
 
     def require(self, query: Query) -> None:
         """Refuses a query that misreads a column, or fails on made-up rows: its failure on real
@@ -63,6 +64,7 @@ class Rehearsal:
         if found is None:
             if len(self._tried) >= MOST_TRIED:
                 self._tried.clear()
+                self._engines.clear()
             self._tried.add(text)
         return found
 
@@ -71,17 +73,23 @@ class Rehearsal:
             self._run(query, rows)
 
     def _run(self, query: Query, rows: int) -> None:
-        schema = self._schema
-        columns = {
-            name: functools.partial(_cells, schema[name] if name in schema else Open(), rows)
-            for name in needed_columns(schema, self._neighbors)
-        }
-        engine = _AllCount(columns, schema, self._neighbors, rows=rows, source="made up")
-        answer = execute(engine, query.plan())
+        answer = execute(self._made_up(rows), query.plan())
         if query.gives == "rows":  # a reader of rows, whose number may be another
             answer.gradient(np.arange(rows), np.zeros(query.size))
         else:
             query.assemble(answer)
+
+    def _made_up(self, rows: int) -> MemoryEngine:
+        """Rows that are read once, whatever is asked of them."""
+        if rows not in self._engines:
+            schema, neighbors = self._schema, self._neighbors
+            columns = {
+                name: functools.partial(_cells, schema[name] if name in schema else Open(), rows)
+                for name in needed_columns(schema, neighbors)
+            }
+            made = _AllCount(columns, schema, neighbors, rows=rows, source="made up")
+            self._engines[rows] = made
+        return self._engines[rows]
 
 
 class _AllCount(MemoryEngine):

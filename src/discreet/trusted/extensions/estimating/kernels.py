@@ -362,6 +362,7 @@ def compiled_gradient(
 def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingPlan) -> Objects:
     """Σ m·x xᵀ with the multiplier of the plan's part, a whole number from 0 to 2**LEAN_BITS."""
     width = data.matrix.shape[1]
+    alike = plan.family is None and bool((weights == 1 << WEIGHT_BITS).all())
     # what is left of them follows by symmetry
     pairs = [(left, slice(left.start, width)) for left in column_panels(width, PANEL)]
     tiles, loop, places = (
@@ -380,8 +381,12 @@ def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingP
         for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(data.matrix))):
             count = rows.stop - rows.start
             whole = count == tiles.size and loop is not None and places is not None
-            if not whole:
+            if alike or not whole:
                 _fill(block, data.matrix[rows])
+            if alike:  # all multipliers are 2**LEAN_BITS; BLAS computes half of a square
+                squares = np.matmul(block.transpose(0, 2, 1), block).sum(axis=0)
+                sums += squares.astype(np.int64) << LEAN_BITS
+                continue
             multiplier[:count], multiplier[count:] = (
                 multipliers(
                     plan,

@@ -136,7 +136,8 @@ class ModelRows:
     """Carries out estimating plans; `read` gives the codes of a model's components, of its
     response, and the number of rows.
 
-    What is kept is compared with copies of models, metrics and families, which nobody else holds.
+    What is kept is compared with copies of models, metrics and families, which nobody else holds;
+    what is kept of a model goes with it.
     """
 
     def __init__(
@@ -146,10 +147,10 @@ class ModelRows:
     ) -> None:
         self._read, self._read_units, self._lock = read, units, threading.Lock()
         self._rows: tuple[Model, npt.NDArray[np.int16], npt.NDArray[Any] | None] | None = None
-        self._response: tuple[tuple[Model, Family | None], npt.NDArray[np.int32]] | None = None
-        self._weights: tuple[tuple[Model, Metric], npt.NDArray[np.int32]] | None = None
+        self._response: tuple[Family | None, npt.NDArray[np.int32]] | None = None
+        self._weights: tuple[Metric, npt.NDArray[np.int32]] | None = None
         # second moments with all weights 1
-        self._plain: tuple[Model, npt.NDArray[np.object_]] | None = None
+        self._plain: tuple[npt.NDArray[np.int16], npt.NDArray[np.object_]] | None = None
 
     def sums(self, plan: EstimatingPlan | ResidualPlan | NetworkPlan) -> Any:
         if isinstance(plan, NetworkPlan):
@@ -166,8 +167,8 @@ class ModelRows:
             if plan.part == "absolute rows" and plan.family is not None and plan.point is not None:
                 weights = absolute_weights(data.matrix, plan.metric)
                 return RowGradients(data, weights, plan.family, plan.point)
-            if self._weights is None or self._weights[0] != (plan.model, plan.metric):
-                key = plain.twin((plan.model, plan.metric))
+            if self._weights is None or self._weights[0] != plan.metric:
+                key = plain.twin(plan.metric)
                 self._weights = (key, row_weights(data.matrix, plan.metric))
             weights = self._weights[1]
         if plan.part == "unit scores":
@@ -181,8 +182,8 @@ class ModelRows:
             return LossRows(data, weights, plan)
         if plan.part == "metric" and len(weights) and int(weights.min()) == 1 << WEIGHT_BITS:
             with self._lock:
-                if self._plain is None or self._plain[0] != plan.model:
-                    self._plain = (plain.twin(plan.model), estimating_sums(data, weights, plan))
+                if self._plain is None or self._plain[0] is not data.matrix:
+                    self._plain = (data.matrix, estimating_sums(data, weights, plan))
                 return self._plain[1].copy()
         return estimating_sums(data, weights, plan)
 
@@ -198,7 +199,7 @@ class ModelRows:
         _, matrix, given = self._rows
         if not response:
             return ModelData(matrix, np.zeros(0, dtype=np.int32))
-        read_by = (model, None if family is None or family.residual else family)
+        read_by = None if family is None or family.residual else family
         if self._response is None or self._response[0] != read_by:
             self._response = (plain.twin(read_by), _response(model, family, given, len(matrix)))
         return ModelData(matrix, self._response[1])

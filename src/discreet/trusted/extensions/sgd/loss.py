@@ -38,7 +38,7 @@ def descent_loss(mechanism: NoisySGD) -> Loss:
               (rate size/rows). Its dominating pair is `loss_distributions.pairs.Sampled`'s
               (reference.md E1, E8), pairs compose adaptively, and iterates are a function of the
               noisy sums.
-    Checked.  tests/claims/test_sgd.py::test_the_price_is_never_below_the_loss_distribution
+    Checked.  tests/claims/test_sgd_price.py::test_the_price_is_never_below_the_loss_distribution
     """
     sensitivity = mechanism.sensitivity
     if mechanism.pure:
@@ -63,7 +63,7 @@ def step_epsilon(mechanism: NoisySGD) -> Fraction:
     Proof.    docs/theory/classical-solvers.md, "Scenario 1". With P₁, P₀ the laws of the noisy sum
               given that the row is in the batch or not, P = qP₁ + (1−q)P₀, and P₁ ≤ e^(Δ/b)·P₀: a
               batch with the row becomes one without it by taking a random other row in its place.
-    Checked.  tests/claims/test_sgd.py::test_a_pure_step_is_never_dearer_than_its_price
+    Checked.  tests/claims/test_sgd_price.py::test_a_pure_step_is_never_dearer_than_its_price
     """
     sensitivity, gap = mechanism.sensitivity, mechanism.gap
     ratio = sqrt_up(sensitivity.moved_squared) / mechanism.spread

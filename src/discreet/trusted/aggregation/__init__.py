@@ -1,0 +1,1 @@
+"""An empty room with rooms: tables, and what is built of whole columns."""
