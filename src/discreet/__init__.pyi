@@ -46,10 +46,12 @@ from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
 from discreet.estimators.standard_deviation import std
+from discreet.estimators.synthesis.synthesize import synthesize
 from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
 from discreet.inference.results.results import Result
+from discreet.models.holdout.opened import holdout
 from discreet.models.learners.accuracy import accuracy
 from discreet.models.learners.network import network
 from discreet.models.m_estimate import m_estimate
@@ -63,6 +65,7 @@ from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Re
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.release import Release
+from discreet.trusted.scale.sources import from_batches, from_database
 from discreet.trusted.session import Session
 
 __version__: str
@@ -127,10 +130,13 @@ __all__ = [
     "erm",
     "explain",
     "from_arrays",
+    "from_batches",
+    "from_database",
     "from_frame",
     "from_json",
     "goodness_of_fit",
     "histogram",
+    "holdout",
     "independence_test",
     "iqr",
     "load_census",
@@ -169,6 +175,7 @@ __all__ = [
     "std",
     "subsample_test",
     "sum",
+    "synthesize",
     "table",
     "top",
     "trial",

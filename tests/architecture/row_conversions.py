@@ -22,6 +22,7 @@ TRUSTED = (
     "trusted/aggregation/tables.py",
     "specs/estimating/layers.py",
     "trusted/extensions/part_tests.py",
+    "trusted/scale",
     "trusted/extensions/local/client.py",
     "trusted/extensions/local/gradients.py",
     "trusted/extensions/local/values.py",

@@ -32,7 +32,9 @@ MAY_ASK_FOR_BITS = {
     "trusted/ledger/opening.py": "the name of a ledger",
     "trusted/engines/memory.py": "the name of a data set in memory",
     "trusted/ledger/sqlite.py": "the name of a file that is being made",
-    "trusted/engines/files.py": "the key of a digest that is never shown",
+    "trusted/scale/files.py": "the key of a digest that is never shown",
+    "trusted/scale/sources.py": "the name of a data set that has none",
+    "trusted/scale/streams.py": "the key of sums that are never shown",
 }
 
 

@@ -26,6 +26,7 @@ from discreet.trusted.learning.minimiser import draw as solver
 from discreet.trusted.learning.minimiser import rows as passes
 from discreet.trusted.learning.minimiser.loops import product_loop, sum_loop, value_loop
 from discreet.trusted.learning.minimiser.rows import SUM_BITS, LossRows
+from discreet.trusted.scale.spill import StoredRows
 
 FAMILIES = (Logistic(), HuberHinge(), Huber(1.345))
 compiled_and_not = pytest.mark.parametrize(
@@ -108,6 +109,24 @@ def test_a_part_is_spread_over_the_rows():
     at = [Fraction(1, 3)] * 3
     halves = reader_of(Logistic(), columns[::10], np.arange(1000)[::10] >= 500)
     assert list(few.gradient(at)[0]) == list(halves.gradient(at)[0])
+
+
+def stored(array):
+    rows = StoredRows(None, array.dtype, array.shape[1] if array.ndim > 1 else None)
+    for number, part in enumerate(np.array_split(array, 3)):
+        rows.put(number, part)
+    return rows.sealed()
+
+
+def test_rows_on_disk_are_read_alike():
+    reader = reader_of(Logistic(), *made_up(np.random.default_rng(9), 1000))
+    data = ModelData(stored(reader._data.matrix), stored(reader._data.response))
+    other = LossRows(data, stored(reader._weights), reader._plan)
+    at = [Fraction(1, 3), Fraction(-2), Fraction(1, 7)]
+    for one, same in ((reader, other), (reader.part(100), other.part(100))):
+        assert one.count == same.count
+        assert list(one.gradient(at)[0]) == list(same.gradient(at)[0])
+        assert list(one.exactly(at)) == list(same.exactly(at))
 
 
 def counted(monkeypatch):

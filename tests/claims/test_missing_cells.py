@@ -16,6 +16,7 @@ from discreet.schema import Schema
 from discreet.sensitivity import L1, L2
 from discreet.specs.queries.keys import Bins, Held, Levels, Split
 from discreet.specs.queries.moments import DESIGNS, Moments, mean_design, variance_design
+from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.specs.queries.shares import ShareCounts
 from discreet.specs.queries.sums import Sum, number_factor
 from discreet.trusted.engines.execution import execute
@@ -171,6 +172,35 @@ def test_a_cell_that_is_filled_in_holds_a_value(engine):
     for name in ("x", "b"):
         query = Sum((Held(name),), (), True)
         assert query.assemble(execute(made, query.plan())) == [2]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("neighbors", BOTH + UNITS, ids=str)
+def test_scores_of_cells_that_hold_a_value(neighbors, engine):
+    """Sums of a column whose range is far from 0: a value that vanishes moves one by its size."""
+    far = Schema({**SCHEMA, "x": dp.Integer(10, 12)})
+    factor = number_factor(far, "x", "a sum", 10)
+    cells = [(x, True, g) for x in (10, 12, None) for g in ("p", "q")]
+    for keys in ((Held("x"),), (Levels("g", 2), Held("x"))):
+        query = CandidateScores((CandidateGroup(keys, factor),))
+        seen = {}
+
+        def scores(table, query=query, seen=seen):
+            key = tuple(table)
+            if key not in seen:
+                columns = {
+                    name: [row[place] for row in table]
+                    for place, name in enumerate(("x", "b", "g", "id"))
+                }
+                made = ENGINES[engine](columns, far, neighbors)
+                seen[key] = query.assemble(execute(made, query.plan()))
+            return seen[key]
+
+        furthest_score = max(
+            max(abs(a - b) for a, b in zip(scores(first), scores(second), strict=True))
+            for first, second in pairs(cells, neighbors)
+        )
+        assert furthest_score == query.sensitivity(neighbors).value
 
 
 def test_a_count_of_absent_rows_is_priced_as_a_cell_of_its_own():

@@ -13,10 +13,11 @@ from typing import Any
 from discreet import plain
 from discreet.asking.records import FORMATS, resolve, result_class
 from discreet.errors import InvalidParameter
-from discreet.inference.means.unbounded import VERSION, Procedure
+from discreet.inference.counts.selection import SelectionResult
+from discreet.inference.means.unbounded import Procedure
 from discreet.inference.results.hypothesis import TEST_FORMAT, HypothesisTest, test_again
 from discreet.inference.results.results import Result
-from discreet.inference.results.stored import UNREADABLE, release_from_json
+from discreet.inference.results.stored import PROCEDURE, UNREADABLE, release_from_json
 from discreet.trusted.release import Release
 
 
@@ -58,10 +59,10 @@ def of_one_release(text: str) -> Result:
     return made
 
 
-def of_several_releases(text: str) -> Procedure | None:
+def of_several_releases(text: str) -> Procedure | SelectionResult | None:
     """The result of a procedure; None where the text is no procedure's."""
     record = _record(text)
-    if record.get("version") != VERSION:
+    if record.get("version") != PROCEDURE[1]:
         return None
     try:
         releases = [release_from_json(json.dumps(release)) for release in record["releases"]]
@@ -70,11 +71,11 @@ def of_several_releases(text: str) -> Procedure | None:
         return None
 
 
-def _procedure(releases: list[Release]) -> Procedure | None:
+def _procedure(releases: list[Release]) -> Procedure | SelectionResult | None:
     kind = result_class(releases[-1].description.estimator)
-    if kind is None or not issubclass(kind, Procedure):
+    if kind is None or not issubclass(kind, (Procedure, SelectionResult)):
         return None
-    made: Procedure = kind(releases[-1], tuple(releases[:-1]))
+    made: Procedure | SelectionResult = kind(releases[-1], tuple(releases[:-1]))
     return made
 
 

@@ -188,19 +188,19 @@ RECORDS = (
     ),
     Record(
         "estimators.selection:select",
-        "estimators.selection_questions:select_question",
+        "estimators.selection_questions:select_asked",
         {"select": "inference.counts.selection:ChoiceResult"},
         "estimators.forecasts.selection:selection_preview",
     ),
     Record(
         "estimators.selection:mode",
-        "estimators.selection_questions:mode_question",
+        "estimators.selection_questions:mode_asked",
         {"mode": "inference.counts.selection:ChoiceResult"},
         "estimators.forecasts.selection:selection_preview",
     ),
     Record(
         "estimators.selection:top",
-        "estimators.selection_questions:top_question",
+        "estimators.selection_questions:top_asked",
         {"top": "inference.counts.selection:TopResult"},
         "estimators.forecasts.selection:selection_preview",
     ),
@@ -215,6 +215,12 @@ RECORDS = (
         "estimators.selection_questions:watch_question",
         {},
         "estimators.forecasts.selection:selection_preview",
+    ),
+    Record(
+        "models.holdout.opened:holdout",
+        "models.holdout.questions:holdout_question",
+        {"discreet-holdout": "inference.holdout.answers:HoldoutHistory"},
+        "models.holdout.forecast:holdout_preview",
     ),
     Record(
         "estimators.hypotheses.proportions:proportion_test",
@@ -328,6 +334,11 @@ RECORDS = (
         results={"discreet-best": "inference.regression.best:BestResult"},
         forecast="models.trials.tune:tune_preview",
     ),
+    Record(
+        "estimators.synthesis.synthesize:synthesize",
+        results={"discreet-synthesis": "inference.synthesis.results:Synthesis"},
+        forecast="estimators.synthesis.forecast:synthesis_preview",
+    ),
 )
 
 # what reads a text of each format
@@ -342,7 +353,9 @@ FORMATS = {
     "discreet-minimiser-fit": "inference.minimisers.results:perturbed_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
     "discreet-best": "models.trials.tune:best_from_json",
+    "discreet-holdout": "inference.holdout.answers:history_from_json",
     "discreet-network": "inference.networks.results:network_from_json",
+    "discreet-synthesis": "inference.synthesis.results:synthesis_from_json",
 }
 
 _BY_NAME = {record.name: record for record in RECORDS}

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from discreet import plain
 from discreet.accounting.calibration.additive import bounded_range_within
@@ -34,13 +35,14 @@ from discreet.inference.quantiles.cell_quantiles import (
 from discreet.inference.quantiles.quantiles import MedianResult, QuantileResult, QuantilesResult
 from discreet.inference.results.decode import as_kind
 from discreet.search.checked_ends import CheckedEnds
+from discreet.search.policies import AllRows
 from discreet.search.quantile_ends import QuantileEnds
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
-from discreet.specs.queries.keys import filtered
+from discreet.specs.queries.keys import Held, filtered
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Description, PublicFacts, Question
@@ -55,6 +57,7 @@ SCARCE, AMPLE = 15, 40
 # the level that ends are searched for; intervals of other levels use the same answers
 LEVEL = Fraction(95, 100)
 UNITS = 1 << 16
+COUNT_SHARE = Fraction(1, 32)  # of a least or greatest value's spend: how many rows hold one
 MOST_SEARCHED = 3  # with more quantiles a tree of counts is better
 
 
@@ -247,9 +250,10 @@ def _one_question(
     # no rows lie on one side of it, or no interval is wanted
     if a in (0, b) or (method not in (None, "exponential") and options.get("interval_share") == 0):
         options.pop("interval_share", None)
-        return METHODS[method or "exponential"](
-            public, column, Fraction(a, b), spend=spend, delta=delta, where=where, **options
-        )
+        asked = {"delta": delta, "where": where, **options}
+        build = METHODS[method or "exponential"]
+        alone = build(public, column, Fraction(a, b), spend=spend, **asked)
+        return alone if method not in (None, "exponential") else _counted(public, alone, asked)
     if method not in (None, "exponential"):
         return _classical_question(
             public, column, Fraction(a, b), method, spend=spend, delta=delta, where=where, **options
@@ -283,6 +287,27 @@ def _one_question(
         InTurn(parts),
         spend,
     )
+
+
+def _counted(public: PublicFacts, alone: Question, asked: dict[str, Any]) -> Question:
+    """A least or greatest value, and beside it about how many rows hold one, where that is not
+    public: the choice gets 1 − `COUNT_SHARE` of the spend.
+
+    Theorem.  Both together cost no more than the spend.
+    Proof.    The count is a search of one question, about the end of the grid, with the weights
+              1 and 0: #{values}, which one row moves by `Rows.weighted(1, 0)`. The loss of both is
+              the composition of theirs (`InTurn`).
+    Checked.  tests/estimators/test_held_counts.py::test_an_end_and_its_count_cost_the_spend
+    """
+    query, choice = as_kind(alone.query, GridCounts), as_kind(alone.mechanism, QuantileChoice)
+    if not any(isinstance(key, Held) for key in query.keys):
+        return alone
+    law, budget = _budget(part_of(alone.spend, COUNT_SHARE))
+    count = CountSearch(choice.sensitivity, 1, 0, law, budget, 1, AllRows())
+    rest = part_of(alone.spend, 1 - COUNT_SHARE)
+    build, q = METHODS["exponential"], Fraction(choice.a, choice.b)
+    first = build(public, alone.description.column, q, spend=rest, **asked).mechanism
+    return replace(alone, mechanism=InTurn((first, count)))
 
 
 def _classical_question(
@@ -395,14 +420,17 @@ def _ends_search(
     public: PublicFacts, query: GridCounts, a: int, b: int, spend: Guarantee
 ) -> CountSearch:
     """The search for the ends of the interval of a quantile a/b."""
-    rows, box = query.sensitivity(public.neighbors), spend_box(spend)
-    law, budget = (
-        ("laplace", box.epsilon) if box.epsilon else ("gaussian", box.mu_squared or 2 * box.rho)
-    )
+    rows, (law, budget) = query.sensitivity(public.neighbors), _budget(spend)
     policy = QuantileEnds(
         b - a, a, LEVEL, None if query.optional else public.rows, public.neighbors.rows, law
     )
     return CountSearch(rows, b - a, a, law, budget, UNITS, policy)
+
+
+def _budget(spend: Guarantee) -> tuple[str, Fraction]:
+    """The law of a search's noise, and what its answers may cost together: ε, or μ²."""
+    box = spend_box(spend)
+    return ("laplace", box.epsilon) if box.epsilon else ("gaussian", box.mu_squared or 2 * box.rho)
 
 
 def part_of(spend: Guarantee, share: Fraction, delta: Fraction = Fraction(0)) -> Guarantee:

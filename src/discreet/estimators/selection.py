@@ -11,6 +11,8 @@ spends and the exponential choice for all others. span is the sensitivity Δ whe
 the same way (counts under AddRemove), else 2Δ.
 *Validity.* `score_gap(level)` holds for every data set, over the noise alone. The answer is a
 label, not an estimate: it has no interval.
+Where rows without a value of a column are left out, how many hold one is released beside the
+choice, with a 32nd of the spend.
 *Reference.* docs/theory/selection.md; McSherry and Talwar 2007, McKenna and Sheldon 2020, Dong
 et al. 2020, Lyu, Su and Li 2017.
 """
@@ -23,12 +25,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where, cells_where
+from discreet.asking.steps import Steps
 from discreet.errors import InvalidParameter
 from discreet.estimators import selection_questions as build
 from discreet.estimators.basic import _open
 from discreet.estimators.selection_questions import Candidates, Questions
 from discreet.inference.counts.selection import ChoiceResult, ThresholdResult, TopResult
 from discreet.specs.queries.scores import CandidateGroup, CandidateScores
+from discreet.trusted.release import Question, Release
 from discreet.trusted.session import Session
 
 if TYPE_CHECKING:
@@ -53,14 +57,9 @@ def select(
     column named by `score`. `method` is "exponential", "permute-and-flip" or "noisy-max"; the best
     for the spend where left out.
     """
-    return ChoiceResult(
-        _open(session).release(
-            build.select_question(
-                _open(session).public, candidates, spend=spend, score=score, method=method
-            ),
-            key=key,
-        )
-    )
+    asked = build.select_asked if _is_new(session, key) else build.select_question
+    question = asked(_open(session).public, candidates, spend=spend, score=score, method=method)
+    return ChoiceResult(*_answers(session, question, spend, key))
 
 
 @plain.door
@@ -76,14 +75,9 @@ def mode(
     """The most frequent level of a Category or Boolean column:
     the most frequent eye colour, say.
     """
-    return ChoiceResult(
-        _open(session).release(
-            build.mode_question(
-                _open(session).public, column, spend=spend, where=where, method=method
-            ),
-            key=key,
-        )
-    )
+    asked = build.mode_asked if _is_new(session, key) else build.mode_question
+    question = asked(_open(session).public, column, spend=spend, where=where, method=method)
+    return ChoiceResult(*_answers(session, question, spend, key))
 
 
 @plain.door
@@ -102,12 +96,26 @@ def top(
     One choice after another among those that are left, at equal prices: permute-and-flip for a pure
     spend, exponential choices for all others.
     """
-    return TopResult(
-        _open(session).release(
-            build.top_question(_open(session).public, candidates, k, spend=spend, where=where),
-            key=key,
-        )
-    )
+    asked = build.top_asked if _is_new(session, key) else build.top_question
+    question = asked(_open(session).public, candidates, k, spend=spend, where=where)
+    return TopResult(*_answers(session, question, spend, key))
+
+
+def _is_new(session: Session, key: str | None) -> bool:
+    """Whether no choice alone was stored under a key, as versions before 0.4.0 did."""
+    return not (isinstance(key, str) and _open(session).ledger.holds(key))
+
+
+def _answers(
+    session: Session, asked: build.Asked, spend: Guarantee, key: str | None
+) -> tuple[Release, tuple[Release, ...]]:
+    """A choice, and what was released before it: the number of rows that hold a value."""
+    if isinstance(asked, Question):
+        return _open(session).release(asked, key=key), ()
+    with Steps(session, spend, key) as steps:
+        for question, step in zip(asked, ("rows", "choice"), strict=True):
+            steps.ask(question, step)
+    return steps.releases[-1], tuple(steps.releases[:-1])
 
 
 @plain.door

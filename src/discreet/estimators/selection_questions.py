@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from discreet.accounting.calibration import selection as calibrate_selection
 from discreet.accounting.guarantees import Guarantee, PureDP
-from discreet.asking.cells import Where, cells_where, level_cells
+from discreet.asking.cells import Where, cells_where, level_cells, rows_asked
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.steps import step_spend
 from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter, WrongColumnKind, shown
+from discreet.estimators.questions import counts_question
 from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
 from discreet.sensitivity import LInf
 from discreet.specs.mechanisms.selection import LARGEST_COUNT, LARGEST_THRESHOLD, Choice
+from discreet.specs.queries.keys import Held, Key
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.specs.queries.sums import number_factor
@@ -22,6 +26,9 @@ from discreet.trusted.release import Description, PublicFacts, Question
 Candidates = str | Mapping[str, Where] | Sequence[str]
 Questions = Mapping[str, Where] | Sequence[Where]
 
+Asked = Question | tuple[Question, Question]
+
+COUNT_SHARE = Fraction(1, 32)  # of a choice's spend: how many rows hold a value
 SUM_BITS = 20  # of the grid on which several columns are compared
 METHODS: dict[str, Callable[[LInf, Guarantee], Choice]] = {
     "exponential": calibrate_selection.exponential_choice,
@@ -157,6 +164,76 @@ def watch_question(
     )
 
 
+def select_asked(
+    public: PublicFacts,
+    candidates: Candidates,
+    *,
+    spend: Guarantee,
+    score: str | None = None,
+    method: str | None = None,
+) -> Asked:
+    """`select_question`; before it, how many rows hold a value, where that is private."""
+    reads = [candidates] if isinstance(candidates, str) else []
+    reads += [score] if score is not None else []
+
+    def choice(part: Guarantee) -> Question:
+        return select_question(public, candidates, spend=part, score=score, method=method)
+
+    return _with_count(public, choice, None, reads, spend)
+
+
+def mode_asked(
+    public: PublicFacts,
+    column: str,
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+    method: str | None = None,
+) -> Asked:
+    """`mode_question`; before it, how many rows hold a value, where that is private."""
+
+    def choice(part: Guarantee) -> Question:
+        return mode_question(public, column, spend=part, where=where, method=method)
+
+    return _with_count(public, choice, where, [column], spend)
+
+
+def top_asked(
+    public: PublicFacts,
+    candidates: Candidates,
+    k: int,
+    *,
+    spend: Guarantee,
+    where: Where | None = None,
+) -> Asked:
+    """`top_question`; before it, how many rows hold a value, where that is private."""
+
+    def choice(part: Guarantee) -> Question:
+        return top_question(public, candidates, k, spend=part, where=where)
+
+    reads = [candidates] if isinstance(candidates, str) else []
+    return _with_count(public, choice, where, reads, spend)
+
+
+def _with_count(
+    public: PublicFacts,
+    choice: Callable[[Guarantee], Question],
+    where: Where | None,
+    reads: Sequence[str],
+    spend: Guarantee,
+) -> Asked:
+    """A choice, and where rows without a value of `reads` are left out a count of the others,
+    which gets `COUNT_SHARE` of the spend: two steps of one reservation.
+    """
+    whole = choice(spend)  # refuses what is not declared
+    rows = rows_asked(public.schema, where, *reads)
+    if not any(isinstance(key, Held) for key in rows.keys):
+        return whole
+    asked = Description("count", where=rows.where)
+    count = counts_question(public, asked, rows, step_spend(spend, COUNT_SHARE))
+    return count, choice(step_spend(spend, 1 - COUNT_SHARE))
+
+
 def default_method(spend: Guarantee) -> str:
     """The method with the least expected loss at equal price (see `estimators.selection`)."""
     return "permute-and-flip" if isinstance(spend, PureDP) else "exponential"
@@ -227,7 +304,7 @@ def _levels(
     if not isinstance(kind, (Category, Boolean)):
         raise WrongColumnKind(column, type(kind).__name__, "Category or Boolean", asked)
     cells, subset = level_cells(schema, column), cells_where(schema, where)
-    part = CandidateGroup(cells.keys + subset.keys, _factor(schema, score))
+    part = CandidateGroup(cells.keys + subset.keys + _held(schema, score), _factor(schema, score))
     return Declared((part,), cells.labels[0], score or column, column, subset.where)
 
 
@@ -251,8 +328,12 @@ def _filters(
                 f"a {word} is about the set of rows that satisfy a declared filter",
                 "pass for example {'age': (18, 30)}",
             )
+    held = _held(schema, score)
     return Declared(
-        tuple(CandidateGroup(cells_where(schema, filters[label]).keys, factor) for label in labels),
+        tuple(
+            CandidateGroup(cells_where(schema, filters[label]).keys + held, factor)
+            for label in labels
+        ),
         labels,
         score,
         word,
@@ -285,7 +366,7 @@ def _columns(schema: Schema, names: list[str]) -> Declared:
     else:
         grid = Integer(int(low), int(high)).encoding(SUM_BITS)
     return Declared(
-        tuple(CandidateGroup((), Factor(name, grid)) for name in names),
+        tuple(CandidateGroup(_held(schema, name), Factor(name, grid)) for name in names),
         tuple(names),
         None,
         "column",
@@ -294,6 +375,11 @@ def _columns(schema: Schema, names: list[str]) -> Declared:
 
 def _factor(schema: Schema, score: str | None) -> Factor | None:
     return None if score is None else number_factor(schema, score, "a sum", SUM_BITS)
+
+
+def _held(schema: Schema, summed: str | None) -> tuple[Key, ...]:
+    """The filter that leaves out rows without a value of a summed column."""
+    return () if summed is None else rows_asked(schema, None, summed).keys
 
 
 def _whole(number: object, name: str) -> int:

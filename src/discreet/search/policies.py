@@ -61,7 +61,26 @@ class Bisection:
         return cls(record["steps"], record["growth"])
 
 
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class AllRows:
+    """One question, about all rows: the place at the end of the grid, for all units."""
+
+    kind: ClassVar[str] = "all rows"
+
+    def next(self, history: History) -> tuple[int, int] | None:
+        return None if history.counts else (history.cells, history.left)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> AllRows:
+        return cls()
+
+
 POLICIES: tuple[type[Policy], ...] = (
+    AllRows,
     Bisection,
     QuantileEnds,
     CheckedEnds,
@@ -75,4 +94,4 @@ def policy_from_dict(record: dict[str, Any]) -> Policy:
     return {policy.kind: policy for policy in POLICIES}[record["kind"]].from_dict(record)
 
 
-__all__ = ["POLICIES", "Bisection", "Count", "History", "Policy", "policy_from_dict"]
+__all__ = ["POLICIES", "AllRows", "Bisection", "Count", "History", "Policy", "policy_from_dict"]

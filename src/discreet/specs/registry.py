@@ -16,6 +16,8 @@ from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.estimating.scores import PredictionScore
 from discreet.specs.hidden_runs import HiddenRuns
+from discreet.specs.holdout.surprises import Surprise
+from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
@@ -58,6 +60,7 @@ PROVEN_MECHANISMS: tuple[type[Mechanism], ...] = (
     NoisySGD,
     PerturbedMinimiser,
     *PROCEDURES,
+    Thresholdout,
 )
 PROVEN_QUERIES: tuple[type[Query], ...] = (
     Sum,
@@ -83,6 +86,7 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     UnitShares,
     PredictionScore,
     HiddenRuns,
+    Surprise,
     Marginals,
     Discrepancies,
 )

@@ -21,7 +21,7 @@ import json
 import uuid
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, NoReturn
 
 from discreet import plain
 from discreet.accounting import statement
@@ -59,9 +59,6 @@ from discreet.trusted.release import (
     plain_spend,
     stored_answer,
 )
-
-if TYPE_CHECKING:
-    from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
 
 
 class Session:
@@ -157,7 +154,7 @@ class Session:
             filled=self._schema.filled_in(question.query.plan().columns),
         )
 
-    def open_threshold(self, question: Question) -> NoisyThreshold:
+    def open_threshold(self, question: Question) -> Any:
         """A noisy threshold that stays open: debit → run, and no data is read before it is asked.
 
         Its key is never a caller's, and its request says what it is, which `release` refuses: a
@@ -167,7 +164,7 @@ class Session:
 
         question, name = extension.require_threshold(self._checked(question)), fresh_key()
         self._debit(question, name)
-        return extension.NoisyThreshold(
+        return extension.opened(
             question,
             self._neighbors,
             self._source,
@@ -179,8 +176,8 @@ class Session:
         """What a question would cost in this session's ledger."""
         return self._price(plain_question(question))
 
-    def _price(self, question: Question) -> Price:
-        return price_of((question.mechanism,), box=self.ledger.box)
+    def _price(self, question: Question, reservation: str | None = None) -> Price:
+        return price_of((question.mechanism,), box=self.ledger.box_in(reservation))
 
     def remaining(self, delta: float | None = None) -> statement.Remaining:
         """What can still be spent: `epsilon` at `delta` (the budget's own, or 1e-6), `mu`, the
@@ -256,7 +253,7 @@ class Session:
         return self.ledger.debit(
             key=name,
             request=request,
-            price=self._price(question),
+            price=self._price(question, reservation),
             reservation=reservation,
             secure=self._secure,
         )

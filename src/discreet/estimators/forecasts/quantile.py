@@ -18,7 +18,7 @@ from discreet.inference.quantiles.classical_quantiles import (
     bottom_probability,
     expected_error,
 )
-from discreet.inference.quantiles.quantiles import QuantilesResult
+from discreet.inference.quantiles.quantiles import QuantilesResult, has_search
 from discreet.inference.results.summary import Summary, number_text
 from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.in_turn import InTurn
@@ -118,7 +118,7 @@ def quantile_preview(
         return expected_preview(session, question, assume, level)
     rows = expected_rows(public, assume)
     model, words = _model(query, rows, assume)
-    if isinstance(mechanism, InTurn):
+    if has_search(mechanism):
         release, words = expected_scale_release(public, question, rows, assume)
         interval = QuantilesResult(release).confidence_interval(level)
         widths = tuple(float(high - low) for low, high in interval)
@@ -126,6 +126,8 @@ def quantile_preview(
     else:
         ends = query.value(0), query.value(query.size - 1)  # type: ignore[attr-defined]
         widths, choices = (float(ends[1] - ends[0]),), (mechanism,)
+        if isinstance(mechanism, InTurn):  # an end, and how many rows hold a value
+            choices = mechanism.stages[:1]
     step = query.step  # type: ignore[attr-defined]
     errors, bottom = (
         _compared(session, question, choices[0], model) if len(choices) == 1 else ({}, None)

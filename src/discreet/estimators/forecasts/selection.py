@@ -14,7 +14,7 @@ from discreet.inference.counts.selection import ThresholdResult, watched_gap
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.selection import AboveThreshold
-from discreet.trusted.losses.pricing import guarantee_of
+from discreet.trusted.losses.pricing import Price, guarantee_of
 from discreet.trusted.release import Question
 from discreet.trusted.session import Session
 
@@ -77,10 +77,18 @@ class SelectionPreview(Told):
 
 
 def selection_preview(
-    session: Session, question: Question, assume: Assumptions, level: float
+    session: Session,
+    question: Question | tuple[Question, Question],
+    assume: Assumptions,
+    level: float,
 ) -> SelectionPreview:
-    """The forecast of a question of selection_questions; nothing needs to be assumed."""
-    price = session.price(question)
+    """The forecast of a question of selection_questions, at the price of the count before it too;
+    nothing needs to be assumed.
+    """
+    price = Price()
+    for one in question if isinstance(question, tuple) else (question,):
+        price += session.price(one)
+    question = question[-1] if isinstance(question, tuple) else question
     release = imagined_release(session.public, question, (0,))
     kind = result_class(question.description.estimator) or ThresholdResult  # a watch has no class
     if question.description.estimator == "watch":

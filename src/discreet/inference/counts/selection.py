@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.accounting import statement
+from discreet.accounting.composition import compose
 from discreet.inference.results.decode import as_kind, wrong_kind
-from discreet.inference.results.held import data_notes
+from discreet.inference.results.held import data_notes, left_out
 from discreet.inference.results.results import _frame, checked_level
+from discreet.inference.results.stored import PROCEDURE, fit_to_json
 from discreet.inference.results.summary import SHOWN_CELLS, Summary
 from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.selection import (
@@ -28,6 +30,9 @@ from discreet.specs.mechanisms.selection import (
 from discreet.specs.queries.scores import CandidateScores
 from discreet.trusted.release import Release
 
+ALONE = (
+    "A cell without a value adds nothing to its column's sum; dp.missing tells how many there are."
+)
 _LARGEST_GAP = 2.0**80
 
 
@@ -35,9 +40,12 @@ _LARGEST_GAP = 2.0**80
 class SelectionResult(Told):
     """What was chosen, by which method, under which guarantee;
     see `score_gap`, `summary`, `to_frame`, `to_json`.
+
+    `before` is the count of the rows that hold a value, where it was released beside the choice.
     """
 
     release: Release
+    before: tuple[Release, ...] = ()
     title: ClassVar[str] = ""
 
     @property
@@ -52,8 +60,12 @@ class SelectionResult(Told):
 
     @property
     def guarantee(self) -> Any:
-        """The privacy guarantee of this answer."""
-        return self.release.guarantee
+        """The privacy guarantee of this answer, with that of the count before it: then of the
+        spends of both, each of which bounds what its step cost.
+        """
+        if not self.before:
+            return self.release.guarantee
+        return compose(*(release.spend for release in (*self.before, self.release)))
 
     @property
     def unit(self) -> str:
@@ -93,7 +105,7 @@ class SelectionResult(Told):
         )
         rows = tuple(
             tuple(
-                f"{value:.6g}" if isinstance(value, float) else str(value)
+                gap_text(value) if isinstance(value, float) else str(value)
                 for value in record.values()
             )
             for record in records[:SHOWN_CELLS]
@@ -102,13 +114,12 @@ class SelectionResult(Told):
             self.statement(level),
             (
                 f"Method: {self.method}, {len(self.candidates)} declared candidates. Privacy of "
-                f"this release: {statement.privacy(release.spend, release.guarantee)}, "
-                f"neighbours {release.neighbors}."
+                f"{self._cost()}, neighbours {release.neighbors}."
             ),
         ]
         if release.description.where:
             notes.append(f"Only rows where {release.description.where}.")
-        notes += data_notes(release)
+        notes += self._of_cells()
         if len(records) > SHOWN_CELLS:
             notes.append(f"The first {SHOWN_CELLS} of {len(records)}; to_frame() has all.")
         if not release.secure:
@@ -124,7 +135,7 @@ class SelectionResult(Told):
         where = f" where {asked.where}" if asked.where else ""
         return (
             f"{self.title}{of}: {self.statement(0.95)}",
-            f"Privacy: {release.guarantee}, neighbours {release.neighbors}.",
+            f"Privacy: {self.guarantee}, neighbours {release.neighbors}.",
             f"Asked: {asked.estimator}{of}{where}, {len(self.candidates)} candidates, by "
             f"{self.method}.",
         )
@@ -136,7 +147,24 @@ class SelectionResult(Told):
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return self.release.to_json()
+        if not self.before:
+            return self.release.to_json()
+        return fit_to_json((*self.before, self.release), None, layout=PROCEDURE)
+
+    def _cost(self) -> str:
+        if self.before:
+            return f"these 2 releases together: {self.guarantee}"
+        told = statement.privacy(self.release.spend, self.release.guarantee)
+        return f"this release: {told}"
+
+    def _of_cells(self) -> list[str]:
+        """What was done with cells that hold no value."""
+        notes = data_notes(*self.before, self.release)
+        groups = self._scores.groups
+        if len({group.factor for group in groups}) == 1:
+            return notes
+        filled = [note for note in notes if note not in data_notes(self.release)[:1]]
+        return notes if not left_out(self.release) else [ALONE, *filled]
 
     def plot(
         self,
@@ -153,7 +181,12 @@ class SelectionResult(Told):
 
     def _gap_text(self, level: float) -> str:
         gap = self.score_gap(level)
-        return f"{gap:g} rows" if self.unit == "rows" else f"{gap:.4g} ({self.unit})"
+        return f"{gap_text(gap)} rows" if self.unit == "rows" else f"{gap_text(gap)} ({self.unit})"
+
+
+def gap_text(gap: float) -> str:
+    """A gap with at least four digits; a whole number of rows as it is."""
+    return f"{gap:,.0f}".replace(",", " ") if gap >= 1000 or gap == int(gap) else f"{gap:.4g}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -306,7 +339,7 @@ def score_gap_steps(release: Release, level: float) -> float:
     """
     mechanism, candidates, missed = release.mechanism, release.query.size, 1 - level
     if isinstance(mechanism, AboveThreshold):
-        return _threshold_gap(mechanism, candidates, missed)
+        return threshold_gap(mechanism, candidates, missed)
     if candidates == 1:
         return 0.0
     if isinstance(mechanism, TopChoices):
@@ -334,7 +367,7 @@ def score_gap_steps(release: Release, level: float) -> float:
 def watched_gap(release: Release, questions: int, level: float) -> float:
     """The `score_gap` of a watch that will be asked so many questions, in rows."""
     mechanism = as_kind(release.mechanism, AboveThreshold)
-    return _threshold_gap(mechanism, questions, 1 - checked_level(level))
+    return threshold_gap(mechanism, questions, 1 - checked_level(level))
 
 
 def _exponential_fails(rate: float, candidates: int, gap: float) -> float:
@@ -362,7 +395,7 @@ def _difference_tail(spread: float, gap: float) -> float:
     return min(1.0, math.exp(-gap / spread) * tail / (1 + ratio) ** 2)
 
 
-def _threshold_gap(mechanism: AboveThreshold, questions: int, missed: float) -> float:
+def threshold_gap(mechanism: AboveThreshold, questions: int, missed: float) -> float:
     """The least of several bounds: each question's two noises together, or g₁ + g₂ with P(|noise of
     a threshold| > g₁ for some) + P(|noise of a score| > g₂ for some) ≤ missed.
 

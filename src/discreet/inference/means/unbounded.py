@@ -27,7 +27,7 @@ from discreet.inference.means.results import column_grid, mean_quantity, mean_st
 from discreet.inference.results.decode import as_kind, noise_of, search_answers, to_float
 from discreet.inference.results.laws import Noise, half_width
 from discreet.inference.results.results import Quantity, Result
-from discreet.inference.results.stored import fit_to_json
+from discreet.inference.results.stored import PROCEDURE, fit_to_json
 from discreet.inference.results.summary import Summary
 from discreet.search.range_policy import BulkSearch, EndsSearch
 from discreet.search.ranges import Bulk, Ends, Purse, all_of_it, nothing_found, replayed
@@ -35,7 +35,6 @@ from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
 from discreet.trusted.release import Release
 
-FORMAT, VERSION = "discreet-procedure", 1
 # a location step divides by the share of rows inside, if that is clearly above this
 LEAST_INSIDE = 0.2
 
@@ -107,7 +106,7 @@ class Procedure(Result):
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
-        return fit_to_json(self.releases, None, layout=(FORMAT, VERSION))
+        return fit_to_json(self.releases, None, layout=PROCEDURE)
 
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print; renders in a notebook too."""

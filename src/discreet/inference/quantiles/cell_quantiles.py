@@ -8,7 +8,9 @@ import numpy as np
 
 from discreet.inference.means.unbounded import Procedure
 from discreet.inference.quantiles.quantiles import MedianResult, QuantileResult
+from discreet.inference.results.held import cells_note, data_notes
 from discreet.inference.results.results import Quantity
+from discreet.inference.results.summary import Summary
 
 MEDIAN_BY_CELLS, QUANTILE_BY_CELLS = "median by cells", "quantile by cells"
 
@@ -43,6 +45,15 @@ class CellQuantilesResult(Procedure):
         )
         estimate, low, high, sampling, privacy = (np.concatenate(column) for column in columns)
         return (Quantity(self.quantity, estimate, low, high, sampling, privacy),)
+
+    def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
+        """A table to print; renders in a notebook too."""
+        told = Procedure.summary(self, level, target=target)
+        ours, all_cells = data_notes(self.release), cells_note(self.releases)
+        if all_cells is None:
+            return told
+        notes = (all_cells if note == ours[0] else note for note in told.notes)
+        return Summary(told.title, told.header, told.rows, tuple(notes))
 
 
 class CellMediansResult(CellQuantilesResult):

@@ -12,17 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.inference.quantiles.classical_quantiles import point, point_of
+from discreet.inference.quantiles.classical_quantiles import point_of
 from discreet.inference.quantiles.tree_quantiles import quantiles_from_tree
 from discreet.inference.results.decode import as_kind, search_answers, wrong_kind
 from discreet.inference.results.results import Quantity, Result, checked_level, checked_target
 from discreet.inference.results.summary import Summary
 from discreet.search.checked_ends import CheckedEnds
+from discreet.search.policies import AllRows
 from discreet.search.policy import Count
 from discreet.search.quantile_ends import Block, QuantileEnds, pooled
 from discreet.specs.mechanisms.in_turn import InTurn
@@ -30,6 +31,15 @@ from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
+
+
+def has_search(mechanism: Mechanism) -> TypeGuard[InTurn]:
+    """Whether a release searched the ends of an interval."""
+    return isinstance(mechanism, InTurn) and not any(
+        isinstance(stage, CountSearch) and isinstance(stage.policy, AllRows)
+        for stage in mechanism.stages
+    )
+
 
 NO_INTERVAL = "This release holds one number and no search: the interval is the declared range."
 FROM_SEARCH = "The estimate is read from the counts of the search for the interval."
@@ -120,7 +130,7 @@ class QuantileResult(Result):
     ) -> tuple[Quantity, ...]:
         name = "median" if self.release.description.estimator == "median" else "quantile"
         mechanism = self.release.mechanism
-        if not isinstance(mechanism, InTurn):
+        if not has_search(mechanism):
             return (self._without_interval(name),)
         steps, answers = mechanism.stages, mechanism.split(self.release.integers)
         rows = [
@@ -178,7 +188,11 @@ class QuantileResult(Result):
 
     def _without_interval(self, name: str) -> Quantity:
         query = as_kind(self.release.query, GridCounts)
-        value = point(self.release)
+        whole, integers = self.release.mechanism, self.release.integers
+        if isinstance(whole, InTurn):
+            value = point_of(whole.stages[0], whole.split(integers)[0], query)
+        else:
+            value = point_of(whole, integers, query)
         numbers = (
             math.nan if value is None else value,
             query.value(0),
@@ -191,7 +205,7 @@ class QuantileResult(Result):
     def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
         """A table to print; renders in a notebook too."""
         whole = Result.summary(self, checked_level(level), target=checked_target(target))
-        if isinstance(self.release.mechanism, InTurn):
+        if has_search(self.release.mechanism):
             return whole if self.released else whole.with_notes(NOT_RELEASED, FROM_SEARCH)
         notes = tuple(note for note in whole.notes if note != self.about) + (
             (NO_INTERVAL,) if self.released else (NOT_RELEASED, NO_INTERVAL)

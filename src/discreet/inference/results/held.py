@@ -4,6 +4,8 @@ was filled in.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from discreet.inference.results.decode import noise_of, to_float
@@ -22,6 +24,9 @@ from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 from discreet.trusted.release import Release
 
 LEVEL = 0.95
+# queries whose counts together are of all rows that hold a value: residuals by cells, and right
+# and wrong decisions (both are released wherever a row may be left out)
+WHOLE_COUNTS = ("residual counts", "agreement")
 
 
 def held_rows(release: Release, level: float = LEVEL) -> tuple[float, float, float] | None:
@@ -29,11 +34,14 @@ def held_rows(release: Release, level: float = LEVEL) -> tuple[float, float, flo
     number was released; privacy error alone.
     """
     counted = _counted(release)
-    if counted is None:
-        return None
-    count, noise = counted
+    return None if counted is None else _within(*counted, release.public_rows, level)
+
+
+def _within(
+    count: Array, noise: Noise, most: int | None, level: float
+) -> tuple[float, float, float]:
+    """A noisy count and its interval, within what is possible."""
     half = half_width(level, 0.0 * count, noise)
-    most = release.public_rows
     ends = np.clip([count, count - half, count + half], 0.0, np.inf if most is None else most)
     estimate, low, high = (float(value) for value in np.ravel(ends))
     return estimate, low, high
@@ -52,6 +60,12 @@ def _counted(release: Release) -> tuple[Array, Noise] | None:
         return np.asarray(release.public_rows - absent), noise_of(mechanism, 1.0)
     if not left_out(release):
         return None
+    if query.kind == "grid counts":  # read on demand: a mean needs none of these modules
+        from discreet.inference.results.held_rows import rows_searched
+
+        return rows_searched(mechanism, release.integers)
+    if query.kind in WHOLE_COUNTS and isinstance(mechanism, AdditiveNoise):
+        return _total(release, (len(release.integers),), 1.0)
     if isinstance(query, PairMoments) and isinstance(mechanism, SymmetricGaussianNoise):
         unit = query.unit_values()[0]
         count = np.asarray(float(first) * float(mechanism.step) * unit)
@@ -153,6 +167,22 @@ def data_notes(*releases: Release, rows: float | None = None) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
+def cells_note(releases: Sequence[Release]) -> str | None:
+    """How many rows hold a value in some cell, where every cell has a release of its own that
+    counted them: the sum of these counts.
+    """
+    first, found = releases[0], [_counted(release) for release in releases]
+    columns = tuple(dict.fromkeys((*left_out(first), *first.description.by)))
+    counted = [one for one in found if one is not None]
+    if not left_out(first) or len(counted) < len(found):
+        return None
+    total = sum((noise for _, noise in counted), Noise(0.0))
+    rows = np.asarray(sum(count for count, _ in counted))
+    return _counted_note(
+        first, columns, _within(rows, total, first.public_rows, LEVEL), " in some cell"
+    )
+
+
 def _left_out_note(
     release: Release,
     columns: tuple[str, ...],
@@ -160,18 +190,26 @@ def _left_out_note(
     rows: float | None,
 ) -> str:
     """How many rows hold a value, where it was released: by this release, or by others of a fit."""
-    names, total = ", ".join(columns), release.public_rows
-    of_all = "" if total is None else f" of {total}"
-    if release.description.where:
-        of_all = " of those"
-    within = " in some cell" if _is_of_cells(release) else ""
     if found is not None:
-        estimate, low, high = found
-        return (
-            f"About {estimate:.0f}{of_all} rows hold a value of {names}{within} "
-            f"({low:.0f} … {high:.0f}); the others are left out."
-        )
+        within = " in some cell" if _is_of_cells(release) else ""
+        return _counted_note(release, columns, found, within)
+    names, total, of_all = ", ".join(columns), release.public_rows, _of_all(release)
     if rows is not None and rows != total:  # else the public number, and not a count
         most = rows if total is None else min(rows, float(total))
         return f"About {most:.0f}{of_all} rows hold a value of {names}; the others are left out."
     return f"Rows without a value of {names} are left out; dp.missing tells how many there are."
+
+
+def _of_all(release: Release) -> str:
+    total = "" if release.public_rows is None else f" of {release.public_rows}"
+    return " of those" if release.description.where else total
+
+
+def _counted_note(
+    release: Release, columns: tuple[str, ...], found: tuple[float, float, float], within: str
+) -> str:
+    estimate, low, high = found
+    return (
+        f"About {estimate:.0f}{_of_all(release)} rows hold a value of {', '.join(columns)}{within} "
+        f"({low:.0f} … {high:.0f}); the others are left out."
+    )

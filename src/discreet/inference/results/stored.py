@@ -15,6 +15,7 @@ from discreet.specs.registry import mechanism_from_dict, query_from_dict
 from discreet.trusted.release import FORMAT, IN_STEPS, VERSION, Description, Release, step_from_text
 
 Fit = TypeVar("Fit")
+PROCEDURE = ("discreet-procedure", 1)
 # what a text that no result wrote can raise where it is read
 UNREADABLE = (
     LookupError,

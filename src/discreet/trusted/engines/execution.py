@@ -12,6 +12,7 @@ from discreet.specs.estimating.model import EstimatingPlan
 from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.hidden_runs import RunsPlan
+from discreet.specs.holdout.surprises import RowsPlan
 from discreet.specs.queries.cell_states import StatesPlan
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.marginals import TablesPlan
@@ -53,6 +54,7 @@ EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     NetworkPlan: _MODEL_SUMS,
     OpenPlan: later("discreet.trusted.extensions.open_keys.counts", "key_counts_of"),
     StatesPlan: later("discreet.trusted.extensions.cell_states", "state_counts"),
+    RowsPlan: later("discreet.trusted.aggregation.holdout.row_functions", "row_sums"),
     UnitSumsPlan: later("discreet.trusted.extensions.unit_sums", "unit_sums"),
     TablesPlan: later("discreet.trusted.aggregation.tables", "table_counts"),
 }

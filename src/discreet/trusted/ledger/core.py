@@ -23,6 +23,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, NoReturn, get_args
 
 from discreet import plain
@@ -135,14 +136,30 @@ class Ledger:
             given = price_of_spend(_plain_budget(given), box=self.box)
         return charge(given).times_in(self.remaining())
 
+    def box_in(self, reservation: str | None) -> Price:
+        """The box in which a step is priced: where a reservation set no ε aside, that of μ² alone.
+
+        Theorem.  Either price covers the step.
+        Proof.    `price_of` charges a choice to ε_p or at its μ; a box bounds all μ-GDP steps
+                  together by their Σμ², whatever else it opened (docs/theory/ledger.md).
+        Checked.  tests/estimators/test_steps_in_split_ledgers.py
+        """
+        holding = None if reservation is None else self._held(reservation)
+        if holding is None or holding.amounts.epsilon:
+            return self.box
+        return replace(self.box, epsilon=Fraction(0))
+
     def left_in(self, reservation: str) -> Amounts:
         """What a reservation has not debited; nothing once it is closed."""
+        return plain.twin(self._held(reservation).left)
+
+    def _held(self, reservation: str) -> Holding:
         reservation = checked_key(reservation, "reservation")
         with self._reading() as view:
             holding = view.holding(reservation)
         if holding is None:
             raise refusals.no_reservation(reservation)
-        return plain.twin(holding.left)
+        return holding
 
     def open_reservations(self) -> list[str]:
         """The ids of the reservations that still set budget aside."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from discreet.errors import prices
+from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.specs.mechanisms.additive import (
     GaussianNoise,
     GeometricNoise,
@@ -93,5 +94,6 @@ _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     PerturbedMinimiser: later("discreet.trusted.learning.minimiser.loss", "minimiser_loss"),
     BestOf: later("discreet.trusted.learning.procedures.loss", "best_of_loss"),
     StatedGuarantee: later("discreet.trusted.learning.procedures.loss", "stated_loss"),
+    Thresholdout: later("discreet.trusted.aggregation.holdout.loss", "thresholdout_loss"),
     **dict.fromkeys(LOCAL, later("discreet.trusted.extensions.local.loss", "report_loss")),
 }

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.specs.mechanisms.additive import (
     GaussianNoise,
     GeometricNoise,
@@ -115,5 +116,6 @@ SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     ProposeTestRelease: _BY_DATA,
     NoisySGD: _whole(later("discreet.trusted.extensions.sgd.draw", "descend")),
     PerturbedMinimiser: _whole(later("discreet.trusted.learning.minimiser.draw", "minimised")),
+    Thresholdout: _whole(later("discreet.trusted.aggregation.holdout.threshold", "thresholdout")),
     BestOf: _named(later("discreet.trusted.learning.procedures.draw", "best_run")),
 }

@@ -74,13 +74,11 @@ class LossRows:
 
     def part(self, rows: int) -> LossRows | None:
         """About so many of the rows, evenly spread; None where there are hardly more."""
-        every = slice(None, None, self.count // rows)
         if self.count < 4 * rows:
             return None
-        matrix = np.ascontiguousarray(self._data.matrix[every])
-        response = np.ascontiguousarray(self._data.response[every])
-        weights = np.ascontiguousarray(self._weights[every])
-        return LossRows(ModelData(matrix, response), weights, self._plan)
+        places = np.arange(0, self.count, self.count // rows)  # rows on disk know no steps
+        data = ModelData(self._data.matrix.take(places, axis=0), self._data.response.take(places))
+        return LossRows(data, self._weights.take(places), self._plan)
 
     def gradient(
         self, theta: list[Fraction], *, curved: bool = False
@@ -194,7 +192,8 @@ class LossRows:
         first = _psi(self._family, entry, response)
         step = _psi(self._family, entry + 1, response) - first
         value = (first << VALUE_BITS) + np.rint(step * share * 2.0**VALUE_BITS).astype(np.int64)
-        moved, mask = value * self._weights[rows], (1 << DIGIT) - 1
+        weights = self._weights[rows].astype(np.int64)
+        moved, mask = value * weights, (1 << DIGIT) - 1
         digits = np.zeros((3, tiles * tall))
         digits[:, :count] = moved & mask, (moved >> DIGIT) & mask, moved >> (2 * DIGIT)
         split = digits.reshape(3, tiles, tall).transpose(1, 0, 2)
@@ -203,7 +202,7 @@ class LossRows:
             return sums, np.zeros((1, 1))
         bent = np.zeros(tiles * tall)
         bends = np.abs(step) * (np.abs(place) <= reach)  # beyond its table a loss is straight
-        bent[:count] = bends * self._weights[rows] * self._bend
+        bent[:count] = bends * weights * self._bend
         bowed = stack * bent.reshape(tiles, tall, 1)
         return sums, np.asarray((bowed.transpose(0, 2, 1) @ stack).sum(axis=0))
 
