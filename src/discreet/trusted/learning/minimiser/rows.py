@@ -137,7 +137,7 @@ class LossRows:
             step = _psi(family, entry + 1, response).astype(object) - first
             value = (first * below + step * share) * self._weights[rows].astype(object)
             total = total + value @ matrix
-        return total * Fraction(1 << VALUE_BITS, below)
+        return np.asarray(total * Fraction(1 << VALUE_BITS, below))
 
     def _places_a_column(self, theta: list[Fraction]) -> list[Fraction]:
         """By how many table entries a unit of each column moves a row, exactly."""
