@@ -139,7 +139,8 @@ def lecture_estimate(path: Path, released: Released, back: Array) -> Estimate:
         resolved,
         curvature,
         scores,
-        unbounded=not converged,
+        # in white columns what is left lies where metric and curvature are lost in noise
+        unbounded=released.white and not converged,
     )
 
 
