@@ -218,14 +218,15 @@ def picture(whole: Tally, path: Path) -> None:
     """Coverage by released tables beside synthetic rows as if they were real, by setting."""
     from matplotlib.figure import Figure
 
-    settings = sorted({name.split(" ", 1)[1] for name in whole.hits if name.startswith("regr")})
-    figure = Figure(figsize=(7.0, 3.6), layout="constrained")
+    settings = [f"n={n} ε={e:g} {one}" for n, e in SETTINGS[::-1] for one in RELATIONS[::-1]]
+    figure = Figure(figsize=(7.6, 3.8), layout="constrained")
     axes = figure.add_subplot()
     marks = (
         ("cells", "o", "#0b6e99", "cells, from released tables"),
         ("regression", "s", "#0b6e99", "coefficients, from released tables"),
         ("naive cells", "o", "#d55e00", "cells, synthetic rows as if real"),
         ("naive", "s", "#d55e00", "coefficients, synthetic rows as if real"),
+        ("naive rounded", "D", "#e69f00", "coefficients, rounded rows as if real"),
     )
     for kind, mark, color, label in marks:
         shown = [whole.covers(f"{kind} {setting}") for setting in settings]
@@ -234,7 +235,7 @@ def picture(whole: Tally, path: Path) -> None:
     axes.set_yticks(range(len(settings)), settings)
     axes.set_xlim(0.5, 1.0)
     axes.set_xlabel("how often a 95 % interval holds the population's value")
-    axes.legend(loc="center left", fontsize=8, frameon=False)
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize=8, frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     figure.savefig(path, dpi=110)

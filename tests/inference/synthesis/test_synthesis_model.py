@@ -18,7 +18,7 @@ from discreet.inference.synthesis.model import (
     independent_start,
 )
 from discreet.inference.synthesis.rows import drawn_codes
-from discreet.inference.synthesis.trees import cell_count, junction_tree
+from discreet.inference.synthesis.trees import cell_count, junction_tree, tree_cells
 
 SIZES = (3, 2, 4, 2, 3, 2)
 CLIQUES = ((0,), (1,), (2,), (3,), (4,), (5,), (0, 1), (1, 2), (2, 3), (0, 3), (1, 4))
@@ -56,6 +56,7 @@ def test_a_junction_tree_holds_every_clique_and_runs_through(seed):
         shared = set(tree.nodes[first]) & set(tree.nodes[second])
         assert all(shared <= set(tree.nodes[place]) for place in path(tree, first, second))
     assert tree.cells == sum(cell_count(sizes, node) for node in tree.nodes)
+    assert tree.cells == tree_cells(sizes, cliques)
 
 
 def path(tree, first, second):

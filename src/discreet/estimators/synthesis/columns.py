@@ -10,7 +10,7 @@ from discreet.asking.cells import bin_cells, level_cells
 from discreet.errors import InvalidParameter, shown
 from discreet.inference.synthesis.domain import Cut, Domain
 from discreet.inference.synthesis.formulas import columns_asked
-from discreet.inference.synthesis.trees import Clique, cell_count, junction_tree
+from discreet.inference.synthesis.trees import Clique, cell_count, tree_cells
 from discreet.schema import Boolean, Category, Open, Schema
 from discreet.specs.queries.keys import LARGEST_CELLS, Bins
 from discreet.specs.queries.marginals import Axis
@@ -70,7 +70,7 @@ def require_pairs(domain: Domain) -> None:
 
 def require_tree(domain: Domain, tables: Sequence[Clique], limit: int) -> None:
     """Refuses declared tables whose junction tree is too large."""
-    cells = junction_tree(domain.sizes, tables).cells
+    cells = tree_cells(domain.sizes, tables)
     if cells > limit:
         most = max(tables, key=lambda one: cell_count(domain.sizes, one))
         raise InvalidParameter(
@@ -94,9 +94,11 @@ def _names(schema: Schema, columns: object) -> tuple[str, ...]:
     if not 2 <= len(listed) <= MOST_COLUMNS or len(set(listed)) != len(listed):
         raise InvalidParameter(
             "columns",
-            f"{len(listed)} columns, or one twice"
-            if isinstance(columns, (list, tuple))
-            else f"a {type(columns).__name__} is no list of column names",
+            f"a {type(columns).__name__} is no list of column names"
+            if not isinstance(columns, (list, tuple))
+            else "one is named twice"
+            if len(set(listed)) != len(listed)
+            else f"there are {len(listed)}",
             "a synthesis is about how columns go together",
             f'name 2 to {MOST_COLUMNS} different columns: ["income", "sex", "age"]',
         )

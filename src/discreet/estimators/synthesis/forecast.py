@@ -2,8 +2,9 @@
 intervals; no data is read.
 
 Which pairs a synthesis chooses is not known beforehand. The noise of the last release is told for
-the declared tables alone, and with as many pairs as there are columns beside them; widths are those
-of the second, for columns that are independent, with all cells alike.
+the declared tables alone, and with half of all pairs beside them (all, where they are few); widths
+are those of the second, for columns that are independent, with all cells alike and no row without a
+value.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def synthesis_preview(
     """The forecast of a synthesis, table by table and analysis by analysis."""
     plan = plan_of(session.public, columns, bins, analyses, spend)
     rows = expected_rows(session.public, assume)
-    beside = tuple(pair for pair in plan.pairs if pair not in plan.declared)[: len(plan.axes)]
+    others = [pair for pair in plan.pairs if pair not in plan.declared]
+    beside = tuple(others[:: 1 if len(others) <= 2 * len(plan.axes) else 2])
     first = _noise(plan.one_way())
     alone = _noise(plan.tables(plan.declared)) if plan.declared else {}
     crowded = _noise(plan.tables((*plan.declared, *beside)))
@@ -129,8 +131,8 @@ def synthesis_preview(
         or tuple(_cell(plan, tables, one, level) for one in first),
         str(price),
         session.ledger.how_many(price),
-        f"{int(rows)} rows, independent columns with all cells alike, {len(beside)} pairs chosen "
-        "beside what is declared",
+        f"{int(rows)} rows, independent columns with all levels and bins alike, {len(beside)} "
+        "pairs chosen beside what is declared",
         level,
     )
 
@@ -146,10 +148,7 @@ def _noise(question: Question) -> dict[Clique, float]:
 def _expected(plan: SynthesisPlan, sigmas: dict[Clique, float], rows: float) -> NoisyTables:
     """The tables that alike cells would give without noise."""
     sizes = plan.domain.sizes
-    measured = {
-        one: Noisy(np.full([sizes[j] for j in one], rows / cell_count(sizes, one)), sigma)
-        for one, sigma in sigmas.items()
-    }
+    measured = {one: Noisy(rows * _alike(plan, one), sigma) for one, sigma in sigmas.items()}
     public = plan.public.rows
     return NoisyTables(sizes, measured, None if public is None else round(rows))
 
@@ -172,7 +171,7 @@ def _forecast(
 
 def _cell(plan: SynthesisPlan, tables: NoisyTables, columns: Clique, level: float) -> Forecast:
     """The share of one cell of a table."""
-    share = 1 / cell_count(plan.domain.sizes, columns)
+    share = float(_alike(plan, columns).max())
     noise = tables.cell_variance(columns, share) / tables.rows**2
     variances = Variances(
         np.array([float(plan.public.neighbors.rows)]),
@@ -192,8 +191,12 @@ def _told(words: str, answer: TablesAnswer, name: str, level: float) -> Forecast
 
 
 def _alike(plan: SynthesisPlan, columns: Clique) -> Array:
-    sizes = plan.domain.sizes
-    return np.full([sizes[j] for j in columns], 1 / cell_count(sizes, columns))
+    """Shares of cells that are alike, and none of rows without a value."""
+    held = [plan.domain.cuts[place].held for place in columns]
+    law = np.ones(())
+    for one in held:
+        law = np.multiply.outer(law, one / one.sum())
+    return law
 
 
 def _cells(plan: SynthesisPlan, columns: Clique) -> int:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from discreet.inference.synthesis.trees import Clique, cell_count, junction_tree
+from discreet.inference.synthesis.trees import Clique, cell_count, tree_cells
 
 LARGEST_TREE = 10**6  # cells of all nodes
 FINEST_WEIGHT = 1 << 8
@@ -84,7 +84,7 @@ def chosen_tables(
 
 
 def _fits(sizes: Sequence[int], tables: Sequence[Clique], limit: int) -> bool:
-    return junction_tree(sizes, tables).cells <= limit
+    return tree_cells(sizes, tables) <= limit
 
 
 def pure_candidates(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.errors import InvalidParameter, UndeclaredColumn, WrongColumnKind, shown
+from discreet.errors import InvalidParameter, WrongColumnKind, shown
 from discreet.inference.results.laws import Array
 from discreet.schema import (
     Boolean,
@@ -183,9 +183,14 @@ class Domain:
 
     def place(self, name: object) -> int:
         """The number of a column; refused where it is none of them."""
-        if not isinstance(name, str) or name not in self.names:
-            raise UndeclaredColumn(name, self.schema)
-        return self.names.index(name)
+        if isinstance(name, str) and name in self.names:
+            return self.names.index(name)
+        raise InvalidParameter(
+            f"column {shown(name)}",
+            "it is none of the columns that are counted here",
+            "tables are over the columns that were named, and know no others",
+            f"use {', '.join(map(repr, self.names[:20]))}, or name it among the columns",
+        )
 
     def places(self, names: object) -> tuple[int, ...]:
         """The numbers of one column or several, in the order asked."""

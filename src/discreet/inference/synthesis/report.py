@@ -19,7 +19,7 @@ from discreet.inference.synthesis.trees import Clique, cell_count
 from discreet.inference.synthesis.unbiased import NoisyTables
 
 FOLD = math.sqrt(2 / math.pi)  # E|N(0, 1)|
-MOST_LINES = 60
+MOST_LINES = 200
 ABOUT_ERRORS = (
     "Errors are half the ℓ₁ distance of shares (0: the same, 1: nothing in common). Of measured "
     "tables: of the model from what was released, and what noise alone would give. Of other pairs: "
@@ -75,7 +75,7 @@ def report_table(
         words = domain.words(columns), str(noisy.values.size)
         numbers = (number_text(one, one / 10) for one in (noisy.sigma, apart, noise))
         rows.append((*words, "measured", *numbers))
-    for one in pairs:
+    for one in sorted(pairs, key=lambda one: -one.error):
         if not one.measured:
             cells = str(cell_count(tables.sizes, one.columns))
             error = "–" if math.isnan(one.error) else number_text(one.error, one.error / 10)

@@ -214,7 +214,7 @@ class Synthesis(SyntheticData):
             f"neighbours {first.neighbors}; noise % is the share of the variance that privacy cost."
         ]
         told += [line for group in notes for line in group]
-        told += [f"A cell of {name} without a value counts as {x}." for name, x in first.filled]
+        told += _filled_note(first.filled)
         absent = [cut.name for cut in self.domain.cuts if cut.absent]
         if absent:
             told.append(f"A cell without a value is a level of its own: {', '.join(absent)}.")
@@ -228,6 +228,22 @@ class Synthesis(SyntheticData):
         return tuple(told)
 
 
+def _filled_note(filled: tuple[tuple[str, str], ...]) -> list[str]:
+    """What cells without a value count as, where the schema names it."""
+    if not filled:
+        return []
+    counted = ", ".join(f"{name} as {value}" for name, value in filled)
+    return [f"A cell without a value counts in {counted}."]
+
+
 def synthesis_from_json(text: str) -> Synthesis | None:
     """The result that `Synthesis.to_json` wrote; None where the text is something else."""
-    return fit_from_json(text, Synthesis, facts_from_dict, layout=(FORMAT, VERSION))
+    return fit_from_json(text, _consistent, facts_from_dict, layout=(FORMAT, VERSION))
+
+
+def _consistent(releases: tuple[Release, ...], facts: SynthesisFacts) -> Synthesis:
+    """A synthesis whose releases are about the columns that it names."""
+    made = Synthesis(releases, facts)
+    if len(releases) != 3 or made.tables.sizes != made.domain.sizes:
+        raise ValueError("its releases are about other tables")
+    return made

@@ -71,6 +71,11 @@ def junction_tree(sizes: Sequence[int], cliques: Iterable[Clique]) -> Tree:
     return Tree(tuple(sizes), tuple(nodes), tuple(edges))
 
 
+def tree_cells(sizes: Sequence[int], cliques: Iterable[Clique]) -> int:
+    """The cells of all nodes of the junction tree."""
+    return sum(cell_count(sizes, node) for node in _eliminated(sizes, cliques))
+
+
 def _eliminated(sizes: Sequence[int], cliques: Iterable[Clique]) -> list[Clique]:
     """The maximal sets of columns that elimination by least fill puts together; neighbours are kept
     as bits of whole numbers.

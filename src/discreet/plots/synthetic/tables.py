@@ -114,7 +114,14 @@ def _draw_pairs(axes: Any, synthesis: Synthesis) -> None:
 
     shade = LinearSegmentedColormap.from_list("error", [shades.paper, shades.accent])
     axes.imshow(errors, cmap=shade, vmin=0.0, vmax=1.15 * top, aspect="auto")
-    if size <= MOST_WRITTEN:
+    words = "half the ℓ₁ distance of shares; bold: measured, others: the model alone"
+    if size > MOST_WRITTEN:
+        words = f"half the ℓ₁ distance of shares, darkest {top:.3f}; dots: measured"
+        dots = [(places[a], places[b]) for a, b in measured]
+        axes.plot(
+            *np.array(dots, dtype=float).reshape(-1, 2).T, ".", color=shades.ink, markersize=3
+        )
+    else:
         for first in range(size):
             for second in range(size):
                 if first != second:
@@ -134,7 +141,6 @@ def _draw_pairs(axes: Any, synthesis: Synthesis) -> None:
     axes.set_yticks(range(size), names, parse_math=False)
     dress(axes, grid="")
     axes.tick_params(labelsize=TEXT_SIZE, length=0)
-    words = "half the ℓ₁ distance of shares; bold: measured, others: the model alone"
     head(axes, "Expected error of every pair", words, legend=False)
 
 

@@ -68,6 +68,8 @@ class Unread:
         places: Any = rows if self.chosen is None else self.chosen[rows]
         missing = None if self.cells.missing is None else self.cells.missing[places]
         values = self.cells.values[places]
+        if missing is None and values.dtype == np.float64:  # as `numbers` reads them
+            return np.array(values)
         return np.array(numbers(Cells(self.cells.kind, values, missing, len(values))))
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
