@@ -26,7 +26,7 @@ from discreet.accounting.calibration.additive import pure_within
 from discreet.accounting.calibration.minimiser import Room, perturbed_minimiser
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.asking.steps import Steps, step_spend
-from discreet.errors import InvalidParameter, shown
+from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.exact import float_up, rational, sqrt_up
 from discreet.inference.minimisers.results import (
     MinimiserFacts,
@@ -114,14 +114,20 @@ def require_fit(regression: Regression, asked: Asked) -> Fraction:
             "all of a pure spend goes into the minimiser",
             "name the base: base={'region': 'N'}",
         )
-    _require_penalty(session, regression.model, asked, pure=pure)
-    return Fraction(0) if pure else budget_of(spend, session.public.neighbors.rows)
+    mu_squared = Fraction(0) if pure else budget_of(spend, session.public.neighbors.rows)
+    # half of it at least is left for the minimiser
+    room = Room(mu_squared=mu_squared / 2)
+    if isinstance(spend, PureDP):
+        room = Room(epsilon=rational(spend.epsilon, "epsilon"))
+    _require_penalty(session, regression.model, asked, room)
+    return mu_squared
 
 
-def _require_penalty(session: Session, model: Model, asked: Asked, *, pure: bool) -> None:
+def _require_penalty(session: Session, model: Model, asked: Asked, room: Room) -> None:
     """Refuses a loss that is not convex, and a penalty that is no positive number, or for the
     objective one with κ > 1.
     """
+    pure = room.law == "laplace"
     radius = plain_radius(model) if pure else metric_radius(model)
     sigma = PURE_SCALE if pure and asked.family.residual else 1.0
     row = _minimand(
@@ -145,6 +151,24 @@ def _require_penalty(session: Session, model: Model, asked: Asked, *, pure: bool
             "the price of objective perturbation is proven for penalties from there on",
             f"use at least {least:.4g}, or leave it out",
         )
+    if known or asked.way == "output":  # whose price no curvature enters
+        _require_room(session, asked, row, radius, room)
+
+
+def _require_room(session: Session, asked: Asked, row: RowLoss, radius: float, room: Room) -> None:
+    """Refuses a penalty for which there is no price or no grid, before anything is spent."""
+    public = session.public
+    rows = float(public.rows) if public.rows is not None else UNKNOWN_ROWS
+    penalty = _scaled_penalty(asked, row, radius, Room())
+    try:
+        perturbed_minimiser(row, 1, room, way=asked.way, penalty=penalty, rows=rows)
+    except (InvalidParameter, NoTheorem) as refusal:
+        raise InvalidParameter(
+            "penalty=",
+            f"{shown(asked.penalty)} is too small for this spend",
+            "the noise that one row's pull asks for would be beyond what is proven",
+            "use a larger penalty, spend more, or leave it out",
+        ) from refusal
 
 
 def metric_radius(model: Model) -> float:
@@ -228,21 +252,25 @@ def _ask_minimiser(
         query.size,
         room[0],
         way=asked.way,
-        penalty=_scaled_penalty(asked, sensitivity, radius),
+        penalty=_scaled_penalty(asked, sensitivity, radius, room[0]),
         rows=rows,
     )
     step = Step("minimiser")
     fitting.asked(step, Question(fitting.described(step), query, mechanism, room[1]))
 
 
-def _scaled_penalty(asked: Asked, row: RowLoss, radius: float) -> Fraction | None:
+def _scaled_penalty(asked: Asked, row: RowLoss, radius: float, room: Room) -> Fraction | None:
     """The penalty in units of the radius; where a scale that was learnt makes it too small for a
-    price, the least that has one.
+    price, the least for which a row's curvature costs half of ε: a refusal would come too late.
     """
     if asked.penalty is None:
         return None
     scaled = Fraction(asked.penalty) / Fraction(radius) ** 2
-    return max(scaled, row.curvature) if asked.way == "objective" else scaled
+    if asked.way == "output":
+        return scaled
+    half = math.expm1(float(room.epsilon) / (2 * row.rows))
+    learnt = asked.family.residual and room.epsilon
+    return max(scaled, row.curvature / Fraction(min(1.0, half)) if learnt else row.curvature)
 
 
 def _ask_variance(
