@@ -56,6 +56,13 @@ _HOMES = {
     "estimators.hypotheses.power": ("power", "sample_size", "smallest_effect", "spend_needed"),
     "estimators.selection": ("Watch",),
     "inference.counts.selection": ("SelectionResult",),
+    "inference.posteriors.families": (
+        "BetaBinomial",
+        "DirichletMultinomial",
+        "GammaPoisson",
+        "LinearModel",
+        "NormalModel",
+    ),
     "inference.results.results": ("Result",),
     "models.trials.tune": ("trial",),
     "models.solvers": ("GradientDescent", "MayNotConverge", "Newton", "SGD"),

@@ -32,6 +32,8 @@ from discreet.estimators.aggregation.clusters import friendly_clusters
 from discreet.estimators.aggregation.friendly import friendly_mean
 from discreet.estimators.aggregation.subsample import subsample
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
+from discreet.estimators.bayes.posterior import posterior
+from discreet.estimators.bayes.posterior_sample import posterior_sample
 from discreet.estimators.describe import describe
 from discreet.estimators.distributions import density, ecdf
 from discreet.estimators.hypotheses.comparisons import (
@@ -55,6 +57,13 @@ from discreet.estimators.synthesis.synthesize import synthesize
 from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
+from discreet.inference.posteriors.families import (
+    BetaBinomial,
+    DirichletMultinomial,
+    GammaPoisson,
+    LinearModel,
+    NormalModel,
+)
 from discreet.inference.results.results import Result
 from discreet.models.holdout.opened import holdout
 from discreet.models.learners.accuracy import accuracy
@@ -78,6 +87,7 @@ __all__ = [
     "AddRemove",
     "ApproxDP",
     "Assumptions",
+    "BetaBinomial",
     "Boolean",
     "BudgetExceeded",
     "BundledTable",
@@ -86,19 +96,23 @@ __all__ = [
     "Dataset",
     "Date",
     "Datetime",
+    "DirichletMultinomial",
     "DiscreetError",
     "GDP",
+    "GammaPoisson",
     "GradientDescent",
     "InsecureNoise",
     "Integer",
     "InvalidParameter",
     "Ledger",
     "LedgerRefused",
+    "LinearModel",
     "MayNotConverge",
     "MissingExtra",
     "NeighborsMissing",
     "Newton",
     "NoTheorem",
+    "NormalModel",
     "Open",
     "PLD",
     "PureDP",
@@ -164,6 +178,8 @@ __all__ = [
     "paired_test",
     "plan",
     "poisson",
+    "posterior",
+    "posterior_sample",
     "power",
     "preview",
     "proportion",

@@ -361,6 +361,16 @@ RECORDS = (
         forecast="models.forecasts.preview:residuals_preview",
     ),
     Record(
+        "estimators.bayes.posterior:posterior",
+        results={"discreet-posterior": "inference.posteriors.results:PosteriorResult"},
+        forecast="estimators.bayes.previews:posterior_preview",
+    ),
+    Record(
+        "estimators.bayes.posterior_sample:posterior_sample",
+        results={"discreet-posterior-sample": "inference.posteriors.samples:PosteriorSampleResult"},
+        forecast="estimators.bayes.previews:sample_preview",
+    ),
+    Record(
         "models.trials.tune:tune",
         results={"discreet-best": "inference.regression.best:BestResult"},
         forecast="models.trials.tune:tune_preview",
@@ -390,6 +400,8 @@ FORMATS = {
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
     "discreet-best": "models.trials.tune:best_from_json",
     "discreet-holdout": "inference.holdout.answers:history_from_json",
+    "discreet-posterior": "inference.posteriors.results:posterior_from_json",
+    "discreet-posterior-sample": "inference.posteriors.samples:sample_from_json",
     "discreet-network": "inference.networks.results:network_from_json",
     "discreet-mwem": "inference.mwem.results:mwem_from_json",
     "discreet-synthesis": "inference.synthesis.results:synthesis_from_json",

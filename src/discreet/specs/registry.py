@@ -20,6 +20,7 @@ from discreet.specs.estimating.scores import PredictionScore
 from discreet.specs.hidden_runs import HiddenRuns
 from discreet.specs.holdout.surprises import Surprise
 from discreet.specs.holdout.thresholdout import Thresholdout
+from discreet.specs.likelihoods import LikelihoodScores
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
 from discreet.specs.mechanisms.friendly import FriendlyMean
@@ -96,6 +97,7 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     Surprise,
     Marginals,
     Discrepancies,
+    LikelihoodScores,
 )
 _MECHANISMS: dict[str, type[Mechanism]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}
 _QUERIES: dict[str, type[Query]] = {kind.kind: kind for kind in PROVEN_QUERIES}

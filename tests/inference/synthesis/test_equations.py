@@ -132,6 +132,29 @@ def test_intervals_cover_with_sampling_and_noise(public):
     assert abs(np.mean(hits) - 0.95) < 0.03
 
 
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e7])
+@pytest.mark.parametrize("logistic", [False, True])
+def test_units_of_columns_change_nothing_but_coefficients_units(scale, logistic):
+    joint = counts_of(11)
+    x = np.array([np.ones(6), np.repeat([1.5, 5.0, 8.0], 2)])  # wage in its units, or others
+    y = np.tile([0.0, 1.0], 3) * (1.0 if logistic else 1 / scale)
+    tables = tables_of(joint, [(0, 1)], 5.0, np.random.default_rng(2))
+    law = summed(joint, (0, 1)) / joint.sum()
+    one, other = (
+        one_step(Linked((0, 1), (3, 2), by[:, None] * x, of, np.ones(6), logistic), tables, law)
+        for by, of in (
+            (np.ones(2), y * (1.0 if logistic else scale)),
+            (np.array([1.0, scale]), y),
+        )
+    )
+    units = np.array([1.0, scale]) * (1.0 if logistic else scale)
+    np.testing.assert_allclose(other.beta * units, one.beta, rtol=1e-6)
+    for part in ("sampling", "privacy"):
+        both = getattr(other, part) * np.outer(units, units)
+        np.testing.assert_allclose(both, getattr(one, part), rtol=1e-6)
+    assert np.abs(one.beta).min() > 1e-3
+
+
 def test_coefficients_of_few_rows_are_marked():
     joint = counts_of(4, rows=3000)
     joint[:, :, 2] = 0.0

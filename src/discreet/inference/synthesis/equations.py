@@ -24,8 +24,11 @@ from discreet.inference.results.laws import Array
 from discreet.inference.synthesis.trees import Clique
 from discreet.inference.synthesis.unbiased import Functions, NoisyTables
 
-MOST_STEPS, LONGEST_STEP = 60, 5.0
-RIDGE = 1e-9  # of the trace: a curvature that can be inverted for every table
+MOST_STEPS, MOST_HALVINGS = 60, 20
+CLOSE = 1e-9  # of a coefficient: steps that are smaller are the end
+RIDGE = 1e-9  # of each coefficient's own curvature, so that it can be inverted for every table
+EVEN = 1e-9  # of a law's mass, spread over all cells
+FURTHEST = 2.0  # that a predictor of a log-odds moves before its curvature is another
 STEP = 1e-5  # of numerical derivatives
 CLEAR = 4.0  # standard deviations
 
@@ -51,6 +54,10 @@ class Equation(Protocol):
 
     def behind(self) -> Array:
         """1 for the cells that a coefficient is about, shape (k, cells)."""
+        ...
+
+    def reach(self, step: Array) -> float:
+        """How far a step moves a predictor that is seen through a link; 0 where none is."""
         ...
 
 
@@ -105,6 +112,9 @@ class Linked:
     def behind(self) -> Array:
         return np.asarray((self.x != 0) * self.held)
 
+    def reach(self, step: Array) -> float:
+        return float(np.abs((step @ self.x) * self.held).max()) if self.logistic else 0.0
+
     def _mean(self, beta: Array) -> Array:
         eta = beta @ self.x
         return np.asarray(expit(eta)) if self.logistic else eta
@@ -141,32 +151,55 @@ class Scored:
     def behind(self) -> Array:
         return np.ones((len(self.begin), int(np.prod(self.shape))))
 
+    def reach(self, step: Array) -> float:
+        return 0.0
+
 
 def under_model(equation: Equation, probabilities: Array, start: Array | None = None) -> Array:
-    """The solution of Σ_c p(c)·ψ_c(β) = 0, by Newton's method with bounded steps."""
-    weights, beta = probabilities.ravel(), equation.start if start is None else start
+    """The solution of Σ_c p(c)·ψ_c(β) = 0, by Newton's method; a step is halved until the scores
+    are smaller in the metric of the curvature.
+    """
+    weights, beta = _spread_out(probabilities), equation.start if start is None else start
     for _ in range(MOST_STEPS):
-        slope = equation.scores(beta) @ weights
-        step = np.linalg.solve(_invertible(equation.curvature(beta, weights)), slope)
-        longest = float(np.abs(step).max(initial=0.0))
-        beta = beta + step * (min(1.0, LONGEST_STEP / longest) if longest else 0.0)
-        if longest < 1e-10 * max(1.0, float(np.abs(beta).max(initial=0.0))):
+        slope, curvature = equation.scores(beta) @ weights, equation.curvature(beta, weights)
+        step = solved(curvature, slope)
+        size = np.sqrt(np.abs(np.diag(curvature)))
+        if (np.abs(step) * size <= CLOSE * np.maximum(np.abs(beta) * size, 1e-6)).all():
             break
+        before, halvings = abs(float(slope @ step)), 0
+        while halvings < MOST_HALVINGS:
+            after = equation.scores(beta + step) @ weights
+            merit = abs(float(after @ solved(curvature, after)))
+            if merit < before:
+                break
+            step, halvings = step / 2, halvings + 1
+        beta = beta + step
     return beta
 
 
 def one_step(equation: Equation, tables: NoisyTables, probabilities: Array) -> Solved:
     """The estimate and its covariance, from the model's solution by one step on the tables."""
-    weights = tables.rows * probabilities.ravel()
+    weights = tables.rows * _spread_out(probabilities)
     start = under_model(equation, probabilities)
     sums, _ = tables.sums(equation.functions(start))
-    before = _invertible(equation.curvature(start, weights))
-    beta = start + np.linalg.solve(before, sums)
-    curvature = _invertible(equation.curvature(beta, weights))
-    _, noise = tables.sums(equation.functions(beta))
-    spread = spread_of(equation.scores(beta), weights)
+    step = solved(equation.curvature(start, weights), sums)
+    beta, reach = start + step, equation.reach(step)
+    near = start + step * min(1.0, FURTHEST / reach if reach else 1.0)  # where errors are read off
+    curvature = equation.curvature(near, weights)
+    _, noise = tables.sums(equation.functions(near))
+    spread = spread_of(equation.scores(near), weights)
     few = _few(equation, tables, weights)
-    return Solved(beta, _between(curvature, spread), _between(curvature, noise), few)
+    if reach > FURTHEST:
+        few = (True,) * len(beta)
+    return Solved(beta, sandwich(curvature, spread), sandwich(curvature, noise), few)
+
+
+def _spread_out(probabilities: Array) -> Array:
+    """A law with a billionth of its mass spread over all cells, so that every coefficient has a
+    curvature.
+    """
+    law = probabilities.ravel()
+    return np.asarray((1 - EVEN) * law + EVEN / law.size)
 
 
 def spread_of(scores: Array, weights: Array) -> Array:
@@ -186,14 +219,18 @@ def _few(equation: Equation, tables: NoisyTables, weights: Array) -> tuple[bool,
     return tuple(not one for one in clear.tolist())
 
 
-def _between(curvature: Array, middle: Array) -> Array:
+def sandwich(curvature: Array, middle: Array) -> Array:
     """Ĥ⁻¹·middle·Ĥ⁻ᵀ, symmetric."""
-    half = np.linalg.solve(curvature, middle)
-    whole = np.linalg.solve(curvature, half.T)
+    half = solved(curvature, middle)
+    whole = solved(curvature, half.T)
     return np.asarray((whole + whole.T) / 2)
 
 
-def _invertible(curvature: Array) -> Array:
-    """A curvature with a little added where a table leaves it singular."""
-    size = float(np.trace(np.abs(curvature))) / max(len(curvature), 1)
-    return np.asarray(curvature + (RIDGE * size + 1e-12) * np.eye(len(curvature)))
+def solved(curvature: Array, right: Array) -> Array:
+    """Ĥ⁻¹·right, whatever the units of the coefficients are: each is measured by the root of its
+    curvature, and a little is added where a table leaves the rest singular.
+    """
+    size = np.sqrt(np.abs(np.diag(curvature)))
+    size = np.where(size > 0, size, 1.0)
+    inner = curvature / np.outer(size, size) + RIDGE * np.eye(len(size))
+    return np.asarray((np.linalg.solve(inner, (right.T / size).T).T / size).T)

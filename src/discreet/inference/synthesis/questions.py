@@ -25,6 +25,7 @@ from discreet.inference.synthesis.equations import (
     Linked,
     Scored,
     one_step,
+    sandwich,
     spread_of,
     under_model,
 )
@@ -41,6 +42,10 @@ LARGEST_ANSWER = 1 << 12  # cells of one table, groups of one mean
 BINNED = (
     "A number counts as the middle of its bin: what is estimated is the mean of the binned column, "
     "which can differ from that of the column by up to half a bin."
+)
+BINNED_FIT = (
+    "Numbers count as the middle of their bins: coefficients are those of the binned columns, and "
+    "can differ from those of the columns themselves."
 )
 FEW = "FEW ROWS beside the noise: {names}. Intervals there may cover less than they say."
 COMPLETE = "Rows without a value in {names} are left out."
@@ -277,7 +282,7 @@ class SyntheticData(Told):
         kind = "Least squares" if asked.family == "ols" else "Logistic regression"
         binned = any(self.domain.cuts[one].edges for one in asked.columns)
         notes = self._notes(
-            _few(names, few), (BINNED,) if binned else (), self._complete(asked.columns)
+            _few(names, few), (BINNED_FIT,) if binned else (), self._complete(asked.columns)
         )
         return TablesFit(
             f"{kind} of {asked.title} from released tables",
@@ -315,12 +320,15 @@ class SyntheticData(Told):
         equation = Scored(places, shape, scores, begin)
         value, variances, marked, few = self._solved(equation, places, unsupported)
         labels = names or tuple(f"beta {place + 1}" for place in range(len(begin)))
+        binned = any(self.domain.cuts[one].edges for one in places)
         return TablesFit(
             f"M-estimate on {self.domain.words(places)} from released tables",
             labels,
             value,
             variances,
-            notes=self._notes(_few(labels, few), self._complete(places)),
+            notes=self._notes(
+                _few(labels, few), (BINNED_FIT,) if binned else (), self._complete(places)
+            ),
             under_model=marked,
             head=("coefficient",),
         )
@@ -344,8 +352,8 @@ class SyntheticData(Told):
         value = under_model(equation, law)
         draws = [under_model(equation, one.table(columns), value) for one in self.refits(SETS)]
         weights = self.rows * law.ravel()
-        inverse = np.linalg.pinv(equation.curvature(value, weights))
-        sampling = inverse @ spread_of(equation.scores(value), weights) @ inverse.T
+        middle = spread_of(equation.scores(value), weights)
+        sampling = sandwich(equation.curvature(value, weights), middle)
         spread = _spread(np.array(draws), self.cluster * np.diag(sampling))
         return value, spread, True, (False,) * len(value)
 

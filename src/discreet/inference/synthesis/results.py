@@ -238,4 +238,12 @@ def _filled_note(filled: tuple[tuple[str, str], ...]) -> list[str]:
 
 def synthesis_from_json(text: str) -> Synthesis | None:
     """The result that `Synthesis.to_json` wrote; None where the text is something else."""
-    return fit_from_json(text, Synthesis, facts_from_dict, layout=(FORMAT, VERSION))
+    return fit_from_json(text, _consistent, facts_from_dict, layout=(FORMAT, VERSION))
+
+
+def _consistent(releases: tuple[Release, ...], facts: SynthesisFacts) -> Synthesis:
+    """A synthesis whose releases are about the columns that it names."""
+    made = Synthesis(releases, facts)
+    if len(releases) != 3 or made.tables.sizes != made.domain.sizes:
+        raise ValueError("its releases are about other tables")
+    return made
