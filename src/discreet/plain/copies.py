@@ -20,7 +20,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, ParamSpec, TypeVar
 
-from discreet.plain.kinds import ATOM_IDS, DENOMINATOR, NUMERATOR, all_atoms, is_ours
+from discreet.plain.kinds import ATOM_IDS, DENOMINATOR, NUMERATOR, is_ours
 
 Given = TypeVar("Given")
 Parameters = ParamSpec("Parameters")
@@ -42,7 +42,8 @@ def _twin(given: Any) -> Any:
     if id(kind) in ATOM_IDS:
         return given
     if kind is tuple:
-        return given if all_atoms(given) else tuple([_twin(one) for one in given])
+        atoms = all(map(ATOM_IDS.__contains__, map(id, map(type, given))))
+        return given if atoms else tuple([_twin(one) for one in given])
     if kind is Fraction:
         copy = object.__new__(Fraction)
         NUMERATOR.__set__(copy, NUMERATOR.__get__(given))

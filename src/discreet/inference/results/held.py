@@ -201,8 +201,10 @@ def _left_out_note(
 
 
 def _of_all(release: Release) -> str:
-    total = "" if release.public_rows is None else f" of {release.public_rows}"
-    return " of those" if release.description.where else total
+    if release.description.where:
+        return " of those"
+    rows = release.public_rows
+    return "" if rows is None else f" of {rows}"
 
 
 def _counted_note(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet import plain
 from discreet.errors import data
@@ -15,7 +15,9 @@ from discreet.trusted.datasets import LONGEST_NAME, Dataset
 from discreet.trusted.engines.batches import BatchEngine, arrow_cells
 from discreet.trusted.engines.engine import needed_columns, require_columns
 from discreet.trusted.scale.limits import limits
-from discreet.trusted.scale.streams import MakeReader, StreamSource
+
+if TYPE_CHECKING:
+    from discreet.trusted.scale.streams import MakeReader
 
 
 @plain.called
@@ -84,7 +86,9 @@ def _declared(
     scale: tuple[Any, Any],
     kind: tuple[str, str] = ("stream", ""),
 ) -> Dataset:
-    arrow_cells()
+    arrow_cells()  # says what is missing where Arrow is
+    from discreet.trusted.scale.streams import StreamSource
+
     declared, relation = Schema(schema), require_neighbors(neighbors)
     known = None if name is None else plain.text(name, "name=", longest=LONGEST_NAME)
     given = f"named:{known}" if known is not None else kind[1] or secrets.token_hex(16)
