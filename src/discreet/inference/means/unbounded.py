@@ -127,6 +127,12 @@ class Procedure(Result):
         return ()
 
 
+OWN_MEAN = (
+    "With heavy tails, fitted tails do not say which rows this data set drew: its own interval can "
+    "cover less than it says (0.91 of 0.95 for Student's t with 3 degrees, 1000 rows, μ = 2)."
+)
+
+
 class UnboundedMeanResult(Procedure):
     """A mean whose range was found privately.
 
@@ -222,7 +228,8 @@ class UnboundedMeanResult(Procedure):
         def moved(cells: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(cells[place] for place in order)
 
-        return replace(told, header=moved(told.header), rows=tuple(map(moved, told.rows)))
+        moved_told = replace(told, header=moved(told.header), rows=tuple(map(moved, told.rows)))
+        return moved_told.with_notes(OWN_MEAN) if target == "data" else moved_told
 
     def _further(self) -> tuple[str, ...]:
         low, high = (grouped(end, 3) for end in self.worst_case())
