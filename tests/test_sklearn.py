@@ -478,6 +478,7 @@ def test_a_network_classifies_predicts_and_scores():
     assert (network(classes=("in", "out")).fit(frame, ring).predict(frame) == ring).mean() > 0.8
 
 
+@pytest.mark.slow
 def test_a_network_of_several_classes_and_of_a_session():
     X, _, _ = draws(3000)
     thirds = np.digitize(X[:, 0], [-0.7, 0.7]) * 10

@@ -35,6 +35,7 @@ _HOMES = {
     "asking.preview": ("Assumptions", "preview"),
     "asking.reading": ("from_json",),
     "asking.release_plans": ("ReleasePlan", "read_plan"),
+    "audits.audit": ("audit",),
     "bundled.tables": ("BundledTable", "load_census", "load_visits"),
     "errors": (
         "BudgetExceeded",
@@ -55,6 +56,13 @@ _HOMES = {
     "estimators.hypotheses.power": ("power", "sample_size", "smallest_effect", "spend_needed"),
     "estimators.selection": ("Watch",),
     "inference.counts.selection": ("SelectionResult",),
+    "inference.posteriors.families": (
+        "BetaBinomial",
+        "DirichletMultinomial",
+        "GammaPoisson",
+        "LinearModel",
+        "NormalModel",
+    ),
     "inference.results.results": ("Result",),
     "models.trials.tune": ("trial",),
     "models.solvers": ("GradientDescent", "MayNotConverge", "Newton", "SGD"),
@@ -62,6 +70,7 @@ _HOMES = {
     "schema": ("Boolean", "Category", "Date", "Datetime", "Integer", "Open", "Real", "Schema"),
     "trusted.datasets": ("Dataset", "from_arrays", "from_frame", "read_csv", "read_parquet"),
     "trusted.ledger.core": ("Ledger",),
+    "trusted.scale.sources": ("from_batches", "from_database"),
     "trusted.release": ("Release",),
     "trusted.session": ("Session",),
 }

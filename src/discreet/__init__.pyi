@@ -10,6 +10,7 @@ from discreet.asking.declarations import declare, write_declaration
 from discreet.asking.preview import Assumptions, preview
 from discreet.asking.reading import from_json
 from discreet.asking.release_plans import ReleasePlan, read_plan
+from discreet.audits.audit import audit
 from discreet.bundled.tables import BundledTable, load_census, load_visits
 from discreet.errors import (
     BudgetExceeded,
@@ -27,7 +28,12 @@ from discreet.errors import (
     UnknownName,
     WrongColumnKind,
 )
+from discreet.estimators.aggregation.clusters import friendly_clusters
+from discreet.estimators.aggregation.friendly import friendly_mean
+from discreet.estimators.aggregation.subsample import subsample
 from discreet.estimators.basic import count, histogram, mean, proportion, sum, table, variance
+from discreet.estimators.bayes.posterior import posterior
+from discreet.estimators.bayes.posterior_sample import posterior_sample
 from discreet.estimators.describe import describe
 from discreet.estimators.distributions import density, ecdf
 from discreet.estimators.hypotheses.comparisons import (
@@ -42,14 +48,24 @@ from discreet.estimators.hypotheses.power import power, sample_size, smallest_ef
 from discreet.estimators.hypotheses.proportions import proportion_test
 from discreet.estimators.matrices import correlation, covariance
 from discreet.estimators.missing import missing
+from discreet.estimators.mwem.mwem import mwem
 from discreet.estimators.quantiles import median, quantile, quantiles
 from discreet.estimators.scale import iqr, mad
 from discreet.estimators.selection import Watch, above_threshold, mode, select, top, watch
 from discreet.estimators.standard_deviation import std
+from discreet.estimators.synthesis.synthesize import synthesize
 from discreet.estimators.trimmed import trimmed_mean
 from discreet.estimators.unbounded import location, truncated_mean, unbounded_mean
 from discreet.inference.counts.selection import SelectionResult
+from discreet.inference.posteriors.families import (
+    BetaBinomial,
+    DirichletMultinomial,
+    GammaPoisson,
+    LinearModel,
+    NormalModel,
+)
 from discreet.inference.results.results import Result
+from discreet.models.holdout.opened import holdout
 from discreet.models.learners.accuracy import accuracy
 from discreet.models.learners.network import network
 from discreet.models.m_estimate import m_estimate
@@ -63,6 +79,7 @@ from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Re
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.release import Release
+from discreet.trusted.scale.sources import from_batches, from_database
 from discreet.trusted.session import Session
 
 __version__: str
@@ -70,6 +87,7 @@ __all__ = [
     "AddRemove",
     "ApproxDP",
     "Assumptions",
+    "BetaBinomial",
     "Boolean",
     "BudgetExceeded",
     "BundledTable",
@@ -78,19 +96,23 @@ __all__ = [
     "Dataset",
     "Date",
     "Datetime",
+    "DirichletMultinomial",
     "DiscreetError",
     "GDP",
+    "GammaPoisson",
     "GradientDescent",
     "InsecureNoise",
     "Integer",
     "InvalidParameter",
     "Ledger",
     "LedgerRefused",
+    "LinearModel",
     "MayNotConverge",
     "MissingExtra",
     "NeighborsMissing",
     "Newton",
     "NoTheorem",
+    "NormalModel",
     "Open",
     "PLD",
     "PureDP",
@@ -114,6 +136,7 @@ __all__ = [
     "ZCDP",
     "above_threshold",
     "accuracy",
+    "audit",
     "compare",
     "compare_means",
     "compose",
@@ -126,11 +149,16 @@ __all__ = [
     "ecdf",
     "erm",
     "explain",
+    "friendly_clusters",
+    "friendly_mean",
     "from_arrays",
+    "from_batches",
+    "from_database",
     "from_frame",
     "from_json",
     "goodness_of_fit",
     "histogram",
+    "holdout",
     "independence_test",
     "iqr",
     "load_census",
@@ -144,11 +172,14 @@ __all__ = [
     "median",
     "missing",
     "mode",
+    "mwem",
     "network",
     "ols",
     "paired_test",
     "plan",
     "poisson",
+    "posterior",
+    "posterior_sample",
     "power",
     "preview",
     "proportion",
@@ -167,8 +198,10 @@ __all__ = [
     "smallest_effect",
     "spend_needed",
     "std",
+    "subsample",
     "subsample_test",
     "sum",
+    "synthesize",
     "table",
     "top",
     "trial",

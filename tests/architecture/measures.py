@@ -32,6 +32,7 @@ class House:
     extension_lines: int
     learning_lines: int
     aggregation_lines: int
+    scale_lines: int
     flat_modules: int
     largest_folder: int
     knots: int
@@ -49,6 +50,7 @@ def measured() -> House:
         extension_lines=lines["extensions"],
         learning_lines=lines["learning"],
         aggregation_lines=lines["aggregation"],
+        scale_lines=lines["scale"],
         flat_modules=len(folders[""]),
         largest_folder=max(len(names) for folder, names in folders.items() if folder),
         knots=len(import_knots()),

@@ -30,7 +30,7 @@ def arrays(neighbors=dp.AddRemove(), names=("x", "y")):
     )
 """
 END = """
-rooms = ("extensions", "learning", "aggregation")
+rooms = ("extensions", "learning", "aggregation", "scale")
 print(" ".join(name.removeprefix(f"discreet.trusted.{room}.") for name in sys.modules
     for room in rooms if name.startswith(f"discreet.trusted.{room}.")))
 """
@@ -46,6 +46,14 @@ QUESTIONS = {
     "parts": (
         f'dp.subsample_test(arrays(), lambda x: 0.5, columns="x", parts=2, {GDP})',
         "part_tests",
+    ),
+    "friends": (
+        f'dp.friendly_mean(arrays(dp.Replace()), ["x", "y"], radius=3, refine=False, {GDP})',
+        "friends.rows",
+    ),
+    "tables": (
+        f'dp.synthesize(arrays(), ["x", "y"], bins={{"x": 2, "y": 2}}, {GDP})',
+        "tables",
     ),
     "watch": (f"dp.watch(arrays(), 3, {GDP})", "noisy_threshold"),
     "csv": (

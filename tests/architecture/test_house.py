@@ -22,11 +22,13 @@ INTERFACES = {
     "__main__": "python -m discreet",
     "client": "the door of what ships in an app",
     "accounting/pld": "the documented names of loss distributions",
+    "trusted/engines/files": "the engine over files, whose source is in another room",
     "trusted/later": "the way from the core's tables to an extension",
     "trusted/noise/assignment": "the one draw that a question to an engine needs",
     "trusted/extensions/*/draw": "how an extension draws",
     "trusted/extensions/*/loss": "what an extension costs",
     "trusted/learning/*/loss": "what a learner costs",
+    "trusted/aggregation/*/loss": "what an aggregate costs",
 }
 
 

@@ -8,6 +8,7 @@ failure prints the entries to add and to take away.
 from __future__ import annotations
 
 import pytest
+from reviewed_aggregation import AGGREGATION
 from row_conversions import operations_of, places
 
 DTYPE = "element by element, from one public dtype to another"
@@ -212,17 +213,19 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/csv_files.py", "split"): {
         "concatenate": "places in the block",
     },
-    ("trusted/engines/files.py", "FileEngine.gram"): {
+    ("trusted/engines/batches.py", "BatchEngine.gram"): {
         "asarray": "a sum of exact integers",
     },
     ("trusted/extensions/open_keys/counts.py", "KeySums.total"): {
         "array": "exact counts, of the type that is named",
     },
-    ("trusted/engines/files.py", "FileEngine.sums"): {
+    ("trusted/engines/batches.py", "BatchEngine.sums"): {
         "asarray": "a sum of exact integers",
     },
-    ("trusted/extensions/estimating/reading.py", "_joined"): {
+    ("trusted/extensions/estimating/reading.py", "_Parts.add"): {
         "asarray": "codes of the type that the encoding has",
+    },
+    ("trusted/extensions/estimating/reading.py", "Gathered.rows"): {
         "concatenate": "codes of one type, whichever part they come from",
     },
     ("trusted/engines/memory.py", "MemoryEngine._all_level_codes"): {
@@ -255,13 +258,38 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/estimating/reading.py", "_unit_labels"): {
         "asarray": VIEW,
     },
-    ("trusted/extensions/estimating/reading.py", "_units_of"): {
-        "concatenate": "labels of units, batch after batch",
-    },
-    ("trusted/extensions/estimating/unit_scores.py", "unit_score_sums"): {
+    ("trusted/extensions/estimating/unit_scores.py", "_gram_of_units"): {
         "asarray": VIEW,
-        "astype": "whole numbers below 2**53 as float64",
         "hstack": "both halves of units' sums",
+    },
+    ("trusted/extensions/estimating/unit_scores.py", "_unit_sums"): {
+        "astype": "whole numbers below 2**53 as float64",
+    },
+    ("trusted/scale/databases.py", "_texts"): {
+        "cast": "text as its own bytes",
+    },
+    ("trusted/scale/spill.py", "Spill.append"): {
+        "cast": VIEW,
+    },
+    ("trusted/scale/spill.py", "StoredRows.put"): {
+        "ascontiguousarray": "codes of the type that the array has",
+    },
+    ("trusted/scale/spill.py", "StoredRows.take"): {
+        "argsort": "places of rows, of which the order of reading alone follows",
+    },
+    ("trusted/scale/streams.py", "_bits"): {
+        "astype": "whole numbers as 64 bits, floats as wider ones",
+    },
+    ("trusted/scale/streams.py", "words_of"): {
+        "array": "words for a sum that nobody sees",
+        "asarray": VIEW,
+        "cast": "text as its own bytes",
+        "dictionary_encode": "equal cells once; each keeps its own word",
+        "to_numpy": "cells of the type that the column has",
+        "to_pylist": "cells for a sum that nobody sees",
+    },
+    ("trusted/scale/units.py", "KeptUnits.first"): {
+        "array": "numbers of rows",
     },
     ("trusted/extensions/estimating/reading.py", "_number_codes"): {
         "asarray": VIEW,
@@ -291,7 +319,8 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/noise/assignment.py", "independent_parts"): {
         "asarray": PUBLIC,
     },
-    ("trusted/extensions/part_tests.py", "rejections"): {
+    **AGGREGATION,
+    ("trusted/extensions/part_tests.py", "rows_of_parts"): {
         "argsort": ORDER,
     },
     ("trusted/extensions/unit_sums.py", "_add"): {
@@ -420,7 +449,6 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/learning/network/rows.py", "_last_error"): {"asarray": VIEW},
     ("trusted/learning/network/rows.py", "agreement"): {"array": PUBLIC},
     ("trusted/learning/network/rows.py", "clip_factors"): {"asarray": VIEW, "vecdot": EXACT},
-    ("trusted/learning/network/rows.py", "of_network"): {"asarray": VIEW},
     ("sklearn/regression.py", "PrivateRegression._fitted"): {
         "array": RESULT,
     },

@@ -133,7 +133,7 @@ def discretised(mu: float, cells: int = 4000) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("eta", [Fraction(0), Fraction(1)])
-@pytest.mark.parametrize("mu", [0.2, 1.0])
+@pytest.mark.parametrize("mu", [pytest.param(0.2, marks=pytest.mark.slow), 1.0])
 def test_no_order_of_gaussian_runs_exceeds_the_price(mu, eta) -> None:
     """Scores that follow the likelihood ratio, either way, in the middle, or not at all."""
     gamma, exact = gamma_for(10, eta), Fraction(repr(mu))

@@ -248,6 +248,46 @@ def test_the_law_of_noisy_tables_keeps_epsilon_on_a_small_domain(neighbors):
     assert worst(spread / 2) > float(epsilon)
 
 
+@pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
+def test_the_law_of_chosen_distances_keeps_epsilon_on_a_small_domain(neighbors):
+    """All orders of the chosen tables, for all neighbours: the ratio of the exact laws is at most
+    that of the price; with four times the rate it is not."""
+    tables = ((0,), (1,), (2,))
+    guesses = tuple(
+        guess for table, guess in zip(TABLES, guesses_at(ROWS[0]), strict=True) if table in tables
+    )
+    query = Discrepancies(AXES, tables, guesses)
+    _, _, largest = query.sensitivity(neighbors)
+    count, epsilon = 2, Fraction(1, 2)
+
+    def law(scores, rate):
+        found = {}
+        for order in itertools.permutations(range(3), count):
+            left, chance = [0, 1, 2], 1.0
+            for place in order:
+                weights = [math.exp(rate * (scores[one] - max(scores))) for one in left]
+                chance *= weights[left.index(place)] / sum(weights)
+                left.remove(place)
+            found[order] = chance
+        return found
+
+    def worst(rate):
+        ratios = [0.0]
+        for pair in neighbouring(neighbors):
+            plan = TablesPlan(AXES, tables)
+            one, two = (
+                law(query.assemble(execute(in_memory(rows, neighbors), plan)), rate)
+                for rows in pair
+            )
+            ratios += [abs(math.log(one[order] / two[order])) for order in one]
+        return max(ratios)
+
+    rate = float(epsilon / (count * largest.span))
+    assert worst(rate) <= float(epsilon)
+    # the price has room: what all distances move alike tells nothing
+    assert worst(4 * rate) > float(epsilon)
+
+
 # -- what is refused, what is stored ----------------------------------------
 
 

@@ -15,7 +15,7 @@ import discreet as dp
 from discreet.asking.formula import design_of
 from discreet.models.points import point_at
 from discreet.specs.estimating.components import UNIT, ModelColumn, model_matrix
-from discreet.specs.estimating.equations import WeightedGram
+from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
 from discreet.specs.estimating.families import Huber, Logistic, Poisson
 from discreet.specs.estimating.metric import LARGEST_COLUMNS, WEIGHT_BITS, metric_of, whole_product
 from discreet.specs.estimating.model import EstimatingPlan, Model
@@ -343,6 +343,31 @@ def test_second_moments_with_all_weights_1_are_summed_once_and_right():
     assert (first == second).all()
     assert first is not second
     assert (third < first)[np.eye(2) > 0].all()
+
+
+def test_what_is_kept_of_one_model_is_not_used_for_another():
+    """Matrix, weights, response and second moments go with their model: one engine that is asked
+    about many gives what a fresh one gives, in any order.
+    """
+    rng = np.random.default_rng(11)
+    schema = {"x": dp.Real(-1, 1), "z": dp.Real(-1, 1), "y": dp.Boolean(), "b": dp.Boolean()}
+    cells = {name: rng.uniform(-1, 1, 300) for name in "xz"} | {
+        name: rng.random(300) < 0.3 for name in "yb"
+    }
+    kept, family = memory_engine_from_arrays(cells, schema, dp.Replace()), Logistic()
+    point = point_at(np.array([0.2, -0.5]), 1.0, family)
+    plans = []
+    for formula in ("y ~ x", "y ~ z", "b ~ z"):
+        model = design_of(formula, schema).model()
+        for metric in (metric_of(np.eye(2), 1.0), metric_of(np.eye(2), 50.0)):
+            plans += [
+                WeightedGradient(model, metric, family, point, False).plan(),
+                WeightedGram(model, metric, "metric", False).plan(),
+            ]
+    order = [*range(len(plans)), *rng.permutation(len(plans)).tolist()]
+    for place in order:
+        fresh = memory_engine_from_arrays(cells, schema, dp.Replace())
+        assert str(execute(kept, plans[place])) == str(execute(fresh, plans[place]))
 
 
 def test_a_broken_numba_does_not_break_a_release(monkeypatch):

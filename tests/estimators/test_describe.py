@@ -23,7 +23,11 @@ def with_holes(rows: int = 3000, seed: int = 1) -> dict[str, np.ndarray]:
     return {**data, "income": np.where(np.arange(rows) % 10 == 0, np.nan, data["income"])}
 
 
-@pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
+@pytest.mark.parametrize(
+    "neighbors",
+    [RELATIONS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in RELATIONS[1:])],
+    ids=str,
+)
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 def test_it_costs_the_spend_and_no_more(neighbors: Any, spend: Any) -> None:
     # a ledger of (ε, δ) sets a tenth of its δ aside, and cannot grant all of it at once

@@ -182,7 +182,9 @@ def hits(law: str, neighbors: Any) -> int:
     return found
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    "law", ["lognormal", *(pytest.param(law, marks=pytest.mark.slow) for law in ("ages", "gap"))]
+)
 def test_intervals_cover(law: str) -> None:
     neighbors = dp.AddRemove() if law == "gap" else dp.Replace()
     assert hits(law, neighbors) >= LEAST_HITS

@@ -15,7 +15,7 @@ from discreet.specs.estimating.components import UNIT
 from discreet.specs.estimating.metric import WEIGHT_BITS
 from discreet.testing import seeded_session
 from discreet.trusted.extensions.estimating.kernels import row_weights
-from discreet.trusted.extensions.estimating.reading import model_codes
+from discreet.trusted.extensions.estimating.reading import read_rows
 from discreet.trusted.extensions.estimating.rows import ModelRows
 
 SCHEMA = {
@@ -76,7 +76,7 @@ def test_every_weight_is_one():
             schema={name: SCHEMA[name] for name in ("x", "w", "g", "y")},
             neighbors=dp.Replace(),
         )._engine
-        rows = ModelRows(partial(model_codes, engine))
+        rows = ModelRows(partial(read_rows, engine))
         matrix = rows._data(query.model, None).matrix
         assert (row_weights(matrix, query.metric) == 1 << WEIGHT_BITS).all()
         largest = ((matrix.astype(float) / UNIT) ** 2).sum(axis=1).max()

@@ -250,7 +250,9 @@ def test_penalties_of_perturbed_minimisers_are_tried() -> None:
     assert best.fit.penalty == pytest.approx((3, 10, 30)[best.place], rel=1e-6)
 
 
-@pytest.mark.parametrize("score", ["squared error", "log-loss"])
+@pytest.mark.parametrize(
+    "score", ["squared error", pytest.param("log-loss", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("neighbors", [dp.AddRemove(), dp.Replace(unit="a", max_rows=2)], ids=str)
 def test_other_scores_and_relations(score: str, neighbors: Any) -> None:
     numbers = score == "squared error"

@@ -8,14 +8,15 @@
 
 A mutant stands in a file of this folder, one file a room: the text that it takes away, found
 exactly once; what it puts there; what that breaks; and the tests that must fail. If a module has
-moved, the text is looked for in all of src/discreet, in modules of the same name first. Exit 1
-where a mutant survives, does not apply, or its tests cannot be run.
+moved, the text is looked for in all of src/discreet, in modules of the same name first. Tests run
+in children of a process that has loaded what they need (nursery.py). Exit 1 where a mutant
+survives, does not apply, or its tests cannot be run.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import json
 import shutil
 import subprocess
 import sys
@@ -26,11 +27,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 SECONDS = 600  # a mutant that does not end is noticed as well
-FAILED, PASSED = 1, 0  # of pytest
+FAILED, PASSED, LATE = "1", "0", "late"  # codes of pytest, and that of the nursery
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ def mutants() -> list[Mutant]:
     return found
 
 
-def outcome(mutant: Mutant, *, changed: bool = True) -> str:
+def outcome(mutant: Mutant, nursery: Nursery, *, changed: bool = True) -> str:
     """ "killed", "survived", or what went wrong."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         root = Path(folder)
@@ -96,28 +98,33 @@ def outcome(mutant: Mutant, *, changed: bool = True) -> str:
                 mutant.apply(root)
             except LookupError as error:
                 return str(error)
-        try:
-            code = _tested(root / "src", mutant.tests)
-        except subprocess.TimeoutExpired:
-            return "killed"
-    named = {FAILED: "killed", PASSED: "survived"}
+        code = nursery.code(root / "src", mutant.tests)
+    named = {FAILED: "killed", PASSED: "survived", LATE: "killed"}
     return named.get(code, f"its tests cannot be run (pytest gave {code})")
 
 
-def _tested(source: Path, tests: Sequence[str]) -> int:
-    """What pytest gives for some tests with another source."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
-    paths = (str(source), str(ROOT / "tests"))
-    done = subprocess.run(
-        [*command, *tests],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        timeout=SECONDS,
-        check=False,
-    )
-    return done.returncode
+class Nursery:
+    """One process that runs tests of mutants, one after the other."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(HERE / "nursery.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def code(self, source: Path, tests: Sequence[str]) -> str:
+        """What pytest gives for some tests with another source."""
+        asked = {"source": str(source), "seconds": SECONDS, "tests": list(tests)}
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps(asked), file=self._process.stdin, flush=True)
+        return self._process.stdout.readline().strip()
+
+    def end(self) -> None:
+        """Closes its input; it then ends by itself."""
+        self._process.communicate()
 
 
 def main() -> int:
@@ -135,7 +142,9 @@ def main() -> int:
 
     def judged(mutant: Mutant) -> bool:
         start = time.monotonic()
-        found = outcome(mutant, changed=not asked.control)
+        nursery = free.get()
+        found = outcome(mutant, nursery, changed=not asked.control)
+        free.put(nursery)
         if asked.control and found in ("killed", "survived"):
             said = "passes" if found == expected else "FAILS without a mutant"
         else:
@@ -144,8 +153,13 @@ def main() -> int:
         print(f"{said:10}  {mutant.room}/{mutant.name}  {took:.0f} s: {mutant.breaks}", flush=True)
         return found == expected
 
+    free: SimpleQueue[Nursery] = SimpleQueue()
+    for _ in range(asked.jobs):
+        free.put(Nursery())
     with ThreadPoolExecutor(asked.jobs) as pool:
         good = list(pool.map(judged, wanted))
+    for _ in range(asked.jobs):
+        free.get().end()
     print(f"{sum(good)} of {len(good)} {'pass' if asked.control else 'killed'}")
     return 0 if all(good) else 1
 

@@ -217,6 +217,12 @@ RECORDS = (
         "estimators.forecasts.selection:selection_preview",
     ),
     Record(
+        "models.holdout.opened:holdout",
+        "models.holdout.questions:holdout_question",
+        {"discreet-holdout": "inference.holdout.answers:HoldoutHistory"},
+        "models.holdout.forecast:holdout_preview",
+    ),
+    Record(
         "estimators.hypotheses.proportions:proportion_test",
         "estimators.hypotheses.proportions:proportion_test_question",
         {"discreet-test": "inference.results.hypothesis:HypothesisTest"},
@@ -278,6 +284,37 @@ RECORDS = (
         effect="effect",
     ),
     Record(
+        "estimators.aggregation.subsample:subsample",
+        results={
+            **dict.fromkeys(
+                (
+                    "subsample median",
+                    "subsample mean",
+                    "subsample two sizes",
+                    "subsample share",
+                    "subsample shares",
+                ),
+                "inference.aggregation.subsample:SubsampleResult",
+            ),
+            "subsample vote": "inference.aggregation.subsample:VoteResult",
+        },
+        forecast="estimators.aggregation.forecasts:subsample_preview",
+    ),
+    Record(
+        "estimators.aggregation.friendly:friendly_mean",
+        results={
+            "friendly mean": "inference.aggregation.friendly:FriendlyMeanResult",
+            "friendly centre": "inference.aggregation.friendly:FriendlyMeanResult",
+        },
+        forecast="estimators.aggregation.forecasts:friendly_preview",
+    ),
+    Record(
+        "estimators.aggregation.clusters:friendly_clusters",
+        "estimators.aggregation.clusters:friendly_clusters_question",
+        {"friendly clusters": "inference.aggregation.friendly:FriendlyClustersResult"},
+        "estimators.aggregation.forecasts:clusters_preview",
+    ),
+    Record(
         "models.regression:ols",
         results=_FITS | _MOMENTS_FIT,
         forecast="models.forecasts.preview:ols_preview",
@@ -324,9 +361,29 @@ RECORDS = (
         forecast="models.forecasts.preview:residuals_preview",
     ),
     Record(
+        "estimators.bayes.posterior:posterior",
+        results={"discreet-posterior": "inference.posteriors.results:PosteriorResult"},
+        forecast="estimators.bayes.previews:posterior_preview",
+    ),
+    Record(
+        "estimators.bayes.posterior_sample:posterior_sample",
+        results={"discreet-posterior-sample": "inference.posteriors.samples:PosteriorSampleResult"},
+        forecast="estimators.bayes.previews:sample_preview",
+    ),
+    Record(
         "models.trials.tune:tune",
         results={"discreet-best": "inference.regression.best:BestResult"},
         forecast="models.trials.tune:tune_preview",
+    ),
+    Record(
+        "estimators.mwem.mwem:mwem",
+        results={"discreet-mwem": "inference.mwem.results:Mwem"},
+        forecast="estimators.mwem.forecast:mwem_preview",
+    ),
+    Record(
+        "estimators.synthesis.synthesize:synthesize",
+        results={"discreet-synthesis": "inference.synthesis.results:Synthesis"},
+        forecast="estimators.synthesis.forecast:synthesis_preview",
     ),
 )
 
@@ -342,7 +399,12 @@ FORMATS = {
     "discreet-minimiser-fit": "inference.minimisers.results:perturbed_from_json",
     "discreet-point-fit": "inference.regression.point_fit:point_fit_from_json",
     "discreet-best": "models.trials.tune:best_from_json",
+    "discreet-holdout": "inference.holdout.answers:history_from_json",
+    "discreet-posterior": "inference.posteriors.results:posterior_from_json",
+    "discreet-posterior-sample": "inference.posteriors.samples:sample_from_json",
     "discreet-network": "inference.networks.results:network_from_json",
+    "discreet-mwem": "inference.mwem.results:mwem_from_json",
+    "discreet-synthesis": "inference.synthesis.results:synthesis_from_json",
 }
 
 _BY_NAME = {record.name: record for record in RECORDS}

@@ -55,6 +55,35 @@ def demo(
 
 
 @app.command()
+def audit(
+    procedure: Annotated[str | None, typer.Argument(help="A public function: mean.")] = None,
+    mu: Annotated[float | None, typer.Option(help="Its spend, μ.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Its spend, ε.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ beside ε.")] = None,
+    spend: Annotated[str | None, typer.Option(hidden=True)] = None,
+    method: Annotated[str | None, typer.Option(help="runs, replay or canaries.")] = None,
+    runs: Annotated[int, typer.Option(help="Runs that are guessed.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="Of made-up rows and coins.")] = 1,
+    every: Annotated[bool, typer.Option("--all", help="Replay every procedure.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON instead of tables.")] = False,
+) -> None:
+    """Measure how much procedures tell about one made-up row; exit status 1 where a claim is
+    refuted.
+    """
+    from discreet.cli.audit import run_audits
+
+    spent = {"mu": mu, "epsilon": epsilon, "delta": delta, "rho": None}
+    options = {"method": method, "runs": runs, "seed": seed}
+    texts, refuted = run_audits(
+        procedure, spent, bare=spend, every=every, as_json=as_json, options=options
+    )
+    for text in texts:
+        typer.echo(text)
+    if refuted:
+        raise typer.Exit(1)
+
+
+@app.command()
 def account(
     sigma: Annotated[float, typer.Option(help="Noise, as a multiple of the sensitivity.")],
     delta: Annotated[float, typer.Option(help="The δ at which ε is read.")] = 1e-6,

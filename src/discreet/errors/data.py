@@ -187,13 +187,20 @@ def no_file(name: str) -> DataShapeRefused:
     )
 
 
-def unreadable(format: str) -> DataShapeRefused:
-    """A file that its reader cannot read."""
+def unreadable(kind: str) -> DataShapeRefused:
+    """A file that its reader cannot read, or a stream that does not give what it gave."""
+    if kind not in ("parquet", "csv"):
+        return DataShapeRefused(
+            f"reading a {kind}",
+            "it was cut short, failed, or gave other rows or types than before",
+            "its own message may quote the data and is not shown",
+            "see that each pass gets the same rows, and ask again with the same key",
+        )
     return DataShapeRefused(
-        f"reading a {format} file",
+        f"reading a {kind} file",
         "the file could not be read",
         "the reader's own message may quote the data and is not shown",
-        f"check that it is an intact {format} file",
+        f"check that it is an intact {kind} file",
     )
 
 
@@ -214,4 +221,78 @@ def levels_not_unicode(name: str) -> InvalidParameter:
         "one of them is not valid Unicode text",
         "levels are compared with the text of a file",
         "remove lone surrogates",
+    )
+
+
+# ── what is kept of rows ──────────────────────────────────────────────────────────────────────────
+
+
+def not_a_limit() -> InvalidParameter:
+    """A limit that is no number of bytes."""
+    return InvalidParameter(
+        "memory_limit=",
+        "not a number of bytes",
+        "batches are as large as it allows",
+        "pass for example '500MB', '2GB' or a whole number of bytes",
+    )
+
+
+def limit_too_small(asked: object, least: int) -> InvalidParameter:
+    """A limit within which no batch fits."""
+    return InvalidParameter(
+        "memory_limit=",
+        f"{asked!r} is too small for so many columns",
+        "a batch of rows, and what is worked out of it, must fit",
+        f"pass at least '{least}MB', or declare fewer columns",
+    )
+
+
+def no_cache_folder() -> InvalidParameter:
+    """A folder in which nothing can be kept."""
+    return InvalidParameter(
+        "cache=",
+        "not a folder in which files can be made",
+        "encoded rows are kept there, in files without a name, while the data set is open",
+        "pass a folder that exists, 'temporary' for the system's, or None to keep nothing on disk",
+    )
+
+
+def no_stream() -> DataShapeRefused:
+    """A reader that gives no Arrow batches."""
+    return DataShapeRefused(
+        "make_reader",
+        "make_reader(columns) gave no Arrow stream",
+        "it is called with the names of the columns once a pass, and must give a fresh reader; the "
+        "message of its own error may quote the data and is not shown",
+        "let it return a pyarrow.RecordBatchReader, or an iterator with at least one RecordBatch",
+    )
+
+
+def no_table_name() -> InvalidParameter:
+    """A table that has no name that a database could have."""
+    return InvalidParameter(
+        "table",
+        "not the name of a table, nor a list of a schema's and a table's",
+        "names are quoted as they stand, and nothing of them is carried out",
+        "pass for example 'visits' or ('public', 'visits')",
+    )
+
+
+def unknown_database() -> InvalidParameter:
+    """An address of another kind of database; it is not shown, for a password may be in it."""
+    return InvalidParameter(
+        "uri",
+        "neither postgresql://… nor sqlite:///…",
+        "other databases are read by dp.from_batches, and checked by discreet.testing.engines",
+        "pass for example 'postgresql://user@host/name' or 'sqlite:///folder/file.db'",
+    )
+
+
+def no_database(what: str) -> DataShapeRefused:
+    """A database, or a table of it, that could not be read."""
+    return DataShapeRefused(
+        what,
+        "the database refused, or could not be reached",
+        "its own message may hold a password or data and is not shown",
+        "try the address, the user's rights and the name of the table with the database's own tool",
     )

@@ -135,9 +135,9 @@ def not_a_threshold() -> InvalidParameter:
     """Another mechanism than the one that a watch is paid by."""
     return InvalidParameter(
         "a watch",
-        "its mechanism is not AboveThreshold, or it is not described as a watch",
+        "its mechanism stays open for no questions, or it is not described as a watch",
         "its price is that mechanism's, and what is paid as a watch is never released otherwise",
-        "open it with dp.watch",
+        "open it with dp.watch or dp.holdout",
     )
 
 
@@ -198,4 +198,34 @@ def watch_copied() -> LedgerRefused:
         "it cannot be pickled or copied",
         "a copy would answer with the same noisy threshold, paid for once",
         "open another one with dp.watch",
+    )
+
+
+def holdout_used_up() -> LedgerRefused:
+    """A holdout without answers left."""
+    return LedgerRefused(
+        "a question to a holdout",
+        "it has given all the answers that were paid for",
+        "each further question could be a surprise, whose answer would cost more privacy",
+        "open another one with dp.holdout, or ask for more answers= from the start",
+    )
+
+
+def holdout_rows_are_public() -> InvalidParameter:
+    """The noisy number of rows of a holdout whose number of rows is public."""
+    return InvalidParameter(
+        "the noisy number of rows",
+        "this holdout has none",
+        "under row-level Replace the number of rows is public",
+        "read session.public.rows",
+    )
+
+
+def not_one_mean() -> InvalidParameter:
+    """A question that a holdout's noise does not fit."""
+    return InvalidParameter(
+        "a question to a holdout",
+        "it is no mean on the holdout's own grid",
+        "its noise is calibrated to means of numbers between 0 and 1, one a row",
+        "ask holdout.share, holdout.mean or holdout.accuracy",
     )

@@ -55,3 +55,24 @@ def plot_attack(
         head(axes, result.name if title is None else title, names=names)
 
     return present(draw, (6.6, 1.3 + 0.42 * len(outcomes)), ax=ax, path=path)
+
+
+def plot_audit(
+    result: Any, *, ax: Any = None, title: str | None = None, path: str | Path | None = None
+) -> Any:
+    """What was measured, as a bar from 0, and what is claimed, as a line."""
+
+    def draw(axes: Any) -> None:
+        shades = shades_of(axes)
+        color = shades.other if result.violated else shades.accent
+        axes.barh([0], [result.lower], height=0.4, color=color, label="at least")
+        axes.axvline(result.claimed, color=shades.ink, linewidth=2.0, label="claimed")
+        axes.set_yticks([0], [result.name])
+        axes.set_ylim(-0.6, 0.6)
+        axes.set_xlim(0, 1.1 * max(result.claimed, result.lower))
+        dress(axes, str(result.claim).partition(" ")[0], grid="x")
+        verdict = "refuted" if result.violated else f"{100 * result.share:.0f} % of the claim"
+        heading = f"Audit of {result.name}" if title is None else title
+        head(axes, heading, f"{result.method}: {verdict}", names=40.0)
+
+    return present(draw, (6.0, 1.9), ax=ax, path=path)

@@ -56,6 +56,11 @@ def plot_result(
     )
 
 
+def _promise(result: Result) -> Any:
+    """The guarantee of all releases that a result is made of."""
+    return getattr(result, "guarantee", result.release.guarantee)
+
+
 def result_size(result: Result, level: float) -> tuple[float, float]:
     """Inches of a figure of its own."""
     if _is_histogram(result) and result.release.description.edges:
@@ -69,7 +74,7 @@ def draw_result(
     axes: Any, result: Result, level: float = 0.95, *, title: str | None = None
 ) -> None:
     """Draw a result on given axes."""
-    words, promise = title_of(result) if title is None else title, str(result.release.guarantee)
+    words, promise = title_of(result) if title is None else title, str(_promise(result))
     if _is_histogram(result) and result.release.description.edges:
         _draw_histogram(axes, result, level, words, promise)
     elif len(result.labels) == 1:

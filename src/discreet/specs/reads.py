@@ -14,8 +14,10 @@ from typing import Any, get_args
 
 from discreet import plain
 from discreet.schema import Boolean, Category, Column, Integer, Open, Real, Schema
+from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.estimating.components import LevelComponent, NumberComponent, Response
 from discreet.specs.estimating.networks import Agreement, NetworkGradients
+from discreet.specs.holdout.surprises import RowFunction
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.keys import Between, Bins, Cycle, Held, Key, Levels, Split, Subset
 from discreet.specs.queries.open_keys import OpenCounts
@@ -39,8 +41,13 @@ def misread(query: Query, schema: Schema) -> str | None:
 
 
 def _parts(held: Any) -> Iterator[Any]:
-    """A specification and all specifications in it."""
-    if type(held) is tuple:
+    """A specification and all specifications in it, but for what reads other columns: the outputs
+    of a function, about which the rehearsal asks by itself.
+    """
+    if type(held) is PartOutputs:
+        yield held
+        yield from _parts(held.keys)
+    elif type(held) is tuple:
         for member in () if plain.all_atoms(held) else held:
             yield from _parts(member)
     elif plain.is_kept(held):
@@ -71,6 +78,13 @@ def _has_codes(codes: tuple[int, ...], column: Column) -> bool:
     return bool(_levels(column)) and all(0 <= code < _levels(column) for code in codes)
 
 
+def _has_plain_values(function: RowFunction, schema: Schema) -> bool:
+    """Whether all its columns have values that are no patterns for text: pure_functions.py."""
+    columns = [schema[name] for name in function.columns]
+    levels = [level for column in columns for level in getattr(column, "levels", ())]
+    return not any(isinstance(column, Open) for column in columns) and "%" not in str(levels)
+
+
 _RULES: dict[type[Any], Callable[[Any, Schema], bool]] = {
     Levels: lambda key, schema: 1 <= key.size <= _levels(schema[key.column]),
     Subset: lambda key, schema: _has_codes(key.codes, schema[key.column]),
@@ -89,7 +103,9 @@ _RULES: dict[type[Any], Callable[[Any, Schema], bool]] = {
     Agreement: _has_classes,
     OpenCounts: lambda query, schema: all(isinstance(schema[name], Open) for name in query.open),
     CellStates: lambda query, schema: all(name in schema for name in query.names),
-    PartRejections: lambda query, schema: (
-        not any(isinstance(schema[name], Open) for name in query.columns)
+    RowFunction: _has_plain_values,
+    **dict.fromkeys(
+        (PartRejections, PartOutputs),
+        lambda query, schema: not any(isinstance(schema[name], Open) for name in query.columns),
     ),
 }

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.specs.aggregation.friends import ClippedSum, Friends
+from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.estimating.batches import SampledGradients
 from discreet.specs.estimating.equations import WeightedGradient, WeightedGram
 from discreet.specs.estimating.minimand import Minimand
@@ -16,8 +18,12 @@ from discreet.specs.estimating.networks import Agreement, NetworkGradients
 from discreet.specs.estimating.residuals import ResidualCounts
 from discreet.specs.estimating.scores import PredictionScore
 from discreet.specs.hidden_runs import HiddenRuns
+from discreet.specs.holdout.surprises import Surprise
+from discreet.specs.holdout.thresholdout import Thresholdout
+from discreet.specs.likelihoods import LikelihoodScores
 from discreet.specs.mechanisms.additive import ADDITIVE
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
+from discreet.specs.mechanisms.friendly import FriendlyMean
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.minimiser import PerturbedMinimiser
@@ -57,7 +63,9 @@ PROVEN_MECHANISMS: tuple[type[Mechanism], ...] = (
     AboutCentre,
     NoisySGD,
     PerturbedMinimiser,
+    FriendlyMean,
     *PROCEDURES,
+    Thresholdout,
 )
 PROVEN_QUERIES: tuple[type[Query], ...] = (
     Sum,
@@ -78,13 +86,18 @@ PROVEN_QUERIES: tuple[type[Query], ...] = (
     Agreement,
     DifferenceMoments,
     PartRejections,
+    PartOutputs,
+    Friends,
+    ClippedSum,
     CellStates,
     UnitSums,
     UnitShares,
     PredictionScore,
     HiddenRuns,
+    Surprise,
     Marginals,
     Discrepancies,
+    LikelihoodScores,
 )
 _MECHANISMS: dict[str, type[Mechanism]] = {kind.kind: kind for kind in PROVEN_MECHANISMS}
 _QUERIES: dict[str, type[Query]] = {kind.kind: kind for kind in PROVEN_QUERIES}

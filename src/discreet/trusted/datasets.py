@@ -22,11 +22,13 @@ from discreet.trusted.engines.memory import (
     memory_engine_from_arrays,
     memory_engine_from_frame,
 )
+from discreet.trusted.later import later
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.noise.source import secure_source
 from discreet.trusted.session import Session
 
 LONGEST_NAME = 200
+_LIMITS = later("discreet.trusted.scale.limits", "limits")
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -99,7 +101,7 @@ class Dataset:
         return checked(self._engine, tuple(self._schema), plain.whole(examples, "examples="))
 
     def _require_name(self, persistent: bool) -> None:
-        if persistent and isinstance(self._engine, MemoryEngine) and not self._engine.has_name:
+        if persistent and not getattr(self._engine, "has_name", True):
             raise questions.no_name()
 
     def __reduce__(self) -> NoReturn:
@@ -111,10 +113,23 @@ class Dataset:
 
 @plain.called
 def read_parquet(
-    path: Paths, *, schema: Mapping[str, Column], neighbors: Neighbors | None = None
+    path: Paths,
+    *,
+    schema: Mapping[str, Column],
+    neighbors: Neighbors | None = None,
+    memory_limit: str | int | None = None,
+    cache: str | Path | None = "temporary",
 ) -> Dataset:
-    """A data set in one or several Parquet files; it is read in batches and never loaded whole."""
-    return _read(path, "parquet", schema, neighbors)
+    """A data set in one or several Parquet files, in a folder of them, or in those that a pattern
+    such as ``"survey/*.parquet"`` finds; it is read in batches and never loaded whole.
+
+    `memory_limit`, for example ``"500MB"``, bounds what passes hold beside Python and its libraries
+    (1 GiB where none is given). What several passes need again (the rows of a model, the rows of
+    units that count) is kept on disk while the data set is open, two bytes a cell or as it came, in
+    files without a name in the folder `cache`; with ``cache=None`` nothing is kept on disk between
+    questions, and the rows of a model are in memory.
+    """
+    return _read(path, "parquet", schema, neighbors, (memory_limit, cache))
 
 
 @plain.called
@@ -128,6 +143,8 @@ def read_csv(
     thousands: str | None = None,
     encoding: str = "utf-8",
     missing_text: Sequence[str] = (),
+    memory_limit: str | int | None = None,
+    cache: str | Path | None = "temporary",
 ) -> Dataset:
     """A data set in one or several CSV files with a header;
     every cell is read as text first, so no cell can fail.
@@ -135,12 +152,13 @@ def read_csv(
     How the file is written is declared, never guessed from its rows: the mark between fields, the
     decimal mark, the mark between groups of digits, the encoding, and the texts that mean a missing
     value beside the empty one, for example ``separator=";", decimal=",", encoding="cp1252"`` for
-    what Excel writes in much of Europe, and ``missing_text=("NA",)`` for what R does.
+    what Excel writes in much of Europe, and ``missing_text=("NA",)`` for what R does. Folders,
+    patterns, `memory_limit` and `cache` are as in `read_parquet`.
     """
     from discreet.specs.dialects import Dialect
 
     dialect = Dialect(separator, decimal, thousands, encoding, missing_text)
-    return _read(path, "csv", schema, neighbors, dialect)
+    return _read(path, "csv", schema, neighbors, (memory_limit, cache), dialect)
 
 
 @plain.called
@@ -197,8 +215,10 @@ def _read(
     kind: str,
     schema: Mapping[str, Column],
     neighbors: Neighbors | None,
+    scale: tuple[Any, Any],
     dialect: Any = None,
 ) -> Dataset:
     declared, relation = Schema(schema), require_neighbors(neighbors)
-    engine = FileEngine(_paths(path), kind, declared, relation, dialect=dialect)
+    limits = _LIMITS(*scale, len(declared))
+    engine = FileEngine(_paths(path), kind, declared, relation, dialect=dialect, scale=limits)
     return Dataset(engine, declared, relation)

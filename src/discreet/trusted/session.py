@@ -21,7 +21,7 @@ import json
 import uuid
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, NoReturn
 
 from discreet import plain
 from discreet.accounting import statement
@@ -59,9 +59,6 @@ from discreet.trusted.release import (
     plain_spend,
     stored_answer,
 )
-
-if TYPE_CHECKING:
-    from discreet.trusted.extensions.noisy_threshold import NoisyThreshold
 
 
 class Session:
@@ -157,7 +154,7 @@ class Session:
             filled=self._schema.filled_in(question.query.plan().columns),
         )
 
-    def open_threshold(self, question: Question) -> NoisyThreshold:
+    def open_threshold(self, question: Question) -> Any:
         """A noisy threshold that stays open: debit → run, and no data is read before it is asked.
 
         Its key is never a caller's, and its request says what it is, which `release` refuses: a
@@ -167,7 +164,7 @@ class Session:
 
         question, name = extension.require_threshold(self._checked(question)), fresh_key()
         self._debit(question, name)
-        return extension.NoisyThreshold(
+        return extension.opened(
             question,
             self._neighbors,
             self._source,

@@ -132,7 +132,7 @@ def noisy_variances(
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("mu", [0.01, 0.05, 0.2])
-@pytest.mark.parametrize("rows", [30, 200])
+@pytest.mark.parametrize("rows", [pytest.param(30, marks=pytest.mark.slow), 200])
 def test_a_variance_that_is_lost_in_noise_is_covered(
     rows: int, mu: float, shape: str, private: bool
 ) -> None:

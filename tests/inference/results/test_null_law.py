@@ -69,7 +69,14 @@ def test_chi_square() -> None:
 
 
 @pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("method", ["exact", "conservative", "symmetric", "score"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "exact",
+        "score",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("conservative", "symmetric")),
+    ],
+)
 def test_a_proportion(side: str, method: str) -> None:
     schema = {**SCHEMA, "member": dp.Boolean(missing=False)}
     whole = dp.from_arrays(survey(), schema=schema, neighbors=dp.Replace())

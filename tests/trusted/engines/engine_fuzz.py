@@ -53,13 +53,14 @@ from discreet.specs.queries.scores import ScoresPlan
 from discreet.specs.queries.sums import GramMatrix, number_factor
 from discreet.specs.statistics import Histogram, KeyCounts
 from discreet.testing import seeded_session
-from discreet.trusted.engines import files, parquet_files
+from discreet.trusted.engines import batches
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays, memory_engine_from_frame
 from discreet.trusted.extensions import unit_buckets
 from discreet.trusted.extensions.open_keys import counts as open_key_counts
 from discreet.trusted.learning.minimiser.rows import SUM_BITS
+from discreet.trusted.scale import parquet_files
 from discreet.trusted.session import Session
 
 SCHEMA = Schema(
@@ -297,7 +298,7 @@ def applies(query, rows):
 def sizes(choose):
     """Batches of one row or of many, units dealt out on disk or not: nothing may depend on it."""
     places = (
-        (files, "BATCH_ROWS"),
+        (batches, "BATCH_ROWS"),
         (open_key_counts, "KEYED_ROWS"),
         (parquet_files, "TASK_ROWS"),
         (unit_buckets, "HELD_BYTES"),

@@ -47,7 +47,11 @@ def read_table(path, block, dialect):
     return header, rows
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.encoding)
+@pytest.mark.parametrize(
+    "dialect",
+    [*(pytest.param(one, marks=pytest.mark.slow) for one in DIALECTS[:2]), *DIALECTS[2:]],
+    ids=lambda dialect: dialect.encoding,
+)
 def test_random_bytes_are_read_as_the_naive_rule_reads_them(dialect, tmp_path):
     choose, path = random.Random(5), tmp_path / "data.csv"
     for _ in range(120):

@@ -254,7 +254,9 @@ def engine_kinds(cells, relation, folder):
     yield FileEngine(folder / "data.csv", "csv", SCHEMA, relation)
 
 
-@pytest.mark.parametrize("relation", [Replace(), AddRemove()], ids=str)
+@pytest.mark.parametrize(
+    "relation", [Replace(), pytest.param(AddRemove(), marks=pytest.mark.slow)], ids=str
+)
 def test_one_row_moves_no_statistic_beyond_its_sensitivity(relation, tmp_path):
     """All tables of two rows and their neighbours, on every engine."""
     queries = [

@@ -15,8 +15,9 @@ import pytest
 import engine_fuzz as fuzz
 from discreet.specs.hidden_runs import HiddenRuns
 from discreet.specs.registry import PROVEN_QUERIES
-from discreet.trusted.engines import arrow_cells, files, kernels, parquet_files
+from discreet.trusted.engines import arrow_cells, batches, kernels
 from discreet.trusted.extensions import csv_files
+from discreet.trusted.scale import parquet_files
 
 # of each relation: the mutant that is noticed least often, text, needs about 12 tables
 TABLES = 16
@@ -108,9 +109,9 @@ def without_a_clip(monkeypatch):
 
 
 def without_the_last_row(monkeypatch):
-    part = files.FileEngine._batch
+    part = batches.BatchEngine._batch
     monkeypatch.setattr(
-        files.FileEngine,
+        batches.BatchEngine,
         "_batch",
         lambda self, columns, rows: (
             part(
@@ -136,7 +137,7 @@ def one_unreadable_cell_spoils_a_batch(monkeypatch):
 def ids_of_a_batch(monkeypatch):
     """Units are bounded batch by batch, not together."""
     monkeypatch.setattr(
-        files.FileEngine,
+        batches.BatchEngine,
         "_unit_batches",
         lambda self, unit, names, tasks, folder: self._row_batches(tasks),
     )
@@ -144,10 +145,10 @@ def ids_of_a_batch(monkeypatch):
 
 def skipped_row_groups(monkeypatch):
     """A row group whose greatest value is below the middle of the range is left out."""
-    batches = parquet_files.ParquetSource._batches
+    read = parquet_files.ParquetSource._batches
 
     def mutant(self, names, groups, rows):
-        for columns, count in batches(self, names, groups, rows):
+        for columns, count in read(self, names, groups, rows):
             floats = [array for array in columns.values() if str(array.type) == "double"]
             if (
                 not floats

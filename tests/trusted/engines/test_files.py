@@ -17,7 +17,7 @@ from discreet.schema import Category, Integer, Schema
 from discreet.specs.queries.keys import Levels
 from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import files as files_module
+from discreet.trusted.engines import batches as batches_module
 from discreet.trusted.engines.files import FileEngine
 
 SCHEMA = Schema({"a": Integer(0, 10, missing=5), "b": Category(["x", "y", "é", "�"])})
@@ -172,7 +172,7 @@ def test_without_arrow_the_error_says_what_to_install(monkeypatch, tmp_path):
     def absent(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(files_module.importlib, "import_module", absent)
+    monkeypatch.setattr(batches_module.importlib, "import_module", absent)
     with pytest.raises(MissingExtra, match=r"discreet\[files\]"):
         csv_engine(tmp_path, b"a,b\n1,x\n")
 

@@ -253,14 +253,15 @@ def test_a_part_without_rows_and_one_of_another_encoding_are_parts_like_others(n
             assert counts(engine) == [1 + rows, 1]
             if neighbors.unit is not None:
                 continue
-            assert engine._joined(
-                ["c"], [batch for task in engine._tasks(["c"], 1) for batch in task()]
-            ).sums(BY_LEVEL)[:, 0].tolist() == [1 + rows, 1]
+            with engine._source.reading(["c"], 1) as tasks:
+                read = [batch for task in tasks for batch in task()]
+            joined = engine._joined(["c"], read)
+            assert joined.sums(BY_LEVEL)[:, 0].tolist() == [1 + rows, 1]
 
 
 @pytest.mark.parametrize("middle", [0, 1])
 def test_an_empty_row_group_is_no_reason_to_fail(middle, tmp_path, monkeypatch):
-    monkeypatch.setattr("discreet.trusted.engines.files.BATCH_ROWS", 3)
+    monkeypatch.setattr("discreet.trusted.engines.batches.BATCH_ROWS", 3)
     schema = pa.schema([("c", pa.string()), ("id", pa.string())])
     with pq.ParquetWriter(tmp_path / "data.parquet", schema) as writer:
         for rows in (10, middle, 10):

@@ -175,7 +175,9 @@ def engines(table, relation, folder):
     yield "lists", memory_engine_from_arrays(table.to_pydict(), SCHEMA, relation)
 
 
-@pytest.mark.parametrize("relation", RELATIONS, ids=str)
+@pytest.mark.parametrize(
+    "relation", [pytest.param(RELATIONS[0], marks=pytest.mark.slow), RELATIONS[1]], ids=str
+)
 @settings(max_examples=8)
 @given(rows=st.lists(ROW, max_size=12))
 def test_one_table_gives_the_same_statistics_from_every_source(relation, rows, tmp_path_factory):

@@ -19,7 +19,7 @@ from discreet.specs.queries.keys import Levels
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.plans import SumsPlan
 from discreet.specs.queries.sums import number_factor
-from discreet.trusted.engines import files
+from discreet.trusted.engines import batches
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_frame
@@ -86,7 +86,7 @@ def test_buckets_on_disk_and_rows_in_memory_agree(kind, neighbors, tmp_path, mon
     expected = answers(memory_engine_from_frame(frame, SCHEMA, neighbors))
     assert answers(FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, neighbors)) == expected
     # a unit's rows come in many batches, each dealt out by itself
-    monkeypatch.setattr(files, "BATCH_ROWS", 30)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 30)
     monkeypatch.setattr(unit_buckets, "HELD_BYTES", 200)
     dealt = []
     monkeypatch.setattr(
@@ -101,26 +101,25 @@ def test_buckets_on_disk_and_rows_in_memory_agree(kind, neighbors, tmp_path, mon
     assert len(dealt) > 10
 
 
-def test_what_was_on_disk_is_gone_and_was_private(tmp_path, monkeypatch):
+def test_what_is_on_disk_has_no_name_and_is_private(tmp_path, monkeypatch):
     monkeypatch.setattr(unit_buckets, "HELD_BYTES", 500)
     folder = tmp_path / "spill"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     pq.write_table(table("text", 300), tmp_path / "data.parquet")
-    modes = []
-    monkeypatch.setattr(
-        unit_buckets.Buckets,
-        "tables",
-        lambda buckets, tables=unit_buckets.Buckets.tables: (
-            modes.append(os.stat(os.path.dirname(buckets._paths[0])).st_mode & 0o777),
-            tables(buckets),
-        )[1],
-    )
+    seen = []
+
+    def looked_at(buckets, tables=unit_buckets.Buckets.tables):
+        facts = os.fstat(buckets._spill._file.fileno())
+        seen.append((facts.st_mode & 0o777, facts.st_nlink, os.listdir(folder)))
+        return tables(buckets)
+
+    monkeypatch.setattr(unit_buckets.Buckets, "tables", looked_at)
     answers(
         FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, AddRemove(unit="id", max_rows=1))
     )
-    assert set(modes) == {0o700}
-    assert not list(folder.iterdir())
+    assert seen
+    assert all(facts == (0o600, 0, []) for facts in seen)
 
 
 def test_a_bucket_by_anything_but_the_unit_would_be_noticed(tmp_path, monkeypatch):

@@ -339,7 +339,7 @@ def score_gap_steps(release: Release, level: float) -> float:
     """
     mechanism, candidates, missed = release.mechanism, release.query.size, 1 - level
     if isinstance(mechanism, AboveThreshold):
-        return _threshold_gap(mechanism, candidates, missed)
+        return threshold_gap(mechanism, candidates, missed)
     if candidates == 1:
         return 0.0
     if isinstance(mechanism, TopChoices):
@@ -367,7 +367,7 @@ def score_gap_steps(release: Release, level: float) -> float:
 def watched_gap(release: Release, questions: int, level: float) -> float:
     """The `score_gap` of a watch that will be asked so many questions, in rows."""
     mechanism = as_kind(release.mechanism, AboveThreshold)
-    return _threshold_gap(mechanism, questions, 1 - checked_level(level))
+    return threshold_gap(mechanism, questions, 1 - checked_level(level))
 
 
 def _exponential_fails(rate: float, candidates: int, gap: float) -> float:
@@ -395,7 +395,7 @@ def _difference_tail(spread: float, gap: float) -> float:
     return min(1.0, math.exp(-gap / spread) * tail / (1 + ratio) ** 2)
 
 
-def _threshold_gap(mechanism: AboveThreshold, questions: int, missed: float) -> float:
+def threshold_gap(mechanism: AboveThreshold, questions: int, missed: float) -> float:
     """The least of several bounds: each question's two noises together, or g₁ + g₂ with P(|noise of
     a threshold| > g₁ for some) + P(|noise of a score| > g₂ for some) ≤ missed.
 

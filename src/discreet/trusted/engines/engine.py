@@ -38,6 +38,7 @@ class Engine(Protocol):
     schema: Schema
     neighbors: Neighbors
     remembered: dict[type[Any], Any]  # what is kept with the rows, by its type
+    scale: Any  # how much is in memory at a time, and where the rest is (scale/limits.py), or None
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
         """Σ of each term over the rows of each cell, shape (cells, terms)."""
@@ -58,9 +59,11 @@ class Engine(Protocol):
         add: Callable[[State, int, MemoryEngine], object],
         *,
         batch_rows: int | None = None,
+        bounded: bool = True,
     ) -> list[State]:
         """add(state, number, batch) for every batch of the rows, in any order, whole units
-        together; the states, of which each thread has its own.
+        together; the states, of which each thread has its own. Where `bounded`, a batch may hold
+        the rows that count alone; else it holds all rows, and the named columns alone.
         """
         ...
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from discreet.specs.aggregation.friends import ClippedPlan, FriendsPlan
+from discreet.specs.aggregation.part_outputs import OutputsPlan
 from discreet.specs.estimating.model import EstimatingPlan
 from discreet.specs.estimating.networks import NetworkPlan
 from discreet.specs.estimating.residuals import ResidualPlan
 from discreet.specs.hidden_runs import RunsPlan
+from discreet.specs.holdout.surprises import RowsPlan
 from discreet.specs.queries.cell_states import StatesPlan
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.marginals import TablesPlan
@@ -27,7 +30,7 @@ from discreet.trusted.later import later
 def execute(engine: Engine, plan: Any, source: Any = None, session: Any = None) -> Any:
     """What an engine gives for a plan.
 
-    `source` gives random bits to the one plan that puts rows into parts at random, and `session`
+    `source` gives random bits to the two plans that put rows into parts at random, and `session`
     opens accounts for the one plan that runs whole procedures; no other plan is handed them.
     """
     if isinstance(plan, SumsPlan):
@@ -42,10 +45,13 @@ def execute(engine: Engine, plan: Any, source: Any = None, session: Any = None) 
         return engine, session
     if isinstance(plan, PartsPlan):
         return _REJECTIONS(engine, plan, source)
+    if isinstance(plan, OutputsPlan):
+        return execute(_OUTPUTS(engine, plan, source), plan.about)
     return EXTENSIONS[type(plan)](engine, plan)
 
 
 _REJECTIONS = later("discreet.trusted.extensions.part_tests", "rejecting_parts")
+_OUTPUTS = later("discreet.trusted.aggregation.part_outputs", "output_table")
 _MODEL_SUMS = later("discreet.trusted.extensions.estimating.reading", "model_sums")
 EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     EstimatingPlan: _MODEL_SUMS,
@@ -53,6 +59,9 @@ EXTENSIONS: dict[type[Any], Callable[[Engine, Any], Any]] = {
     NetworkPlan: _MODEL_SUMS,
     OpenPlan: later("discreet.trusted.extensions.open_keys.counts", "key_counts_of"),
     StatesPlan: later("discreet.trusted.extensions.cell_states", "state_counts"),
+    RowsPlan: later("discreet.trusted.aggregation.holdout.row_functions", "row_sums"),
     UnitSumsPlan: later("discreet.trusted.extensions.unit_sums", "unit_sums"),
+    FriendsPlan: later("discreet.trusted.aggregation.friends.rows", "friendly_core"),
+    ClippedPlan: later("discreet.trusted.aggregation.friends.rows", "clipped_sums"),
     TablesPlan: later("discreet.trusted.aggregation.tables", "table_counts"),
 }

@@ -73,13 +73,14 @@ class MemoryEngine:
     ) -> None:
         self.schema, self.neighbors, self.rows = schema, neighbors, rows
         self.remembered: dict[type[Any], Any] = {}
+        self.scale = None
         self.lock = threading.RLock()  # held while columns are read for a plan
         self._columns, self._source = dict(columns), source
         self._token, self.has_name = secrets.token_hex(16), False
         self._codes: dict[Any, npt.NDArray[Any]] = {}
         self._texts: dict[str, list[str]] = {}  # of the labels of Open columns, in order
         self._kept: npt.NDArray[np.int64] | None = None
-        self._bounded = neighbors.unit is None
+        self.bounded = neighbors.unit is None  # whether the rows that count are chosen
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
         """Σ of each term over the rows of each cell: Python integers of shape (cells, terms)."""
@@ -124,6 +125,7 @@ class MemoryEngine:
         add: Callable[[State, int, MemoryEngine], object],
         *,
         batch_rows: int | None = None,
+        bounded: bool = True,
     ) -> list[State]:
         """add(state, 0, self): all rows are one batch."""
         state = start()
@@ -316,12 +318,12 @@ class MemoryEngine:
 
     def _bound(self) -> None:
         """Chooses, once, the rows of each unit that count (see `bounding`)."""
-        if self._bounded:
+        if self.bounded:
             return
         labels, seeds = self.units()
         contents = [self.content(name) for name in sorted(self.schema)]
         self._kept = kept_rows(labels, seeds, contents, self.neighbors.rows)
-        self._bounded = True
+        self.bounded = True
         for name, content in zip(sorted(self.schema), contents, strict=True):
             if isinstance(self.schema[name], (Category, Open)):
                 kind = "levels" if isinstance(self.schema[name], Category) else "open"

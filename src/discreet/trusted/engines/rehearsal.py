@@ -6,7 +6,8 @@ Proof.    The rows are made from the declared columns alone.
 Checked.  tests/claims/test_rows_say_nothing.py
 
 What fails on made-up rows would fail after the debit where such rows are and answer where none
-are: the failure would be a release without noise. A caller's own test of parts is not run.
+are: the failure would be a release without noise. A caller's own function on parts is not run; the
+question about its outputs is tried on made-up ones.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from discreet.errors.questions import mismatched
-from discreet.neighbors import Neighbors
+from discreet.neighbors import Neighbors, Replace
 from discreet.schema import Boolean, Category, Column, Open, Schema
 from discreet.seclusion import Failed, aside
+from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.queries.keys import Key
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.query import Query
@@ -69,6 +71,8 @@ class Rehearsal:
         return found
 
     def _tries(self, query: Query) -> None:
+        if type(query) is PartOutputs:
+            return Rehearsal(query.outputs, Replace()).require(query.about)
         for rows in () if type(query) is PartRejections else MADE_UP_ROWS:
             self._run(query, rows)
 

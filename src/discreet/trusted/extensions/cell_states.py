@@ -19,7 +19,7 @@ from discreet.specs.queries.cell_states import STATES, StatesPlan
 from discreet.trusted.engines.bounding import Content, kept_rows
 from discreet.trusted.engines.cells import Cells, boolean_codes, category_codes, numbers
 from discreet.trusted.engines.columns import python_objects
-from discreet.trusted.engines.engine import Engine
+from discreet.trusted.engines.engine import Engine, needed_columns
 from discreet.trusted.engines.memory import MemoryEngine
 from discreet.trusted.extensions.date_cells import date_cells
 
@@ -41,7 +41,10 @@ def state_counts(engine: Engine, plan: StatesPlan) -> npt.NDArray[np.object_]:
                     total[1 + len(STATES) * place + state] += int((counted == state).sum())
 
     size = 1 + len(STATES) * len(plan.columns)
-    totals = engine.fold(plan.columns, lambda: np.zeros(size, dtype=object), add)
+    names = (
+        needed_columns(engine.schema, engine.neighbors) if engine.neighbors.unit else plan.columns
+    )
+    totals = engine.fold(names, lambda: np.zeros(size, dtype=object), add, bounded=False)
     return np.asarray(np.sum(totals, axis=0), dtype=object)
 
 

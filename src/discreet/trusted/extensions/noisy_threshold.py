@@ -18,83 +18,46 @@ Checked.  tests/claims/test_selection.py::test_a_watch_has_the_law_of_its_mechan
 from __future__ import annotations
 
 import json
-import os
-import threading
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
-from discreet import plain
-from discreet.errors import ReleaseFailed, questions
-from discreet.neighbors import Neighbors
-from discreet.seclusion import Failed, Sealed, aside
+from discreet.errors import questions
+from discreet.seclusion import Failed, aside
+from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.specs.mechanisms.selection import AboveThreshold
-from discreet.specs.queries.query import Query
 from discreet.specs.queries.scores import CandidateScores
-from discreet.trusted.extensions.selection import ThresholdRun
-from discreet.trusted.noise.source import Source
+from discreet.trusted.extensions.open_runs import OpenRun
+from discreet.trusted.later import later
 from discreet.trusted.release import WATCH, Question
 
 
 def require_threshold(question: Question) -> Question:
     """The question, refused before its debit where its mechanism or its name is another one."""
-    if type(question.mechanism) is not AboveThreshold or question.description.estimator != WATCH:
+    if type(question.mechanism) not in _OPENED or question.description.estimator != WATCH:
         raise questions.not_a_threshold()
     return question
 
 
-class NoisyThreshold:
-    """An open run of AboveThreshold on a session's data; made by `Session.open_threshold`, which
-    has debited its question.
+def opened(question: Question, *given: Any) -> Any:
+    """The open run of a question that was debited, by its mechanism."""
+    return _OPENED[type(question.mechanism)](question, *given)
 
-    `aggregate` gives the session's exact statistic of a query, sealed; `readable` refuses a query
-    that the session would not run.
+
+class NoisyThreshold(OpenRun):
+    """An open run of AboveThreshold; made by `Session.open_threshold`, which has debited its
+    question.
     """
 
-    __slots__ = ("_aggregate", "_lock", "_neighbors", "_process", "_question", "_readable", "_run")
-
-    def __init__(
-        self,
-        question: Question,
-        neighbors: Neighbors,
-        source: Source,
-        aggregate: Callable[[Query], Sealed],
-        readable: Callable[[Query], None],
-    ) -> None:
-        """Reads no data."""
-        self._readable = readable
-        self._question, self._neighbors, self._aggregate = question, neighbors, aggregate
-        self._process, self._lock = os.getpid(), threading.Lock()
-        assert isinstance(question.mechanism, AboveThreshold)  # by `require_threshold`
-        self._run = ThresholdRun(question.mechanism, source)
-
-    @property
-    def question(self) -> Question:
-        """What was paid for: a copy, which is not what runs."""
-        own = self._question
-        return replace(
-            own,
-            description=plain.rebuilt(own.description),
-            query=plain.rebuilt(own.query),
-            mechanism=plain.rebuilt(own.mechanism),
-            spend=plain.rebuilt(own.spend),
-        )
-
-    @property
-    def left(self) -> int:
-        """How many positive answers it can still give."""
-        return self._run.left
+    __slots__ = ()
 
     def above(self, query: CandidateScores) -> bool:
         """Whether a count plus noise reaches the noisy threshold."""
         query = self._one_count(query)
-        if self._process != os.getpid():
-            raise questions.watch_in_fork()
-        with self._lock:
+        with self._here():
             if not self._run.left:
                 raise questions.watch_used_up()
-            count = self._count(query)
-            above = aside(lambda: self._run.above(count.take()))
+            count = self._statistic(query)
+            above = aside(lambda: self._run.above(count.take()[0]))
         if isinstance(above, Failed):
             raise questions.watch_failed("the draw failed", "open another watch with dp.watch")
         return above
@@ -110,21 +73,11 @@ class NoisyThreshold:
         self._readable(query)
         return query
 
-    def _count(self, query: CandidateScores) -> Sealed:
-        """The exact count; a failure of the engine says nothing about the data and uses up nothing,
-        for no noise was drawn.
-        """
-        try:
-            return Sealed(self._aggregate(query).take()[0])
-        except ReleaseFailed:
-            pass
-        raise questions.watch_failed(
-            "the engine failed",
-            "look at the data source (is the file still there?), then ask again",
-        )
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise questions.watch_copied()
-
     def __repr__(self) -> str:
         return f"NoisyThreshold({self._run.left} positive answers left)"
+
+
+_OPENED: dict[type[Any], Callable[..., Any]] = {
+    AboveThreshold: NoisyThreshold,
+    Thresholdout: later("discreet.trusted.aggregation.holdout.threshold", "NoisyHoldout"),
+}

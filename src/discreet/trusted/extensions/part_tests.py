@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from discreet.schema import Boolean, Category
 from discreet.seclusion import Failed, Secluded, aside, seclude_worker
+from discreet.specs.aggregation.part_outputs import OutputsPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.memory import MemoryEngine
@@ -21,18 +21,27 @@ from discreet.trusted.noise.source import Source
 
 
 def rejecting_parts(engine: Engine, plan: PartsPlan, source: Source) -> int:
-    """In how many random parts of the rows a caller's test rejects; a unit's rows are in one part.
+    """In how many random parts of the rows a caller's test rejects."""
+    return rejections(plan, *rows_of_parts(engine, plan, source))
 
-    Files are read into memory, where the test runs.
+
+def rows_of_parts(
+    engine: Engine, plan: PartsPlan | OutputsPlan, source: Source
+) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[np.intp]]]:
+    """The columns of a plan as a caller's function gets them, and the rows of each random part; a
+    unit's rows are in one part.
+
+    Files are read into memory, where the function runs.
     """
     rows = engine.whole()
     with rows.lock:
         assigned = _assigned(rows, plan.parts, source)
         columns = [_given(rows, name) for name in plan.columns]
         if plan.keys:
-            chosen = np.flatnonzero(rows.cell_index(plan.keys) == 0)
-            assigned, columns = assigned[chosen], [column[chosen] for column in columns]
-    return rejections(plan, columns, assigned)
+            assigned[rows.cell_index(plan.keys) != 0] = plan.parts
+    order = np.argsort(assigned, kind="stable")
+    ends = np.searchsorted(assigned[order], np.arange(plan.parts + 1))
+    return columns, [order[low:high] for low, high in itertools.pairwise(ends)]
 
 
 def _assigned(rows: MemoryEngine, parts: int, source: Source) -> npt.NDArray[np.int64]:
@@ -58,7 +67,7 @@ def _given(rows: MemoryEngine, name: str) -> npt.NDArray[Any]:
 
 
 def rejections(
-    plan: PartsPlan, columns: Sequence[npt.NDArray[Any]], assigned: npt.NDArray[np.int64]
+    plan: PartsPlan, columns: list[npt.NDArray[Any]], parts: list[npt.NDArray[np.intp]]
 ) -> int:
     """The number of parts whose p-value is a number of at most the plan's level.
 
@@ -68,14 +77,9 @@ def rejections(
     its own: an interrupt from the keyboard reaches the main thread, so that one in here is the
     test's own failure.
     """
-    order = np.argsort(assigned, kind="stable")
-    ends = np.searchsorted(assigned[order], np.arange(plan.parts + 1))
 
     def count() -> int:
-        return sum(
-            _rejects(plan, [column[order[low:high]].copy() for column in columns])
-            for low, high in itertools.pairwise(ends)
-        )
+        return sum(_rejects(plan, [column[rows] for column in columns]) for rows in parts)
 
     with Secluded(), ThreadPoolExecutor(1, initializer=seclude_worker) as pool:
         return pool.submit(count).result()

@@ -80,10 +80,10 @@ class ThresholdRun:
     which nothing but `above` reads.
     """
 
-    __slots__ = ("_bound", "_mechanism", "_source", "left")
+    __slots__ = ("_bound", "_mechanism", "left", "source")
 
     def __init__(self, mechanism: AboveThreshold, source: Source) -> None:
-        self._mechanism, self._source = mechanism, source
+        self._mechanism, self.source = mechanism, source
         self.left = mechanism.positives  # how many ones it may still give
         self._bound = self._new_bound()
 
@@ -91,7 +91,7 @@ class ThresholdRun:
         """Whether score + noise ≥ the noisy threshold; only while `left` > 0."""
         assert self.left > 0, "the run has stopped"
         found = (
-            score + int(draw(_geometric(self._mechanism.query_spread), 1, self._source)[0])
+            score + int(draw(_geometric(self._mechanism.query_spread), 1, self.source)[0])
             >= self._bound
         )
         if found:
@@ -109,7 +109,7 @@ class ThresholdRun:
 
     def _new_bound(self) -> int:
         return self._mechanism.threshold + int(
-            draw(_geometric(self._mechanism.threshold_spread), 1, self._source)[0]
+            draw(_geometric(self._mechanism.threshold_spread), 1, self.source)[0]
         )
 
 

@@ -10,7 +10,6 @@ Checked.  tests/trusted/engines/test_unit_buckets.py
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -20,10 +19,11 @@ import pyarrow as pa
 from discreet.trusted.engines.arrow_cells import cells_from_arrow, plain
 from discreet.trusted.engines.bounding import unit_seed
 from discreet.trusted.engines.cells import unit_labels
+from discreet.trusted.scale.spill import Place, Spill, read_table, written
 
 HELD_BYTES = 1 << 26  # rows beyond are dealt out on disk
 FEWEST_BUCKETS, MOST_BUCKETS = 16, 512
-# a bucket's rows in memory, over its share of the bytes of the files, at most about so many
+# a bucket's rows in memory, over its share of the bytes of the source, at most about so many
 SPREAD = 8
 
 
@@ -31,22 +31,24 @@ def dealt(
     batches: Iterable[tuple[dict[str, Any], int]],
     unit: str,
     names: Sequence[str],
-    folder: str,
     size: int,
+    limits: Any = None,
 ) -> Iterator[pa.Table]:
     """Tables of the named columns, each with all rows of its units; rows without an id are in none.
 
-    `size` is the number of bytes of the files,
-    and `folder` a private place on disk for what does not fit in memory.
+    `size` is about the number of bytes of the source (0: not known); `limits` say how much fits in
+    memory, and where the rest goes.
     """
+    most = HELD_BYTES if limits is None else min(HELD_BYTES, limits.held)
     held: list[pa.Table] = []
     buckets: Buckets | None = None
     for columns, _ in batches:
         held.append(pa.table({name: plain(columns[name]) for name in names}))
-        if sum(table.nbytes for table in held) > HELD_BYTES:
-            buckets = buckets or Buckets(
-                folder, unit, min(max(FEWEST_BUCKETS, SPREAD * size // HELD_BYTES), MOST_BUCKETS)
-            )
+        if sum(table.nbytes for table in held) > most:
+            if buckets is None:
+                count = min(max(FEWEST_BUCKETS, SPREAD * size // most), MOST_BUCKETS)
+                folder = None if limits is None else limits.folder
+                buckets = Buckets(folder, unit, count if size else MOST_BUCKETS)
             buckets.deal(pa.concat_tables(held))
             held.clear()
     if buckets is None:
@@ -59,35 +61,29 @@ def dealt(
 
 
 class Buckets:
-    """The files that rows are dealt to."""
+    """The parts that rows are dealt to, in one file without a name."""
 
-    def __init__(self, folder: str, unit: str, count: int) -> None:
-        self._unit, self._count = unit, count
-        self._paths = [os.path.join(folder, f"bucket-{place}.arrow") for place in range(count)]
-        self._writers: dict[int, Any] = {}
+    def __init__(self, folder: str | None, unit: str, count: int) -> None:
+        self._unit, self._spill = unit, Spill(folder)
+        self._pieces: list[list[Place]] = [[] for _ in range(count)]
 
     def deal(self, table: pa.Table) -> None:
-        """Writes each row to the file of its unit."""
-        bucket = bucket_of_rows(table.column(self._unit), self._count)
+        """Writes each row to the part of its unit."""
+        count = len(self._pieces)
+        bucket = bucket_of_rows(table.column(self._unit), count)
         order = np.argsort(bucket, kind="stable")
-        ends = np.searchsorted(bucket[order], np.arange(self._count + 1))
+        ends = np.searchsorted(bucket[order], np.arange(count + 1))
         ordered = table.take(pa.array(order[ends[0] :]))
-        for place in range(self._count):
+        for place in range(count):
             low, high = ends[place] - ends[0], ends[place + 1] - ends[0]
             if low < high:
-                if place not in self._writers:
-                    self._writers[place] = pa.ipc.new_stream(self._paths[place], table.schema)
-                self._writers[place].write_table(ordered.slice(low, high - low))
+                self._pieces[place].append(written(self._spill, ordered.slice(low, high - low)))
 
     def tables(self) -> Iterator[pa.Table]:
-        """What was dealt, one file after another; a file is removed when it was read."""
-        for writer in self._writers.values():
-            writer.close()
-        for place in self._writers:
-            with pa.OSFile(self._paths[place]) as file:
-                table = pa.ipc.open_stream(file).read_all()
-            os.remove(self._paths[place])
-            yield table
+        """What was dealt, one part after another."""
+        for pieces in self._pieces:
+            if pieces:
+                yield pa.concat_tables([read_table(self._spill, piece) for piece in pieces])
 
 
 def bucket_of_rows(ids: Any, count: int) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from discreet.errors import prices
+from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.specs.mechanisms.additive import (
     GaussianNoise,
     GeometricNoise,
@@ -16,6 +17,7 @@ from discreet.specs.mechanisms.additive import (
     TulapNoise,
 )
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
+from discreet.specs.mechanisms.friendly import FriendlyMean
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.local import LOCAL
 from discreet.specs.mechanisms.mechanism import Mechanism
@@ -91,7 +93,9 @@ _THEOREMS: dict[type[Any], Callable[[Any], Loss]] = {
     ),
     NoisySGD: later("discreet.trusted.extensions.sgd.loss", "descent_loss"),
     PerturbedMinimiser: later("discreet.trusted.learning.minimiser.loss", "minimiser_loss"),
+    FriendlyMean: later("discreet.trusted.aggregation.friends.loss", "friendly_loss"),
     BestOf: later("discreet.trusted.learning.procedures.loss", "best_of_loss"),
     StatedGuarantee: later("discreet.trusted.learning.procedures.loss", "stated_loss"),
+    Thresholdout: later("discreet.trusted.aggregation.holdout.loss", "thresholdout_loss"),
     **dict.fromkeys(LOCAL, later("discreet.trusted.extensions.local.loss", "report_loss")),
 }

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.specs.mechanisms.additive import (
     GaussianNoise,
     GeometricNoise,
@@ -16,6 +17,7 @@ from discreet.specs.mechanisms.additive import (
     TulapNoise,
 )
 from discreet.specs.mechanisms.cut_tulap import CutTulapNoise
+from discreet.specs.mechanisms.friendly import FriendlyMean
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
 from discreet.specs.mechanisms.minimiser import PerturbedMinimiser
@@ -115,5 +117,7 @@ SAMPLERS: dict[type[Any], Callable[[Any, Any, Source], Answer]] = {
     ProposeTestRelease: _BY_DATA,
     NoisySGD: _whole(later("discreet.trusted.extensions.sgd.draw", "descend")),
     PerturbedMinimiser: _whole(later("discreet.trusted.learning.minimiser.draw", "minimised")),
+    FriendlyMean: _whole(later("discreet.trusted.aggregation.friends.draw", "friendly_mean")),
+    Thresholdout: _whole(later("discreet.trusted.aggregation.holdout.threshold", "thresholdout")),
     BestOf: _named(later("discreet.trusted.learning.procedures.draw", "best_run")),
 }

@@ -61,7 +61,13 @@ class ModelData:
     response: npt.NDArray[np.int32]
 
 
-def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np.int32]:
+def room_beside(rows: Any) -> Any:
+    """Room for a whole number (int32) beside each row: in memory, or on disk where the rows are."""
+    in_memory = isinstance(rows, np.ndarray)
+    return np.empty(len(rows), dtype=np.int32) if in_memory else rows.beside(np.int32)
+
+
+def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> Any:
     """⌊2**WEIGHT_BITS·min(1, R²/‖zq‖²)⌋, never above the real number.
 
     Theorem.  The result v satisfies v·‖z‖ ≤ 2**WEIGHT_BITS·R·2**shift and
@@ -82,7 +88,7 @@ def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np
         else None
     )
     panels = column_panels(scaled.shape[1], 2 * PANEL)
-    weights = np.empty(len(matrix), dtype=np.int32)
+    weights = room_beside(matrix)
     tiles, loop = (
         tiles_of(matrix.shape[1], min(scaled.shape[1], 2 * PANEL), GRADIENT_ROWS),
         where_it_pays(norm_loop, len(matrix)),
@@ -90,45 +96,48 @@ def row_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np
 
     sure = _sure_length(scaled, metric.radius_squared)
     if sure >= matrix.shape[1] << (2 * UNIT_BITS):  # no row is longer
-        return np.full(len(matrix), 1 << WEIGHT_BITS, dtype=np.int32)
+        for start in range(0, len(matrix), LOOP_ROWS):
+            weights[start : start + LOOP_ROWS] = 1 << WEIGHT_BITS
+        return weights
 
     def weigh(start: int) -> None:
         block, z = np.empty(tiles.shape), np.empty((*tiles.shape[:2], scaled.shape[1]))
         for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(matrix))):
-            _fill(block, matrix[rows])
-            open_rows = np.flatnonzero(
-                np.vecdot(block, block).reshape(-1)[: rows.stop - rows.start] > sure
-            )
-            weights[rows] = 1 << WEIGHT_BITS
+            cells = matrix[rows]
+            found = np.full(len(cells), 1 << WEIGHT_BITS, dtype=np.int32)
+            _fill(block, cells)
+            open_rows = np.flatnonzero(np.vecdot(block, block).reshape(-1)[: len(cells)] > sure)
             if not len(open_rows):
+                weights[rows] = found
                 continue
-            if len(open_rows) < rows.stop - rows.start:
-                _fill(block, matrix[rows][open_rows])
+            if len(open_rows) < len(cells):
+                _fill(block, cells[open_rows])
             stack = slice(0, -(-len(open_rows) // tiles.shape[1]))
             if diagonal is None:
                 for panel in panels:
                     np.matmul(block[stack], scaled[:, panel], out=z[stack, :, panel])
             else:
                 np.multiply(block[stack], diagonal, out=z[stack])
-            weights[rows][open_rows] = weights_of(
+            found[open_rows] = weights_of(
                 z[stack].reshape(-1, scaled.shape[1]),
                 len(open_rows),
                 float(metric.radius_squared),
                 loop,
             )
+            weights[rows] = found
 
     in_threads(weigh, range(0, len(matrix), CHUNK_ROWS))
     return weights
 
 
-def absolute_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> npt.NDArray[np.int32]:
+def absolute_weights(matrix: npt.NDArray[np.int16], metric: Metric) -> Any:
     """⌊2**WEIGHT_BITS·min(1, R/‖x‖₁)⌋ of every row, in whole numbers throughout.
 
     Theorem.  The result v satisfies v·‖x‖₁ ≤ 2**WEIGHT_BITS·R.
     Proof.    v ≤ 2**WEIGHT_BITS·R/max(R, ‖x‖₁), a quotient of whole numbers rounded down.
     Checked.  tests/claims/test_sgd.py::test_absolute_weights_never_exceed_their_bound
     """
-    radius, weights = absolute_radius(metric), np.empty(len(matrix), dtype=np.int32)
+    radius, weights = absolute_radius(metric), room_beside(matrix)
     for start in range(0, len(matrix), CHUNK_ROWS):
         rows = slice(start, start + CHUNK_ROWS)
         norms = np.abs(matrix[rows]).sum(axis=1, dtype=np.int64)
@@ -298,9 +307,8 @@ def numpy_gradient(
         block, moved = np.empty(tiles.shape), np.zeros(tiles.size)
         for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(data.matrix))):
             _fill(block, data.matrix[rows])
-            psi = _psi(
-                family, _places(family, point, block, data.response[rows]), data.response[rows]
-            )
+            response = data.response[rows]
+            psi = _psi(family, _places(family, point, block, response), response)
             product = weights[rows] * psi
             moved[: len(psi)], moved[len(psi) :] = (
                 np.where(product < 0, -((-product) >> PSI_BITS), product >> PSI_BITS),
@@ -362,7 +370,6 @@ def compiled_gradient(
 def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingPlan) -> Objects:
     """Σ m·x xᵀ with the multiplier of the plan's part, a whole number from 0 to 2**LEAN_BITS."""
     width = data.matrix.shape[1]
-    alike = plan.family is None and bool((weights == 1 << WEIGHT_BITS).all())
     # what is left of them follows by symmetry
     pairs = [(left, slice(left.start, width)) for left in column_panels(width, PANEL)]
     tiles, loop, places = (
@@ -379,19 +386,15 @@ def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingP
             np.zeros(tiles.size),
         )
         for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(data.matrix))):
-            count = rows.stop - rows.start
+            count, cells = rows.stop - rows.start, data.matrix[rows]
             whole = count == tiles.size and loop is not None and places is not None
-            if alike or not whole:
-                _fill(block, data.matrix[rows])
-            if alike:  # all multipliers are 2**LEAN_BITS; BLAS computes half of a square
-                squares = np.matmul(block.transpose(0, 2, 1), block).sum(axis=0)
-                sums += squares.astype(np.int64) << LEAN_BITS
-                continue
+            if not whole:
+                _fill(block, cells)
             multiplier[:count], multiplier[count:] = (
                 multipliers(
                     plan,
                     weights[rows],
-                    data.matrix[rows] if whole else block,
+                    cells if whole else block,
                     data.response[rows],
                     places if whole else None,
                 ),
@@ -399,7 +402,7 @@ def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingP
             )
             if loop is not None and whole:
                 loop(
-                    data.matrix[rows],
+                    cells,
                     multiplier,
                     block.reshape(-1, width),
                     moved.reshape(-1, width),

@@ -1,10 +1,11 @@
 """Plans of estimating equations over an engine: the model's rows are read once, batch by batch,
-and kept as whole numbers, two bytes a cell.
+and kept as whole numbers, two bytes a cell, in memory or on disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,45 +21,124 @@ from discreet.specs.queries.plans import Factor
 from discreet.trusted.engines.cells import Cells
 from discreet.trusted.engines.engine import Engine, needed_columns
 from discreet.trusted.engines.memory import MemoryEngine
-from discreet.trusted.extensions.estimating.rows import ModelCodes, ModelRows, Unread
+from discreet.trusted.extensions.estimating.rows import (
+    KeptRows,
+    ModelCodes,
+    ModelRows,
+    UnitLabels,
+    Unread,
+    encoded_matrix,
+)
+from discreet.trusted.later import later
+
+_STORED_ROWS = later("discreet.trusted.scale.spill", "StoredRows")
+Place = tuple[int, int]  # the number of a task, and of a batch of it
 
 
 def model_sums(engine: Engine, plan: EstimatingPlan | ResidualPlan | NetworkPlan) -> Any:
     """The sums of an estimating equation, or counts of residuals, exact."""
     if not engine.unchanged():
         raise SourceChanged()
-    fresh = ModelRows(
-        lambda model: _codes_of(engine, model), lambda model: _units_of(engine, model)
-    )
+    fresh = ModelRows(lambda model: read_rows(engine, model))
     rows: ModelRows = engine.remembered.setdefault(ModelRows, fresh)
     return rows.sums(plan)
 
 
-def _codes_of(engine: Engine, model: Model) -> ModelCodes:
-    """The codes of all rows, batch after batch in the order of the file."""
-    found: list[tuple[int, ModelCodes]] = []
-    engine.fold(
-        model.reads,
-        lambda: found,
-        lambda codes, number, batch: codes.append((number, model_codes(batch, model))),
-    )
-    ordered = [codes for _, codes in sorted(found, key=lambda entry: entry[0])]
-    return _joined(ordered) if ordered else model_codes(_no_rows(engine), model)
+class Gathered:
+    """Rows of one array, which come in batches: in memory, up to the engine's limits, then on
+    disk; in the order of their places at the end.
+    """
+
+    def __init__(self, limits: Any) -> None:
+        self._folder = None if limits is None else limits.folder
+        self._most = 0 if limits is None else limits.held
+        self._lock, self._bytes = threading.Lock(), 0
+        self._held: dict[Place, npt.NDArray[Any]] = {}
+        self._stored: Any = None
+
+    def add(self, place: Place, rows: npt.NDArray[Any]) -> None:
+        """The rows of one batch."""
+        with self._lock:
+            self._held[place] = rows
+            self._bytes += rows.nbytes
+            if self._folder is None or (self._stored is None and self._bytes <= self._most):
+                return
+            if self._stored is None:
+                self._stored = _STORED_ROWS(self._folder, rows.dtype, *rows.shape[1:2] or (None,))
+            moved, self._held = self._held, {}
+        for here, some in moved.items():
+            self._stored.put(here, some)
+
+    def rows(self) -> Any:
+        """All rows: an array, or what is read like one."""
+        if self._stored is not None:
+            return self._stored.sealed()
+        ordered = [self._held.pop(place) for place in sorted(self._held)]
+        return ordered[0] if len(ordered) == 1 else np.concatenate(ordered)
 
 
-def _units_of(engine: Engine, model: Model) -> npt.NDArray[np.int64]:
-    """A label of the unit of each of these rows, in the same order; batches share no unit."""
-    found: list[tuple[int, npt.NDArray[np.int64]]] = []
-    engine.fold(
-        model.reads,
-        lambda: found,
-        lambda labels, number, batch: labels.append((number, _unit_labels(batch, model))),
-    )
-    ordered, before = [np.zeros(0, dtype=np.int64)], 0
-    for _, labels in sorted(found, key=lambda entry: entry[0]):
-        ordered.append(labels + before)
-        before += int(labels.max(initial=-1)) + 1
-    return np.concatenate(ordered)
+class _Parts:
+    """What the batches of a pass add to the rows of a model."""
+
+    def __init__(self, engine: Engine, model: Model) -> None:
+        self._model, self._lock = model, threading.Lock()
+        self._matrix, self._response, self._units = (Gathered(engine.scale) for _ in range(3))
+        self._rows: dict[Place, int] = {}
+        self._in_batches = engine.neighbors.unit is not None and not isinstance(
+            engine, MemoryEngine
+        )
+
+    def add(self, number: int, batch: MemoryEngine) -> None:
+        """The rows of one batch; batches of one number come in turn."""
+        codes, response, rows = model_codes(batch, self._model)
+        matrix = encoded_matrix(self._model.columns, codes, rows)
+        with self._lock:
+            place = number, sum(one == number for one, _ in self._rows)
+            self._rows[place] = rows
+        self._matrix.add(place, matrix)
+        if response is not None:
+            self._response.add(place, np.asarray(response))
+        if self._in_batches:
+            self._units.add(place, _unit_labels(batch, self._model))
+
+    def are_none(self) -> bool:
+        """Whether no batch came."""
+        return not self._rows
+
+    def all(self, engine: Engine) -> KeptRows:
+        """All rows of the model."""
+        response = self._response.rows() if self._model.response is not None else None
+        if not self._in_batches:
+            return KeptRows(
+                self._matrix.rows(), response, lambda: _units_at_once(engine, self._model)
+            )
+        units, sizes = self._units.rows(), [self._rows[place] for place in sorted(self._rows)]
+        return KeptRows(self._matrix.rows(), response, lambda: _in_slices(units, sizes))
+
+
+def read_rows(engine: Engine, model: Model) -> KeptRows:
+    """The rows of a model in one pass, batch after batch in the order of the source.
+
+    Labels of units are read in the same pass: a source may give its rows in another order next
+    time.
+    """
+    parts = _Parts(engine, model)
+    engine.fold(model.reads, lambda: parts, lambda to, number, batch: to.add(number, batch))
+    if parts.are_none():
+        parts.add(0, _no_rows(engine))
+    return parts.all(engine)
+
+
+def _units_at_once(engine: Engine, model: Model) -> Iterator[UnitLabels]:
+    labels = _unit_labels(engine.whole(), model)
+    yield slice(0, len(labels)), labels
+
+
+def _in_slices(units: Any, sizes: Sequence[int]) -> Iterator[UnitLabels]:
+    start = 0
+    for rows in sizes:
+        yield slice(start, start + rows), units[start : start + rows]
+        start += rows
 
 
 def _unit_labels(rows: MemoryEngine, model: Model) -> npt.NDArray[np.int64]:
@@ -74,21 +154,6 @@ def _no_rows(engine: Engine) -> MemoryEngine:
         for name in needed_columns(engine.schema, engine.neighbors)
     }
     return MemoryEngine(columns, engine.schema, engine.neighbors, rows=0, source="no rows")
-
-
-def _joined(batches: Sequence[ModelCodes]) -> ModelCodes:
-    if len(batches) == 1:
-        return batches[0]
-    components = {
-        component: np.concatenate([codes[component][:] for codes, _, _ in batches])
-        for component in batches[0][0]
-    }
-    responses = [np.asarray(response) for _, response, _ in batches if response is not None]
-    return (
-        components,
-        np.concatenate(responses) if responses else None,
-        sum(rows for _, _, rows in batches),
-    )
 
 
 def model_codes(rows: MemoryEngine, model: Model) -> ModelCodes:

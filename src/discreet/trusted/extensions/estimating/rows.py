@@ -1,4 +1,4 @@
-"""The rows of a regression model in memory: two bytes a cell, built once for a model,
+"""The rows of a regression model: two bytes a cell, built once for a model,
 with the weights of the latest metric.
 
 Number columns are encoded a block of rows at a time, so that beside what was given and the model's
@@ -8,7 +8,7 @@ own cells there are only blocks.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ from discreet.trusted.extensions.estimating.kernels import (
     absolute_weights,
     estimating_sums,
     residual_counts,
+    room_beside,
     row_weights,
     where_it_pays,
 )
@@ -67,6 +68,8 @@ class Unread:
         places: Any = rows if self.chosen is None else self.chosen[rows]
         missing = None if self.cells.missing is None else self.cells.missing[places]
         values = self.cells.values[places]
+        if missing is None and values.dtype == np.float64:  # as `numbers` reads them
+            return np.array(values)
         return np.array(numbers(Cells(self.cells.kind, values, missing, len(values))))
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
@@ -132,23 +135,32 @@ def _plain(
     )
 
 
+UnitLabels = tuple[slice, npt.NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """The rows of a model: its matrix, the codes of its response, and the labels of units of rows
+    that hold whole units, slice after slice. Arrays are in memory, or on disk and read like one.
+    """
+
+    matrix: Any
+    response: Any
+    units: Callable[[], Iterator[UnitLabels]]
+
+
 class ModelRows:
-    """Carries out estimating plans; `read` gives the codes of a model's components, of its
-    response, and the number of rows.
+    """Carries out estimating plans; `read` gives the rows of a model.
 
     What is kept is compared with copies of models, metrics and families, which nobody else holds;
     what is kept of a model goes with it.
     """
 
-    def __init__(
-        self,
-        read: Callable[[Model], ModelCodes],
-        units: Callable[[Model], npt.NDArray[np.int64]] | None = None,
-    ) -> None:
-        self._read, self._read_units, self._lock = read, units, threading.Lock()
-        self._rows: tuple[Model, npt.NDArray[np.int16], npt.NDArray[Any] | None] | None = None
-        self._response: tuple[Family | None, npt.NDArray[np.int32]] | None = None
-        self._weights: tuple[Metric, npt.NDArray[np.int32]] | None = None
+    def __init__(self, read: Callable[[Model], KeptRows]) -> None:
+        self._read, self._lock = read, threading.Lock()
+        self._rows: tuple[Model, KeptRows] | None = None
+        self._response: tuple[Family | None, Any] | None = None
+        self._weights: tuple[Metric, Any] | None = None
         # second moments with all weights 1
         self._plain: tuple[npt.NDArray[np.int16], npt.NDArray[np.object_]] | None = None
 
@@ -156,7 +168,8 @@ class ModelRows:
         if isinstance(plan, NetworkPlan):
             with self._lock:
                 data = self._data(plan.model, None)
-                codes = self._rows[2] if self._rows and plan.network.outcome == "classes" else None
+                kept = self._rows[1].response if self._rows else None
+                codes = kept if plan.network.outcome == "classes" else None
             return _OF_NETWORK(plan, data, codes)
         if isinstance(plan, ResidualPlan):
             with self._lock:
@@ -170,12 +183,12 @@ class ModelRows:
             if self._weights is None or self._weights[0] != plan.metric:
                 key = plain.twin(plan.metric)
                 self._weights = (key, row_weights(data.matrix, plan.metric))
-            weights = self._weights[1]
+            weights, kept = self._weights[1], self._rows
         if plan.part == "unit scores":
             from discreet.trusted.extensions.estimating.unit_scores import unit_score_sums
 
-            assert self._read_units is not None, "rows of no units"
-            return unit_score_sums(data, weights, plan, self._read_units(plan.model))
+            assert kept is not None
+            return unit_score_sums(data, weights, plan, kept[1].units())
         if plan.part == "rows" and plan.family is not None and plan.point is not None:
             return RowGradients(data, weights, plan.family, plan.point)
         if plan.part == "minimand":
@@ -192,11 +205,10 @@ class ModelRows:
         reads it.
         """
         if self._rows is None or self._rows[0] != model:
-            codes, given, rows = self._read(model)
             # the old model's cells go before the new one's come
             self._rows = self._response = self._weights = self._plain = None
-            self._rows = (plain.twin(model), encoded_matrix(model.columns, codes, rows), given)
-        _, matrix, given = self._rows
+            self._rows = (plain.twin(model), self._read(model))
+        matrix, given = self._rows[1].matrix, self._rows[1].response
         if not response:
             return ModelData(matrix, np.zeros(0, dtype=np.int32))
         read_by = None if family is None or family.residual else family
@@ -205,18 +217,20 @@ class ModelRows:
         return ModelData(matrix, self._response[1])
 
 
-def _response(
-    model: Model, family: Family | None, codes: npt.NDArray[Any] | None, rows: int
-) -> npt.NDArray[np.int32]:
+def _response(model: Model, family: Family | None, codes: Any, rows: int) -> Any:
     """A response on its own grid (residual families), or rounded to units of ψ (mean families)."""
     if model.response is None or codes is None:
         return np.zeros(rows, dtype=np.int32)
     factor, level = model.response.factor, model.response.level
-    if level is None and (family is None or family.residual):
+    own_grid = level is None and (family is None or family.residual)
+    if own_grid and isinstance(codes, np.ndarray):
         return model.response.steps(codes)
-    unit, rounded = 1.0 if family is None else family.tables().unit, np.empty(rows, dtype=np.int32)
+    unit, rounded = 1.0 if family is None else family.tables().unit, room_beside(codes)
     for start in range(0, rows, RESPONSE_ROWS):
         part = codes[start : start + RESPONSE_ROWS]
+        if own_grid:
+            rounded[start : start + RESPONSE_ROWS] = model.response.steps(part)
+            continue
         if factor is None:
             values = (part == (level or ("", 0))[1]).astype(np.float64)
         else:

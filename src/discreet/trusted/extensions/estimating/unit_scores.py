@@ -11,7 +11,7 @@ Checked.  tests/claims/test_unit_scores.py
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -26,17 +26,42 @@ def unit_score_sums(
     data: ModelData,
     weights: npt.NDArray[np.int32],
     plan: EstimatingPlan,
-    units: npt.NDArray[np.int64],
+    units: Iterable[tuple[slice, npt.NDArray[np.int64]]],
 ) -> npt.NDArray[np.object_]:
-    """Σ g gᵀ: Python integers of shape (columns, columns)."""
-    multiplier, width = np.empty(len(units)), data.matrix.shape[1]
+    """Σ g gᵀ: Python integers of shape (columns, columns); `units` are slices of rows that hold
+    whole units, with the label of each row's unit.
+    """
+    width = data.matrix.shape[1]
+    total = np.zeros((width, width), dtype=object)
+    for rows, labels in units:
+        total += _gram_of_units(_unit_sums(data, weights, plan, rows, labels))
+    return total
+
+
+def _unit_sums(
+    data: ModelData,
+    weights: npt.NDArray[np.int32],
+    plan: EstimatingPlan,
+    whole: slice,
+    units: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
+    """The vector g of each unit of some rows: shape (units, columns)."""
+    matrix, multiplier = data.matrix[whole], np.empty(len(units))
     for start in range(0, len(units), GRADIENT_ROWS):
-        rows = slice(start, start + GRADIENT_ROWS)
-        block = data.matrix[rows].astype(np.float64)
-        multiplier[rows] = multipliers(plan, weights[rows], block, data.response[rows], None)
-    sums = np.empty((int(units.max(initial=-1)) + 1, width), dtype=np.int64)
-    for place in range(width):
-        sums[:, place] = np.bincount(units, multiplier * data.matrix[:, place], len(sums))
+        block = matrix[start : start + GRADIENT_ROWS].astype(np.float64)
+        rows = slice(whole.start + start, whole.start + start + len(block))
+        multiplier[start : start + len(block)] = multipliers(
+            plan, weights[rows], block, data.response[rows], None
+        )
+    sums = np.empty((int(units.max(initial=-1)) + 1, matrix.shape[1]), dtype=np.int64)
+    for place in range(matrix.shape[1]):
+        sums[:, place] = np.bincount(units, multiplier * matrix[:, place], len(sums))
+    return sums
+
+
+def _gram_of_units(sums: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:
+    """Σ g gᵀ of vectors of whole numbers."""
+    width = sums.shape[1]
     half = (int(np.abs(sums).max(initial=0)).bit_length() + 1) // 2
     halves = np.hstack([sums >> half, sums & ((1 << half) - 1)])
     bits = 2 * (half + 1)

@@ -72,11 +72,13 @@ class RowGradients:
     def _in_numpy(
         self, chosen: npt.NDArray[np.int64], beta: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.int64]:
-        part = ModelData(self._data.matrix[chosen], self._data.response[chosen])
+        part = ModelData(self._data.matrix.take(chosen, axis=0), self._data.response.take(chosen))
         point = Point(
             tuple(int(value) for value in beta), self._point.eta_bits, self._point.per_scale
         )
-        return numpy_gradient(part, self._weights[chosen], self._family, point)[0].astype(np.int64)
+        return numpy_gradient(part, self._weights.take(chosen), self._family, point)[0].astype(
+            np.int64
+        )
 
     def __reduce__(self) -> Any:
         raise TypeError("rows are not copied")

@@ -50,7 +50,7 @@ class LossRows:
         found = rises(plan.family, plan.model.response.level is not None)
         assert found is not None
         self.count, self.metric = len(data.matrix), plan.metric
-        self._data, self._weights, self._family = data, weights.astype(np.int64), plan.family
+        self._data, self._weights, self._family = data, weights, plan.family
         self._rise, self._a_unit = found[0], steps_a_unit(plan.family, plan.point)
         self._reach = plan.family.tables().reach
         self._bend = float(self._a_unit) / 2.0 ** (WEIGHT_BITS + PSI_BITS)
@@ -115,7 +115,8 @@ class LossRows:
         first = _psi(self._family, entry, response)
         step = _psi(self._family, entry + 1, response) - first
         value = (first << VALUE_BITS) + np.rint(step * share * 2.0**VALUE_BITS).astype(np.int64)
-        moved, mask = value * self._weights[rows], (1 << DIGIT) - 1
+        weights = self._weights[rows].astype(np.int64)
+        moved, mask = value * weights, (1 << DIGIT) - 1
         digits = np.zeros((3, tiles * tall))
         digits[:, :count] = moved & mask, (moved >> DIGIT) & mask, moved >> (2 * DIGIT)
         split = digits.reshape(3, tiles, tall).transpose(1, 0, 2)
@@ -123,7 +124,7 @@ class LossRows:
         if not curved:
             return sums, np.zeros((1, 1))
         bent = np.zeros(tiles * tall)
-        bent[:count] = np.abs(step) * self._weights[rows] * self._bend
+        bent[:count] = np.abs(step) * weights * self._bend
         bowed = stack * bent.reshape(tiles, tall, 1)
         return sums, np.asarray((bowed.transpose(0, 2, 1) @ stack).sum(axis=0))
 

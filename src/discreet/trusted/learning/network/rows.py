@@ -36,7 +36,7 @@ Codes = npt.NDArray[Any]
 
 def of_network(plan: NetworkPlan, data: ModelData, codes: Codes | None) -> Any:
     """What a plan asks for; `codes` are the levels of the response where classes are asked for."""
-    response = data.response if codes is None else np.asarray(codes)
+    response = data.response if codes is None else codes
     if plan.weights is None:
         return NetworkRows(plan, data.matrix, response)
     return agreement(plan, data.matrix, response)

@@ -1,0 +1,60 @@
+"""Are the posteriors of dp.posterior calibrated? Parameters from their prior, rows from the family,
+the mechanisms that a session runs, and where the truth lies in each posterior.
+
+    python benchmarks/bayes_calibration.py [--runs 4000] [--cases beta_n20 line]
+
+For every case: the share of 95 % credible intervals that hold the truth (of the parameter whose
+share is farthest from 0.95), and the p-value of χ² on 20 bins of P(θ < truth), the least over
+parameters times their number; noise-aware and naive. The Monte-Carlo error of a share is 0.0034 at
+4000 runs.
+
+Last line: for every case NAME_covers=, NAME_p=, NAME_naive_covers=, NAME_naive_p=; accepted= and
+rejected=, how many noise-aware posteriors have p > 1e-6 and coverage in 0.94 … 0.96, and how many
+naive ones have p < 1e-6; cases=
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "inference" / "posteriors"))
+
+from simulated import CASES, simulated
+
+RUNS, LEAST_P = 4000, 1e-6
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--seed", type=int, default=20)
+    parser.add_argument("--cases", nargs="*", default=[case.name for case in CASES])
+    given = parser.parse_args()
+    told: list[str] = []
+    accepted = rejected = 0
+    print(f"{'case':22} {'covers':>7} {'p':>9} {'naive':>7} {'p':>9} {'ms a run':>9}")
+    for case in CASES:
+        if case.name not in given.cases:
+            continue
+        begun = time.process_time()
+        ranks = simulated(case, given.runs, given.seed)
+        each = 1000 * (time.process_time() - begun) / given.runs
+        (covers, naive), (p, naive_p) = ranks.coverage(), ranks.p_values()
+        accepted += p > LEAST_P and 0.94 <= covers <= 0.96
+        rejected += naive_p < LEAST_P
+        print(
+            f"{case.name:22} {covers:7.4f} {p:9.2g} {naive:7.4f} {naive_p:9.2g} {each:9.1f}",
+            flush=True,
+        )
+        told += [
+            f"{case.name}_covers={covers:.4f} {case.name}_p={p:.3g} "
+            f"{case.name}_naive_covers={naive:.4f} {case.name}_naive_p={naive_p:.3g}"
+        ]
+    print(*told, f"accepted={accepted} rejected={rejected} cases={len(told)}")
+
+
+if __name__ == "__main__":
+    main()

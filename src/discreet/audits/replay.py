@@ -1,0 +1,168 @@
+"""The method of replay: run on D, then on D′ with the recorded answers.
+
+Theorem.   A procedure that sees rows through releases alone asks on D′ the questions that it asked
+           on D, if it is given the same answers. Each statistic may move no further than its
+           declared sensitivity, and what the moves cost at the noise that was drawn adds up to no
+           more than the debit.
+Proof.     docs/theory/audits.md.
+Checked.   tests/audits/test_audit.py::test_no_procedure_asks_or_moves_otherwise_on_a_neighbour
+
+What is found is no matter of chance: another question, a statistic that moved too far, or a debit
+that is too small refutes the claim. `lower` is what the moves cost along this transcript.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting.guarantees import GDP, PureDP
+from discreet.accounting.profile import PrivacyProfile
+from discreet.accounting.tradeoff.guessing import amount_of, right_limit
+from discreet.audits.bounds import least_amount
+from discreet.audits.cases import Pair
+from discreet.audits.results import AuditResult
+from discreet.audits.transcripts import Step, measured, moved, statistic, transcript
+from discreet.errors import DiscreetError, LedgerRefused
+from discreet.inference.simulation.streams import Stream
+from discreet.neighbors import Neighbors
+from discreet.sensitivity import L1, L2, LInf
+from discreet.testing.seeded import seeded_session
+from discreet.trusted.datasets import Dataset
+from discreet.trusted.ledger.core import Ledger
+from discreet.trusted.losses.pricing import price_of
+from discreet.trusted.session import Session
+
+Ask = Callable[[Session], Any]
+KEY = "audited"
+
+
+def audited(
+    start: Sequence[Pair],
+    ask: Ask,
+    neighbors: Neighbors,
+    claim: PrivacyProfile,
+    *,
+    name: str,
+    how: Search,
+) -> AuditResult:
+    """The largest loss that is found on pairs of neighbours: those of `start`, and then changes of
+    the best one so far.
+    """
+    best, worst, broken, notes = start[0], -1.0, dict[str, None](), dict[str, None]()
+    for number in range(len(start) + how.steps):
+        pair = start[number] if number < len(start) else best.changed(how.stream(number))
+        found = _compared(pair.under(neighbors), ask, how.ledger(), how.stream(number).seed)
+        lower = _lower(claim, found.mu_squared, found.epsilon)
+        if lower > worst:
+            best, worst = pair, lower
+        broken |= dict.fromkeys(found.broken)
+        notes |= dict.fromkeys(found.notes)
+    if worst > amount_of(claim) * (1 + 1e-9):
+        broken[f"the moves cost {worst:.4g}, and {amount_of(claim):.4g} is claimed"] = None
+    pairs = len(start) + how.steps
+    return AuditResult(
+        name,
+        claim,
+        worst,
+        1.0,
+        0.0 if broken else 1.0,
+        "replay",
+        pairs,
+        (f"{pairs} pairs of neighbours, {neighbors}.", *notes),
+        tuple(broken),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How pairs are tried: on which ledger, from which seed, how many after the first ones."""
+
+    ledger: Callable[[], Ledger]
+    seed: int
+    steps: int
+
+    def stream(self, number: int) -> Stream:
+        return Stream(f"replay/{self.seed}/{number}")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one pair showed."""
+
+    mu_squared: Fraction
+    epsilon: Fraction
+    broken: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def _compared(pair: tuple[Dataset, Dataset], ask: Ask, account: Ledger, seed: int | str) -> Found:
+    """A run on the first of two neighbours, and its repetition on the second."""
+    sessions = [seeded_session(data, account, seed) for data in pair]
+    ask(sessions[0])
+    steps = transcript(account)
+    broken, notes = _again(ask, sessions[1], account), []
+    mu_squared = epsilon = Fraction(0)
+    for step in steps:
+        if not step.additive:
+            notes.append(f"{type(step.mechanism).__name__}: its questions alone were compared.")
+            continue
+        values = [statistic(session, step) for session in sessions]
+        broken += _too_far(step, *values)
+        more = measured(step, *values)
+        mu_squared, epsilon = mu_squared + more[0], epsilon + more[1]
+    broken += _unpaid(steps, account)
+    return Found(mu_squared, epsilon, tuple(broken), tuple(notes))
+
+
+def _again(ask: Ask, session: Session, account: Ledger) -> list[str]:
+    """The same procedure on the neighbour, answered from the ledger."""
+    before = len(account.entries())
+    try:
+        ask(session)
+    except LedgerRefused:
+        return ["on the neighbour another question was asked under the same key"]
+    except DiscreetError as error:
+        return [f"on the neighbour it failed: {type(error).__name__}"]
+    asked = len(account.entries()) - before
+    return [f"on the neighbour {asked} further entries were written"] if asked else []
+
+
+def _too_far(step: Step, first: list[int], second: list[int]) -> list[str]:
+    """What moved further than its mechanism was calibrated to."""
+    length, squared, largest = moved(first, second)
+    allowed = step.mechanism.sensitivity
+    kind = type(step.query).__name__
+    if isinstance(allowed, L1) and length > allowed.value:
+        return [f"{kind} moved by {length}, and {allowed.value} is declared"]
+    if isinstance(allowed, L2) and squared > allowed.squared:
+        return [f"{kind} moved by √{squared}, and √{allowed.squared} is declared"]
+    if isinstance(allowed, LInf) and largest > allowed.value:
+        return [f"{kind} moved by {largest}, and {allowed.value} is declared"]
+    return []
+
+
+def _unpaid(steps: Sequence[Step], account: Ledger) -> list[str]:
+    """Whether the debits are less than the mechanisms cost."""
+    price = price_of(tuple(step.mechanism for step in steps), box=account.box)
+    spent = account.spent().exact()
+    short = [
+        coordinate
+        for coordinate in ("mu_squared", "epsilon", "rho", "delta")
+        if (getattr(price, coordinate, 0) or 0) > (getattr(spent, coordinate, 0) or 0)
+    ]
+    return [f"less was debited than the mechanisms cost ({', '.join(short)})"] if short else []
+
+
+def _lower(claim: PrivacyProfile, mu_squared: Fraction, epsilon: Fraction) -> float:
+    """The losses in the claim's own number: Gaussian ones by their μ, pure ones by their ε."""
+    if isinstance(claim, PureDP):
+        return float(epsilon) if not mu_squared else 0.0
+    if isinstance(claim, GDP) and not epsilon:
+        return math.sqrt(float(mu_squared))
+    found = math.sqrt(float(mu_squared))
+    share = right_limit(GDP(found)) if found > 1e-6 else 0.5
+    return least_amount(claim, share)

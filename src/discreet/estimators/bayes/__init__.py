@@ -1,0 +1,1 @@
+"""Questions whose answers are posteriors, and single draws of one."""

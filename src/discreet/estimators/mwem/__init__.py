@@ -1,0 +1,1 @@
+"""dp.mwem: its workload, its questions, its forecast."""

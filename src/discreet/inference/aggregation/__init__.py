@@ -1,0 +1,1 @@
+"""Results of functions on parts, and of friendly means."""

@@ -1,0 +1,1 @@
+"""What a reusable holdout answered."""

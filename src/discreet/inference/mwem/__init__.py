@@ -1,0 +1,1 @@
+"""Multiplicative weights: a dense model of the rows, bent towards measured counts."""

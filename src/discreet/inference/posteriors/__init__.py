@@ -1,0 +1,1 @@
+"""Posteriors of released numbers, noise and clamping in the likelihood."""

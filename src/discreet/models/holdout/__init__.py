@@ -1,0 +1,1 @@
+"""The reusable holdout: opening it, asking it, forecasting it."""

@@ -1,0 +1,1 @@
+"""Pictures of synthetic data and of answers from released tables."""

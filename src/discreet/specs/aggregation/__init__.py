@@ -1,0 +1,1 @@
+"""Questions about parts of the data, and about rows that most others lie near."""

@@ -1,0 +1,1 @@
+"""What is loaded only for data that come in batches, or that are kept on disk."""

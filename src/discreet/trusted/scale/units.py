@@ -1,0 +1,73 @@
+"""The rows of units that count, dealt out and bounded once, then read again column by column.
+
+Theorem.  A later pass over what is kept reads the same rows as the first.
+Proof.    Which rows of a unit count is a function of that unit's rows, all of which are in one
+          bucket (unit_buckets.py); these rows are kept as they came, cell by cell, and no others.
+Checked.  tests/trusted/scale/test_units.py
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from discreet.trusted.engines.arrow_cells import cells_from_arrow
+from discreet.trusted.engines.cells import Cells
+from discreet.trusted.engines.memory import MemoryEngine
+from discreet.trusted.scale.spill import Spill, read_table, written
+
+if TYPE_CHECKING:
+    from discreet.trusted.scale.limits import Limits
+
+Readers = dict[str, Callable[[], Cells]]
+
+
+class KeptUnits:
+    """Rows that count, in buckets of whole units: in memory where they are few, else on disk."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._lock, self._bytes = limits, threading.Lock(), 0
+        self._spill: Spill | None = None
+        self._buckets: dict[int, tuple[int, Mapping[str, Any]]] = {}
+        self.whole = False  # whether the pass that fills it came to its end
+
+    def first(
+        self, batch: MemoryEngine, columns: Mapping[str, Any], number: int
+    ) -> Iterator[MemoryEngine]:
+        """The batch that holds a bucket's rows, after those that count were kept."""
+        with batch.lock:
+            kept, rows = batch.kept_rows(), batch.counted_rows()
+        chosen = None if kept is None else pa.array(kept)
+        arrays = {
+            name: array if chosen is None else array.take(chosen) for name, array in columns.items()
+        }
+        with self._lock:
+            self._bytes += sum(array.nbytes for array in arrays.values())
+            if self._spill is None and self._bytes > self._limits.held:
+                self._spill = Spill(self._limits.folder)
+        held = {
+            name: array if self._spill is None else written(self._spill, array)
+            for name, array in arrays.items()
+        }
+        with self._lock:
+            self._buckets[number] = (rows, held)
+        yield batch
+
+    def buckets(self) -> Iterator[tuple[Readers, int]]:
+        """The readers of each bucket's columns, and its number of rows."""
+        for number in sorted(self._buckets):
+            rows, held = self._buckets[number]
+            yield (
+                {name: functools.partial(self._cells, kept) for name, kept in held.items()},
+                rows,
+            )
+
+    def _cells(self, kept: Any) -> Cells:
+        if not isinstance(kept, tuple):
+            return cells_from_arrow(kept)
+        assert self._spill is not None
+        return cells_from_arrow(read_table(self._spill, kept).column(0))
