@@ -484,7 +484,7 @@ LATER = [
         "dp.Assumptions",
     ),
     WrongCall("a plan as a dict", lambda d: dp.read_plan({"questions": []}), "path"),
-    WrongCall("a plan that is not there", lambda d: dp.read_plan(d.folder / "no.toml"), "no.toml"),
+    WrongCall("a plan that is not there", lambda d: dp.read_plan("no.toml"), "no.toml"),
     WrongCall(
         "a dialect beside the path",
         lambda d: dp.write_declaration(
