@@ -48,7 +48,8 @@ def main() -> None:
             ),
         ),
         "robust_replay": timed(
-            "robust", lambda: dp.audit(dp.robust, spend=dp.GDP(3), method="replay")
+            "robust",
+            lambda: dp.audit(dp.robust, spend=dp.GDP(3), method="replay", neighbors=dp.AddRemove()),
         ),
         "robust_runs": timed(
             "robust", lambda: dp.audit(dp.robust, spend=dp.GDP(3), method="runs", runs=2000)
@@ -57,7 +58,7 @@ def main() -> None:
     alarms = sum(one.violated for one in found.values())
     for name, entry in ENTRIES.items():
         if "replay" in entry.methods:
-            for neighbors in relations():
+            for neighbors in relations() if entry.units else relations()[:2]:
                 alarms += dp.audit(procedure(name), method="replay", neighbors=neighbors).violated
     caught = [
         dp.audit(fault.run, pair=fault.pair, claim=fault.claim).violated

@@ -56,6 +56,7 @@ QUESTIONS = {
         "tables",
     ),
     "watch": (f"dp.watch(arrays(), 3, {GDP})", "noisy_threshold"),
+    "holdout": (f"dp.holdout(arrays(), threshold=0.1, answers=2, {GDP})", "noisy_threshold"),
     "csv": (
         "(folder / 'a.csv').write_text('x\\n1\\n2\\n')\n"
         "dp.mean(opened(dp.read_csv(folder / 'a.csv', schema={'x': schema['x']}, "

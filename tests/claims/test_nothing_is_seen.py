@@ -120,13 +120,23 @@ def test_an_interrupt_is_raised_anew(method, data_sets, monkeypatch):
     assert found[0][5][-1][0] == "aside"
 
 
+OPEN = {
+    "watch": lambda opened: dp.watch(opened, 10, spend=dp.GDP(1)).above({"g": "a"}),
+    "holdout": lambda opened: (
+        dp.holdout(opened, threshold=0.1, answers=3, spend=dp.GDP(1))
+        .share({"g": "a"}, training=0.5)
+        .integer
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OPEN)
 @pytest.mark.parametrize("mode", MODES)
-def test_an_open_watch_says_nothing_but_its_answers(mode, data_sets, monkeypatch):
+def test_an_open_watch_says_nothing_but_its_answers(kind, mode, data_sets, monkeypatch):
     """Its counts are aggregated, and its noise is drawn, outside of `Session.release`."""
 
     def asked(place, injected):
         opened = seeded_session(data_sets["memory"], dp.ApproxDP(100, 1e-3), 1)
-        watch = dp.watch(opened, 10, spend=dp.GDP(1))
         owner, name = (
             (type(opened._engine), "sums") if place == "engine" else (ThresholdRun, "above")
         )
@@ -138,7 +148,7 @@ def test_an_open_watch_says_nothing_but_its_answers(mode, data_sets, monkeypatch
 
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, wrapped)
-            return seen_of(lambda: watch.above({"g": "a"}), mode)
+            return seen_of(lambda: OPEN[kind](opened), mode)
 
     for place in ("engine", "draw"):
         quiet = asked(place, lambda: None)

@@ -30,7 +30,7 @@ from discreet.specs.queries.keys import Subset
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import Sum
 from discreet.specs.registry import query_from_dict
-from discreet.trusted.aggregation.part_outputs import in_processes, output_table
+from discreet.trusted.aggregation.part_outputs import in_processes, output_table, read
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
@@ -177,7 +177,7 @@ def test_a_wrong_number_of_outputs_is_missing_in_all():
 
 def test_numbers_are_read_by_the_total_rules_and_clamped():
     data = engine([("u", 1, "a", True)] * 3, Replace())
-    for given, read in (
+    for given, number in (
         (5, 5.0),
         (True, 1.0),
         (1e300, 40.0),
@@ -187,7 +187,17 @@ def test_numbers_are_read_by_the_total_rules_and_clamped():
         (np.array(7), 7.0),
         ("3.5", 3.5),
     ):
-        assert outputs_of(data, plan(lambda x, g, it=given: it, 1, ONE)) == [(read,)]
+        assert outputs_of(data, plan(lambda x, g, it=given: it, 1, ONE)) == [(number,)]
+
+
+def test_answers_are_read_in_the_process_that_gave_them():
+    declared = tuple(TWO.values())
+    assert read([3, "b"], declared).tolist() == [3.0, 1.0]
+    assert read((np.array(2.5), "c"), declared).tolist() == [2.5, -1.0]
+    assert math.isnan(read(np.zeros(1), (ONE["out"],))[0])
+    for wrong in ([3], [3, "b", 1], 3):
+        with pytest.raises((TypeError, ValueError)):
+            read(wrong, declared)
 
 
 def test_nothing_that_it_prints_is_seen(capfd):

@@ -53,6 +53,7 @@ ALLOWED = {
     "a level": (lambda row: row["c"] == "u", lambda a, n, c, b: c == "u"),
     "math": (lambda row: math.exp(-row["a"]), lambda a, n, c, b: math.exp(-a)),
     "a function of math": (lambda row: sqrt(row["a"]) / 4, lambda a, n, c, b: sqrt(a) / 4),
+    "one of several": (lambda row: row["n"] in {2, 3}, lambda a, n, c, b: n in (2, 3)),
     "names outside": (lambda row: row["a"] > LIMIT, lambda a, n, c, b: a > LIMIT),
     "a branch": (
         lambda row: 1 if row["b"] and row["n"] >= 2 else 0,

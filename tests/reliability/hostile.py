@@ -174,6 +174,11 @@ def slow_calls() -> list[Call]:
             lambda session, given: dp.sample_size(dp.proportion_test, **given),
             {"spend": dp.PureDP(0.5), "power": 0.8, "null": 0.5, "share": 0.6},
         ),
+        Call(
+            "holdout",
+            _held_out,
+            {"threshold": 0.1, "answers": 3, "spend": dp.PureDP(0.5), "training": 0.5},
+        ),
         Call("watch", _watched, {"threshold": 3, "spend": dp.PureDP(0.5), "positives": 2}),
     ]
 
@@ -185,6 +190,13 @@ def _huber(residual: float) -> float:
 def _watched(session: Any, given: dict[str, Any]) -> Any:
     watch = dp.watch(session, **given)
     return [watch.above({"c": "N"}), watch.above({"b": True}), watch.left]
+
+
+def _held_out(session: Any, given: dict[str, Any]) -> Any:
+    training = given.pop("training")
+    holdout = dp.holdout(session, **given)
+    answer = holdout.share({"c": "N"}, training=training)
+    return [answer.integer, answer.source, holdout.left]
 
 
 def _rejects(x: Any) -> float:

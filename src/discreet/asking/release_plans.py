@@ -38,7 +38,7 @@ from discreet.trusted.session import Session
 
 LONGEST_NAME = 180
 # what a file cannot write down: a function, a fit, a conversation
-_NOT_WRITTEN = ("m_estimate", "residuals", "subsample", "subsample_test", "watch")
+_NOT_WRITTEN = ("m_estimate", "residuals", "subsample", "subsample_test", "watch", "holdout")
 _RECORDS = {record.name: record for record in RECORDS if record.name not in _NOT_WRITTEN}
 _OF_THE_PLAN = ("budget", "assume", "questions")
 _ASSUMED = ("rows", "mean", "standard_deviation", "share")  # the words of dp.Assumptions

@@ -32,7 +32,8 @@ SCHEMA = Schema(
         "y": Real(0, 1),
         "flag": Boolean(),
         "level": Category(LEVELS),
-        "arm": Category(("left", "right")),
+        "arm": Category(("left", "right"), missing="left"),
+        "side": Category(("front", "back"), missing="front"),
         "whole": Integer(0, 10),
         "town": Open(),
     }
@@ -43,6 +44,7 @@ ENDS: dict[str, tuple[Any, Any]] = {
     "flag": (False, True),
     "level": ("a", "d"),
     "arm": ("left", "right"),
+    "side": ("front", "back"),
     "whole": (0, 10),
     "town": ("m", "n"),
 }
@@ -103,6 +105,7 @@ def _middle(number: int) -> Row:
         "flag": number % 2 == 0,
         "level": LEVELS[number % len(LEVELS)],
         "arm": ("left", "right")[number // 2 % 2],
+        "side": ("front", "back")[number // 4 % 2],
         "whole": 5,
         "town": "m",
     }
@@ -116,7 +119,8 @@ def _drawn(numbers: Sequence[float]) -> Row:
         "flag": ends[2] > 0.5,
         "level": LEVELS[min(3, int(4 * float(numbers[3])))],
         "arm": ("left", "right")[ends[4] > 0.5],
-        "whole": round(10 * ends[5]),
+        "side": ("front", "back")[ends[5] > 0.5],
+        "whole": round(10 * ends[6]),
         "town": "m",
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from discreet.accounting.guarantees import GDP, PureDP
 from discreet.asking.records import RECORDS, resolve
+from discreet.inference.posteriors.families import BetaBinomial
 
 USUAL = GDP(3)
 FORMULA = "y ~ x"
@@ -25,6 +26,7 @@ class Entry:
     keyed      whether it takes a key, so that it can be asked again
     fit        the procedure whose fit it reads
     ends       values of the second end of the row that differs, where the usual ones say little
+    units      whether it takes units of several rows
     search     how many changed pairs a replay tries
     """
 
@@ -35,6 +37,7 @@ class Entry:
     keyed: bool = True
     fit: str = ""
     ends: dict[str, Any] | None = None
+    units: bool = True
     search: int = 30
 
 
@@ -80,13 +83,27 @@ ENTRIES: dict[str, Entry] = {
     "logistic": Entry((YES,)),
     "poisson": Entry(("whole ~ x",)),
     "residuals": Entry(fit="robust"),
+    "synthesize": Entry((["level", "arm", "flag"],), methods=("replay", "runs")),
+    "mwem": Entry(
+        (["arm", "side"],),
+        {"rounds": 2},
+        spend=PureDP(2),
+        methods=("replay", "runs"),
+        units=False,
+    ),
+    "posterior": Entry((BetaBinomial("flag", prior=(1, 1)),), units=False),
+    "posterior_sample": Entry(
+        (BetaBinomial("flag", prior=(1, 1)),),
+        {"grid": [0.1, 0.5, 0.9]},
+        spend=PureDP(2),
+        units=False,
+    ),
 }
 
 REASONS = {
     "subsample": "rows are put into random parts, which a repetition puts otherwise",
     "friendly_mean": "a mechanism of its own: its filter is tested on enumerated neighbours",
     "friendly_clusters": "random parts, then the mechanism of friendly_mean",
-    "synthesize": "its releases are tables of counts, as table; replay has it on a list of tables",
     "holdout": "an open run, whose noisy threshold is in no ledger; its law is enumerated",
     "subsample_test": "rows are put into random parts, which a repetition puts otherwise",
     "m_estimate": "the estimating equations of robust, with a table of the caller's",

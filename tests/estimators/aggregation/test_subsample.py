@@ -268,6 +268,14 @@ def test_what_cannot_be_run_is_refused_before_the_debit():
     assert len(session.ledger.entries()) == 1  # it was opened
 
 
+def test_a_system_without_fork_is_refused_before_the_debit(monkeypatch):
+    session = session_of()
+    monkeypatch.delattr("os.fork")
+    with pytest.raises(dp.DiscreetError, match="cannot fork"):
+        ask(session)
+    assert len(session.ledger.entries()) == 1
+
+
 def test_a_release_holds_no_function_and_no_cell():
     result = ask(session_of())
     record = json.loads(result.to_json())

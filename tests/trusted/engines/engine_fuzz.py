@@ -42,9 +42,10 @@ from discreet.models.trials.scores import score_question
 from discreet.schema import Schema
 from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, RowLoss, Rows
 from discreet.specs.estimating.minimand import Minimand
+from discreet.specs.holdout.surprises import Kept, Product, RowFunction, Surprise
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.histograms import HistogramPlan
-from discreet.specs.queries.keys import Bins, Levels
+from discreet.specs.queries.keys import Between, Bins, Levels, Subset
 from discreet.specs.queries.marginals import Axis, Discrepancies, Marginals, sizes_of
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartRejections
@@ -198,7 +199,19 @@ def questions(neighbors):
     counted = Marginals(axes, tables, (3, 2, 1))
     guesses = tuple((2,) * cells for cells in sizes_of(counted.plan()))
     apart = [Discrepancies(axes, tables, guesses, of) for of in ("tables", "cells")]
-    return [*found.values(), gram, counted, *apart], failed
+    claimed = [Surprise(part, 1 << 18, 1 << 15) for part in _averaged()]
+    return [*found.values(), gram, counted, *apart, *claimed], failed
+
+
+def _averaged():
+    """What a holdout takes means of."""
+    yield Kept((Subset("c", (0, 2)), Between("n", 20.0, 60.0)))
+    yield Product(tuple(number_factor(SCHEMA, name, "a mean", 16) for name in ("x", "y")))
+    yield RowFunction(("x", "n", "b", "c"), "row function", function=_of_a_row)
+
+
+def _of_a_row(row):
+    return row["x"] / 200 + row["n"] / 200 if row["b"] else row["c"] == "é"
 
 
 # ── statistics and how far they move ──────────────────────────────────────────────────────────────

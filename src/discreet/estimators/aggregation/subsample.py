@@ -12,6 +12,7 @@ returns the stored answers at no cost.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -198,6 +199,13 @@ def on_parts(
             f"a {type(function).__name__} is not a function",
             "it is run on every part",
             "pass a function from arrays to what output= declares",
+        )
+    if not hasattr(os, "fork"):
+        raise InvalidParameter(
+            "dp.subsample",
+            "this system cannot fork a process",
+            "each part runs in a fork of this process, so that no part sees another",
+            "ask on Linux or macOS",
         )
     names = checked_columns(columns, "a function on parts")
     for name in names:

@@ -5,8 +5,8 @@ the rows before it: then one row moves many terms of a sum, and no noise is cali
 Watching a function cannot prove that it keeps nothing. So a function is accepted for what it is
 made of, and what runs is a copy made of these parts alone.
 
-    values       numbers, text, True, False, None and tuples of these, in the function, its defaults
-                 and the names that it finds outside; no "%" in text
+    values       numbers, text, True, False, None, tuples and frozen sets of these, in the function,
+                 its defaults and the names that it finds outside; no "%" in text
     names        the module math and its functions; a few built-in ones (`BUILT_IN`)
     attributes   those of math, and a few methods of text, numbers, lists and mappings (`METHODS`)
     instructions `INSTRUCTIONS`: no attribute or outside name is written, nothing is imported, no
@@ -168,6 +168,8 @@ def _plain(held: Any, what: str) -> Any:
     kind = type(held)
     if kind is tuple:
         return tuple(_plain(one, what) for one in held)
+    if kind is frozenset:  # what "in {1, 2}" looks in, in one order as long as the process lives
+        return frozenset(_plain(one, what) for one in held)
     if kind is str and "%" in held:
         raise _refused(f"{what} is text with a %, by which text is formatted")
     if kind not in (int, float, bool, str, type(None)):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +26,16 @@ def add_noise(
     source: Source,
 ) -> tuple[int, ...]:
     """Every number of the statistic on the mechanism's grid, plus its own noise."""
-    noise: Iterable[int]
+    noise: Iterable[int] | npt.NDArray[Any]
     if isinstance(mechanism, CutTulapNoise):
         noise = draw_cut(mechanism, len(statistic), source)
     elif isinstance(mechanism, SymmetricGaussianNoise):
         noise = draw_symmetric(mechanism, len(statistic), source)
     else:
         noise = draw(mechanism, len(statistic), source)
+    steps = noise.tolist() if isinstance(noise, np.ndarray) else map(int, noise)
     grid = 1 << mechanism.refinement
-    return tuple(value * grid + int(step) for value, step in zip(statistic, noise, strict=True))
+    return tuple([value * grid + step for value, step in zip(statistic, steps, strict=True)])
 
 
 def draw_cut(mechanism: CutTulapNoise, size: int, source: Source) -> list[int]:
