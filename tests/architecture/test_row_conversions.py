@@ -337,6 +337,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/unit_buckets.py", "Buckets.deal"): {
         "argsort": "rows are put in the order of their buckets; none changes",
         "array": "row numbers",
+        "concatenate": "buckets of rows, each by its own id",
     },
     ("trusted/extensions/unit_buckets.py", "bucket_of_rows"): {
         "array": "buckets of distinct ids, of the type that is named",

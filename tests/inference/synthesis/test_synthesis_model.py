@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import chi2
 
 from discreet.inference.simulation.streams import Stream
+from discreet.inference.synthesis import model as model_module
 from discreet.inference.synthesis.model import (
     Model,
     Noisy,
@@ -82,6 +83,22 @@ def test_tables_are_those_of_brute_force(cliques):
             np.testing.assert_allclose(model.table(columns), summed(joint, columns), atol=1e-13)
     turned = np.transpose(summed(joint, (0, 2, 4)), (2, 0, 1))
     np.testing.assert_allclose(model.table((4, 0, 2)), turned, atol=1e-13)
+
+
+def test_columns_far_apart_are_joined_without_large_tables(monkeypatch):
+    model, joint, _ = made(9)
+    calls = []
+    over = model_module._over_nodes
+    monkeypatch.setattr(model_module, "_over_nodes", lambda *given: calls.append(1) or over(*given))
+    wanted = {columns: summed(joint, columns) for columns in itertools.combinations(range(6), 3)}
+    for columns, table in wanted.items():
+        np.testing.assert_allclose(model.table(columns), table, atol=1e-13)
+    assert calls
+    monkeypatch.setattr(model_module, "LARGEST_TABLE", 1)
+    calls.clear()
+    for columns, table in wanted.items():
+        np.testing.assert_allclose(model.table(columns), table, atol=1e-12)
+    assert not calls
 
 
 def test_potentials_far_apart_stay_finite():

@@ -53,15 +53,16 @@ def declared_tables(domain: Domain, analyses: Sequence[object]) -> tuple[Clique,
     return tuple(one for one in found if not any(set(one) < set(other) for other in found))
 
 
-def require_pairs(domain: Domain) -> None:
-    """Refuses columns whose pairs have too many cells to be compared."""
+def require_pairs(domain: Domain, declared: Sequence[Clique]) -> None:
+    """Refuses columns whose pairs, with the declared tables, have too many cells for a release."""
     sizes = domain.sizes
     cells = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+    cells += sum(cell_count(sizes, table) for table in declared)
     if cells > LARGEST_CELLS:
         largest = sorted(domain.cuts, key=lambda cut: -cut.size)[:3]
         raise InvalidParameter(
             "columns",
-            f"their pairs have {cells} cells",
+            f"their pairs and the declared tables have {cells} cells",
             f"every pair is compared with independence, in at most {LARGEST_CELLS} cells",
             f"leave out {', '.join(f'{cut.name} ({cut.size} cells)' for cut in largest)}, or use "
             "fewer bins",

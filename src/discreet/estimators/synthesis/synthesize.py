@@ -191,8 +191,8 @@ def plan_of(
             "the columns of each are measured together",
             'pass a list: analyses=["income ~ sex + age", "hours by education"]',
         )
-    require_pairs(domain)
     declared = declared_tables(domain, analyses)
+    require_pairs(domain, declared)
     require_tree(domain, declared, LARGEST_TREE)
     plan = SynthesisPlan(public, domain, axes, declared, paid)
     empty = NoisyTables(domain.sizes, {}, 0)

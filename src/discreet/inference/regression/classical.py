@@ -102,8 +102,9 @@ class ClassicalResult(RegressionResult):
                step's noise (H4, H5, sgd: `lecture_covariance`); what may be left of the start is
                added.
     Validity.  As `RegressionResult`; and the equation is nearly linear over the last steps. Where
-               the curvature does not stand clear of its noise or the steps did not suffice,
-               intervals are wide, and the summary says so.
+               the curvature does not stand clear of its noise, or the steps of sgd did not suffice,
+               intervals are wide; where those of gradient descent or Newton did not, there are
+               none: ends and standard errors are infinite, and the summary says so.
     """
 
     facts: ClassicalFacts  # type: ignore[assignment]
@@ -332,7 +333,13 @@ class ClassicalResult(RegressionResult):
                 "NOT RESOLVED: some curvature is lost in noise; intervals take it as small as it "
                 "may be."
             )
-        if not self.converged:
+        if self.fitted.unbounded:
+            notes.append(
+                "NOT CONVERGED: the steps did not suffice to forget the start, and nothing that "
+                "was released bounds what is left of it. Intervals: none. Use solver=None, or take "
+                "more steps."
+            )
+        elif not self.converged:
             notes.append(
                 "NOT CONVERGED: the steps did not suffice to forget the start. No interval is "
                 "printed: those of confidence_interval() allow for what may be left of it, and "

@@ -25,7 +25,8 @@ from scipy.optimize import minimize
 from discreet.inference.results.laws import Array
 from discreet.inference.synthesis.trees import Clique, Tree, cell_count, junction_tree
 
-LARGEST_TABLE = 1 << 22  # cells of one table that is made from several nodes
+LARGEST_TABLE = 1 << 21  # cells of one table that is made on the way from several nodes
+EXCLUDED = 1e4  # below the potential of cells that are possible: beyond what a float tells from 0
 LARGEST_POTENTIAL = 200.0
 PENALTY = 1.0  # one over the variance of an interaction beforehand
 MOST_ITERATIONS, LOOK_BACK = 400, 50
@@ -55,8 +56,10 @@ class Model:
         home = self.tree.home(wanted)
         if home is not None:
             found = summed(self.beliefs[home], self.tree.nodes[home], wanted)
-        else:
+        elif _widest(self.tree, wanted) <= LARGEST_TABLE:
             found = _over_nodes(self, wanted)
+        else:
+            found = _given_one(self, wanted)
         return np.transpose(found, [wanted.index(column) for column in columns])
 
 
@@ -237,6 +240,38 @@ class _Messages:
         return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
 
 
+def _widest(tree: Tree, wanted: Clique) -> int:
+    """The cells of the largest table that `_over_nodes` makes."""
+    widest, below = 0, {place: set(node) for place, node in enumerate(tree.nodes)}
+    for parent, child in reversed(tree.edges):
+        kept = (below[child] & set(wanted)) | set(tree.shared((parent, child)))
+        widest = max(widest, cell_count(tree.sizes, kept | set(tree.nodes[child])))
+        below[parent] |= below[child] & set(wanted)
+    return max(widest, cell_count(tree.sizes, (below[0] & set(wanted)) | set(tree.nodes[0])))
+
+
+def _given_one(model: Model, wanted: Clique) -> Array:
+    """A table whose columns lie far apart: those of the model given each cell of one column, side
+    by side. The messages go once for each cell, and no table is larger than a node.
+    """
+    column = min(wanted, key=lambda one: (model.tree.sizes[one], one))
+    rest = tuple(one for one in wanted if one != column)
+    alone, found = model.table((column,)), []
+    for cell, share in enumerate(alone):
+        given = _given(model, column, cell) if share > 0 else model
+        found.append(share * given.table(rest))
+    return np.stack(found, axis=wanted.index(column))
+
+
+def _given(model: Model, column: int, cell: int) -> Model:
+    """The model where one column is known."""
+    clique = min((one for one in model.theta if column in one), key=len)
+    shape = [model.tree.sizes[one] if one == column else 1 for one in clique]
+    other = np.where(np.arange(model.tree.sizes[column]) == cell, 0.0, -EXCLUDED)
+    theta = {**model.theta, clique: model.theta[clique] + other.reshape(shape)}
+    return Model(model.tree, theta, _Messages(model.tree, tuple(theta)).beliefs(theta))
+
+
 def _over_nodes(model: Model, wanted: Clique) -> Array:
     """A table over columns of several nodes: each branch of the tree that holds some of them is
     summed down to them, given what it shares with its parent.
@@ -265,8 +300,6 @@ def _over_nodes(model: Model, wanted: Clique) -> Array:
 
 def _product(parts: list[tuple[Clique, Array]], kept: Clique, sizes: Sequence[int]) -> Array:
     """The product of tables, summed down to the columns that are kept."""
-    if cell_count(sizes, kept) > LARGEST_TABLE:
-        raise MemoryError("the table has too many cells")
     names = {column: place for place, column in enumerate(sorted({*kept, *_all(parts)}))}
     operands: list[object] = []
     for columns, array in parts:

@@ -38,6 +38,7 @@ from discreet.inference.synthesis.unbiased import NoisyTables
 
 MOST_ROWS, MOST_SETS = 10**7, 1000
 DRAWS = ("rounded", "independent")
+LARGEST_WORK = 1 << 24  # cells of a table times the numbers that are asked of it
 LARGEST_ANSWER = 1 << 12  # cells of one table, groups of one mean
 BINNED = (
     "A number counts as the middle of its bin: what is estimated is the mean of the binned column, "
@@ -184,6 +185,7 @@ class SyntheticData(Told):
         wanted = self.domain.masks(conditions)
         known = {} if given is None else self.domain.masks(given)
         columns = tuple(sorted({*wanted, *known}))
+        self._require_room(columns)
         x, y = (self._indicator(masks, columns) for masks in (known, wanted))
         shape = tuple(self.domain.sizes[place] for place in columns)
         equation = Linked(columns, shape, x[None], y, np.ones_like(y))
@@ -250,6 +252,7 @@ class SyntheticData(Told):
         columns = tuple(sorted({place, *groups}))
         labels = _labels([self.domain.cuts[one].labels for one in groups])
         self._require_few(len(labels), "groups of a mean")
+        self._require_room(columns, len(labels))
         equation = self._grouped(columns, place, groups)
         value, variances, marked, few = self._solved(equation, columns, unsupported)
         held = numbers[: len(cut.labels)]
@@ -428,6 +431,17 @@ class SyntheticData(Told):
                 f"there are {cells}",
                 f"at most {LARGEST_ANSWER} are told at once",
                 "use fewer columns",
+            )
+
+    def _require_room(self, columns: Clique, numbers: int = 1) -> None:
+        """Refuses a question whose table, once for each number asked, has too many cells."""
+        cells = cell_count(self.domain.sizes, columns)
+        if cells * numbers > LARGEST_WORK:
+            raise InvalidParameter(
+                "an answer from tables",
+                f"the table of {self.domain.words(columns)} has {cells} cells",
+                "its errors are computed cell by cell, for each number",
+                "ask about fewer columns",
             )
 
     def _rows(self, rows: int | None) -> int:

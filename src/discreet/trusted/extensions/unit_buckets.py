@@ -22,6 +22,7 @@ from discreet.trusted.engines.cells import unit_labels
 from discreet.trusted.scale.spill import Place, Spill, read_table, written
 
 HELD_BYTES = 1 << 26  # rows beyond are dealt out on disk
+NAMED_ROWS = 1 << 16  # of which the texts of ids are in memory at a time
 FEWEST_BUCKETS, MOST_BUCKETS = 16, 512
 # a bucket's rows in memory, over its share of the bytes of the source, at most about so many
 SPREAD = 8
@@ -70,7 +71,13 @@ class Buckets:
     def deal(self, table: pa.Table) -> None:
         """Writes each row to the part of its unit."""
         count = len(self._pieces)
-        bucket = bucket_of_rows(table.column(self._unit), count)
+        ids = table.column(self._unit)
+        bucket = np.concatenate(
+            [
+                bucket_of_rows(ids.slice(start, NAMED_ROWS), count)
+                for start in range(0, len(ids), NAMED_ROWS)
+            ]
+        )
         order = np.argsort(bucket, kind="stable")
         ends = np.searchsorted(bucket[order], np.arange(count + 1))
         ordered = table.take(pa.array(order[ends[0] :]))

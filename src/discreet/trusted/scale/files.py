@@ -129,8 +129,9 @@ class FileSource:
         with open(path, "rb", buffering=0) as file:
             facts = os.fstat(file.fileno())
             digest = hashlib.blake2b(file.read(READ_ENDS), key=self._key)
-            file.seek(max(0, facts.st_size - READ_ENDS))
-            digest.update(file.read(READ_ENDS))
+            if facts.st_size > READ_ENDS:
+                file.seek(facts.st_size - READ_ENDS)
+                digest.update(file.read(READ_ENDS))
         return Fingerprint(
             (facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino, facts.st_dev),
             digest.digest(),

@@ -21,6 +21,7 @@ Task = Callable[[], Iterator[Batch]]
 
 LISTED_ENCODINGS = {"PLAIN", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "RLE", "BIT_PACKED"}
 WHOLE = 2  # times a batch's rows: row groups up to this size are read at once
+BUFFER = 1 << 18  # bytes of a column that are read from the file at a time
 TASK_ROWS = 1 << 19  # rows of the row groups that one task reads, or those of one row group
 
 
@@ -74,7 +75,11 @@ class ParquetSource:
             return
         texts = [name for name in names if self._listed[name]]
         with parquet.ParquetFile(
-            self._path, metadata=self._metadata, read_dictionary=texts, pre_buffer=False
+            self._path,
+            metadata=self._metadata,
+            read_dictionary=texts,
+            pre_buffer=False,
+            buffer_size=BUFFER,
         ) as file:
             for few in self._few(groups, rows):
                 # read at once: batches would be cut at pages
