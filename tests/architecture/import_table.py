@@ -140,7 +140,8 @@ TABLE = (
     ),
     _row(
         "trusted.learning.minimiser",
-        f"{VOCABULARY} specs trusted.engines trusted.noise trusted.extensions.estimating",
+        f"{VOCABULARY} specs trusted.compiled trusted.engines trusted.noise"
+        " trusted.extensions.estimating",
         "numpy flint",
         "perturbed minimisers: rows, draw",
     ),

@@ -403,7 +403,7 @@ def test_the_programme_is_never_below_a_search(mu, kappa):
 
 @pytest.mark.slow
 def test_the_price_is_little_more_than_without_curvature():
-    for mu in (0.05, 0.25, 1.0):
+    for mu in (0.05, 0.25, 1.0, 2.0):
         ratio = shifted_mu(Fraction(mu), Fraction(2, 5) * Fraction(mu)) / mu
         assert 1.01 < ratio <= 1.03
 

@@ -528,3 +528,34 @@ def test_no_data_set_makes_a_fit_fail(kind, neighbors):
             assert np.isfinite(result.params).all()
             assert (np.isfinite(result.std_errors) & (result.std_errors > 0)).all()
             assert str(result)
+
+
+def test_a_fit_that_did_not_converge_has_no_intervals_and_says_why():
+    """Columns that differ by a hundredth, with opposite slopes of a hundred: half of the way is
+    left after all steps, and no release says so of the coefficients themselves.
+    """
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(1000, 3))
+    x[:, 1] = x[:, 0] + 0.01 * rng.normal(size=1000)
+    y = 1 + x @ np.array([101.0, -99.0, 1.0]) + rng.normal(size=1000)
+    schema = {name: dp.Real(-4.5, 4.5) for name in "abc"} | {"y": dp.Real(-12, 14)}
+    data = dict(zip("abc", x.T, strict=True)) | {"y": y}
+    opened = dp.from_arrays(data, schema=schema, neighbors=dp.Replace())
+    fit = dp.robust(
+        seeded_session(opened, dp.GDP(9), 1), "y ~ a + b + c", spend=dp.GDP(1), solver="gradient"
+    )
+    assert abs(fit.params["a"] - 101) > 25
+    assert not fit.converged
+    for one in (fit, dp.from_json(fit.to_json())):
+        assert np.all(one.confidence_interval() == [-np.inf, np.inf])
+        assert np.all(one.confidence_interval(target="data") == [-np.inf, np.inf])
+        assert np.all(one.p_values == 1)
+        assert one.test(["a", "b"]).p_value == 1
+        assert np.all(one.noise_share == 1)
+        assert np.all(np.isinf(one.std_errors))
+        assert np.all(np.isinf(one.cov))
+        assert np.isinf(one.predict({"a": [1.0], "b": [1.0], "c": [0.0]})[0, 1:]).all()
+        told = str(one.summary())
+        assert "NOT CONVERGED" in told
+        assert told.count(" none ") == 4
+    assert np.isinf(fit.ellipse("a", "b")).all()

@@ -189,3 +189,28 @@ def test_classifiers_of_scikit_learn_take_pure_spends():
         assert (fitted.predict(rows) == labels).mean() > 0.65
         assert fitted.get_params()["method"] == "objective"
     assert not hasattr(fitted, "predict_proba")
+
+
+@pytest.mark.parametrize("method", ["objective", "output"])
+@pytest.mark.parametrize("spend", [dp.PureDP(0.1), dp.GDP(0.1)], ids=str)
+@pytest.mark.parametrize("penalty", [1e-300, 1e-6, 2.0])
+def test_a_penalty_is_refused_before_the_debit_or_not_at_all(method, spend, penalty):
+    """Huber's scale is learnt with a Gaussian spend: what it makes of a penalty is known only after
+    the metric was paid.
+    """
+    rng = np.random.default_rng(3)
+    data = {"a": rng.uniform(-1, 1, 100), "v": rng.uniform(-1, 1, 100), "y": rng.random(100) < 0.5}
+    schema = {"a": dp.Real(-1, 1, missing=0), "v": dp.Real(-1, 1, missing=0)}
+    schema["y"] = dp.Boolean(missing=False)
+    opened = dp.from_arrays(data, schema=schema, neighbors=dp.Replace())
+    for loss, response in (("huber", "v"), ("logistic", "y")):
+        session = seeded_session(opened, dp.Ledger.open(dp.ApproxDP(5, 1e-4), pure=2), 1)
+        told = ""
+        try:
+            dp.erm(
+                session, f"{response} ~ a", loss=loss, method=method, penalty=penalty, spend=spend
+            )
+        except dp.InvalidParameter as refusal:
+            told = str(refusal)
+        assert not told or "penalty=" in told
+        assert bool(told) == (len(list(session.ledger.entries())) == 1)  # the opening alone

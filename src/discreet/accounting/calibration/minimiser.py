@@ -99,8 +99,9 @@ def _covered(
     """The certificate: its tolerance, and the noise that covers it for a share of the price."""
     cost = float(room.size) * (float(COVER_SHARE) if room.epsilon else math.sqrt(COVER_SHARE))
     root = math.sqrt(size)
-    # never finer than what exact passes over so many rows can tell
-    least = 2.0**-38 * max(rows, 1.0) + 2.0 ** (3 - NOISE_BITS) * root
+    # never finer than what passes over so many rows can tell (trusted/learning/minimiser/rows.py)
+    a_row = 2.0**-38 + 2.0**-42 * float(row.curvature)
+    least = a_row * max(rows, 1.0) + 2.0 ** (3 - NOISE_BITS) * root
     fine = max(fine, 4 * least / (cost * float(penalty)))
     step_bits = math.ceil(math.log2(LEAST_STEPS * root / (min(cost, 1.0) * fine)))
     cover = math.ldexp(fine, step_bits)

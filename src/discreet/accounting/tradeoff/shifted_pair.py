@@ -34,7 +34,8 @@ from discreet.exact import float_up
 Array = npt.NDArray[np.float64]
 
 SMALLEST_MU, LARGEST_MU = 1e-4, 8.0
-STEP = 0.0125  # of t
+STEP = 0.0125  # of t; half of it where φ(t+s) bends most beside its price
+FINE_MU = (1.0, 2.5)
 LEAST_STATES, MOST_STATES = 8, 4000  # of s
 BEFORE = 56.0  # e^(−BEFORE/2): how much less likely than the last gain is what lies before t_0
 AFTER = 7.0
@@ -90,7 +91,8 @@ def worst_hockey_sticks(mu: float, kappa: float) -> Array:
 
 def _programme(mu: float, kappa: float, epsilon: Array) -> Array:
     """max U(t_0, ·) and what lies before, by going back over t; one column an ε."""
-    states = int(min(MOST_STATES, max(LEAST_STATES, math.ceil(mu / (kappa * STEP)))))
+    step = STEP / 2 if FINE_MU[0] < mu <= FINE_MU[1] else STEP
+    states = int(min(MOST_STATES, max(LEAST_STATES, math.ceil(mu / (kappa * step)))))
     h = mu / (kappa * states)
     s: Array = np.arange(states + 1, dtype=np.float64)[:, None] * (kappa * h)
     gamma, needed = np.exp(epsilon), epsilon - math.log1p(kappa)

@@ -207,7 +207,7 @@ class PerturbedResult(RegressionResult):
     def _estimate(self) -> Estimate:
         found = minimiser_of(self.releases, self.facts)
         step = _newton(self.releases, self.facts, found)
-        second, scored = self._one("curvature 2"), self._one("scores 1")
+        second, scored = self._steps("curvature")[-1], self._one("scores 1")
         rows, radius, size = self.rows, self.facts.radius, len(found.theta)
         read, read_scores = (
             decode.read_gram(release, radius, rows) for release in (second, scored)

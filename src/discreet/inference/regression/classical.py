@@ -102,8 +102,9 @@ class ClassicalResult(RegressionResult):
                step's noise (H4, H5, sgd: `lecture_covariance`); what may be left of the start is
                added.
     Validity.  As `RegressionResult`; and the equation is nearly linear over the last steps. Where
-               the curvature does not stand clear of its noise or the steps did not suffice,
-               intervals are wide, and the summary says so.
+               the curvature does not stand clear of its noise, or the steps of sgd did not suffice,
+               intervals are wide; where those of gradient descent or Newton did not, there are
+               none: ends and standard errors are infinite, and the summary says so.
     """
 
     facts: ClassicalFacts  # type: ignore[assignment]
@@ -190,9 +191,22 @@ class ClassicalResult(RegressionResult):
         """
         from discreet.inference.regression.summary import fit_summary
 
-        return dataclasses.replace(
+        told = dataclasses.replace(
             fit_summary(self, checked_level(level)), notes=tuple(self._notes())
         )
+        if self.converged:
+            return told
+        # an interval about a point that the start still shows in would not hold
+        without = [
+            place
+            for place, name in enumerate(told.header)
+            if name in ("z", "p") or name.endswith("interval")
+        ]
+        rows = (
+            tuple("–" if place in without else cell for place, cell in enumerate(row))
+            for row in told.rows
+        )
+        return dataclasses.replace(told, rows=tuple(rows))
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
@@ -319,10 +333,18 @@ class ClassicalResult(RegressionResult):
                 "NOT RESOLVED: some curvature is lost in noise; intervals take it as small as it "
                 "may be."
             )
-        if not self.converged:
+        if self.fitted.unbounded:
             notes.append(
-                "NOT CONVERGED: the steps did not suffice to forget the start; what may be left "
-                "of it was added to the intervals. Take more steps, or solver=None."
+                "NOT CONVERGED: the steps did not suffice to forget the start, and nothing that "
+                "was released bounds what is left of it. Intervals: none. Use solver=None, or take "
+                "more steps."
+            )
+        elif not self.converged:
+            notes.append(
+                "NOT CONVERGED: the steps did not suffice to forget the start. No interval is "
+                "printed: those of confidence_interval() allow for what may be left of it, and "
+                "still covered 0.08 … 0.25 of 0.95 for nearly collinear columns. Take more steps, "
+                "or solver=None."
             )
         return [*notes, *closing_notes(self)]
 

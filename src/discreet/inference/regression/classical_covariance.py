@@ -127,7 +127,7 @@ def lecture_estimate(path: Path, released: Released, back: Array) -> Estimate:
         + others
         + further
     )
-    left = miss**2 <= 0.25 * np.diag(sampling + noise)
+    converged = bool((miss**2 <= 0.25 * np.diag(sampling + noise)).all()) and still
     return Estimate(
         np.asarray(back @ path.end),
         back,
@@ -135,10 +135,12 @@ def lecture_estimate(path: Path, released: Released, back: Array) -> Estimate:
         noise,
         further,
         redraws,
-        bool(left.all()) and still,
+        converged,
         resolved,
         curvature,
         scores,
+        # in white columns what is left lies where metric and curvature are lost in noise
+        unbounded=released.white and not converged,
     )
 
 

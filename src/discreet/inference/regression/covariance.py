@@ -90,6 +90,7 @@ class Estimate:
     curvature: Shrunk
     scores: Shrunk
     spread: float = 0.0  # of the predictor, where outcomes can be separated
+    unbounded: bool = False  # nothing bounds how far off β is: privacy variances are infinite
 
     @property
     def separated(self) -> bool:
@@ -107,6 +108,8 @@ class Estimate:
             ROUNDING * np.einsum("ij,jk,ik->i", np.abs(moved), np.abs(part), np.abs(moved))
             for part in (self.sampling, rest)
         ]
+        if self.unbounded:
+            return np.maximum(sampling, unsure[0]), np.full_like(privacy, np.inf)
         return np.maximum(sampling, unsure[0]), np.maximum(privacy, unsure[1])
 
     def covariance(self, along: Array) -> Array:

@@ -118,6 +118,8 @@ class RegressionResult(Told):
     @property
     def cov(self) -> Array:
         """Covariance of the coefficients, sampling and privacy together."""
+        if self.fitted.unbounded:
+            return np.full((len(self.names), len(self.names)), np.inf)
         return self.fitted.covariance(self._scale[1])
 
     @property
@@ -139,7 +141,8 @@ class RegressionResult(Told):
     def noise_share(self) -> NamedVector:
         """The share of each variance that privacy cost."""
         sampling, privacy = self.fitted.variances(self._scale[1])
-        return self._named(privacy / np.maximum(sampling + privacy, 1e-300))
+        known, whole = np.isfinite(privacy), np.maximum(sampling + privacy, 1e-300)
+        return self._named(np.divide(privacy, whole, where=known, out=np.ones(len(whole))))
 
     @property
     def noise_to_signal(self) -> NamedVector:
@@ -190,6 +193,8 @@ class RegressionResult(Told):
                  scale, and is never below the plain one.
         """
         matrix = self._hypotheses(hypotheses)
+        if self.fitted.unbounded:
+            return WaldTest(0.0, int(np.linalg.matrix_rank(matrix)), 1.0)
         along = matrix @ self._scale[1]
         gap = matrix @ self.params - np.broadcast_to(np.asarray(values, dtype=float), len(matrix))
         covariance = self.fitted.covariance(along)
@@ -209,6 +214,8 @@ class RegressionResult(Told):
         coefficients.
         """
         matrix = self._hypotheses([first, second])
+        if self.fitted.unbounded:
+            return np.full((points, 2), np.inf)
         root = np.linalg.cholesky(
             self.fitted.covariance(matrix @ self._scale[1]) + 1e-300 * np.eye(2)
         )

@@ -58,7 +58,9 @@ def fit_summary(result: RegressionResult, level: float) -> Summary:
                 ),
                 f"{record['z']:.2f}",
                 "<.001" if record["p_value"] < 0.001 else f"{record['p_value']:.3f}",
-                f"{number_text(record['low'], error)} … {number_text(record['high'], error)}",
+                "none"
+                if result.fitted.unbounded
+                else f"{number_text(record['low'], error)} … {number_text(record['high'], error)}",
                 f"{100 * record['noise_share']:.0f}",
             )
         )

@@ -5,7 +5,8 @@
     metric 1–4     as Algorithm A learns it; for a pure spend columns are as their ranges scale them
     minimiser 1    one noisy gradient, at the optimum itself, for most of the budget
     curvature 1    at the minimiser: the penalty is taken away by one Newton step
-    curvature 2, scores 1   at the estimate, for its variance
+    curvature 2, scores 1   at the estimate, for its variance; where noise is small the penalty is
+                   too, and one curvature serves both
 
 Theorem.  All releases together satisfy the spend. *Proof.*  Each is a release of `Session.release`
 at its share, and shares sum to at most 1; every metric, point and scale is computed from earlier
@@ -25,7 +26,7 @@ from discreet.accounting.calibration.additive import pure_within
 from discreet.accounting.calibration.minimiser import Room, perturbed_minimiser
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.asking.steps import Steps, step_spend
-from discreet.errors import InvalidParameter, shown
+from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.exact import float_up, rational, sqrt_up
 from discreet.inference.minimisers.results import (
     MinimiserFacts,
@@ -47,7 +48,17 @@ from discreet.models.procedure import (
     rows_of,
 )
 from discreet.models.solvers import plain_radius
-from discreet.models.tuning import COUNT_SHARE, Tuning, noise_index
+from discreet.models.tuning import (
+    AMPLE_RADIUS,
+    CALM_METRIC,
+    CALM_ROUNDS,
+    COUNT_SHARE,
+    ROUNDS,
+    WHOLE,
+    Tuning,
+    noise_index,
+    room_for,
+)
 from discreet.schema import Boolean, Category
 from discreet.sensitivity import RowLoss
 from discreet.specs.estimating.batches import plain_metric
@@ -59,13 +70,14 @@ from discreet.specs.estimating.model import Model
 from discreet.trusted.release import Question, Step
 from discreet.trusted.session import Session
 
-ROUNDS = 4
 METRIC_SHARE = (0.06, 0.35)  # the least and the largest, 2.5 noise indices between
 # of what the metric leaves: the minimiser, both curvatures, the scores
 SHARES = (Fraction(84, 100), Fraction(4, 100), Fraction(7, 100), Fraction(5, 100))
 PURE_SCALE = 0.25  # σ of residuals, in half-ranges of the response, where none is released
 UNKNOWN_ROWS = 1000.0  # for the solver's tolerance alone, where their number is private
 SMALLEST_SCALE = 2.0**-12
+FADE = 0.02  # of the sampling variance: what the noise of lighter weights may cost
+TYPICAL_SCORE = 0.15  # E[ψ²]/L² of logistic rows
 
 
 @dataclass(frozen=True)
@@ -102,14 +114,20 @@ def require_fit(regression: Regression, asked: Asked) -> Fraction:
             "all of a pure spend goes into the minimiser",
             "name the base: base={'region': 'N'}",
         )
-    _require_penalty(session, regression.model, asked, pure=pure)
-    return Fraction(0) if pure else budget_of(spend, session.public.neighbors.rows)
+    mu_squared = Fraction(0) if pure else budget_of(spend, session.public.neighbors.rows)
+    # half of it at least is left for the minimiser
+    room = Room(mu_squared=mu_squared / 2)
+    if isinstance(spend, PureDP):
+        room = Room(epsilon=rational(spend.epsilon, "epsilon"))
+    _require_penalty(session, regression.model, asked, room)
+    return mu_squared
 
 
-def _require_penalty(session: Session, model: Model, asked: Asked, *, pure: bool) -> None:
+def _require_penalty(session: Session, model: Model, asked: Asked, room: Room) -> None:
     """Refuses a loss that is not convex, and a penalty that is no positive number, or for the
     objective one with κ > 1.
     """
+    pure = room.law == "laplace"
     radius = plain_radius(model) if pure else metric_radius(model)
     sigma = PURE_SCALE if pure and asked.family.residual else 1.0
     row = _minimand(
@@ -133,6 +151,24 @@ def _require_penalty(session: Session, model: Model, asked: Asked, *, pure: bool
             "the price of objective perturbation is proven for penalties from there on",
             f"use at least {least:.4g}, or leave it out",
         )
+    if known or asked.way == "output":  # whose price no curvature enters
+        _require_room(session, asked, row, radius, room)
+
+
+def _require_room(session: Session, asked: Asked, row: RowLoss, radius: float, room: Room) -> None:
+    """Refuses a penalty for which there is no price or no grid, before anything is spent."""
+    public = session.public
+    rows = float(public.rows) if public.rows is not None else UNKNOWN_ROWS
+    penalty = _scaled_penalty(asked, row, radius, Room())
+    try:
+        perturbed_minimiser(row, 1, room, way=asked.way, penalty=penalty, rows=rows)
+    except (InvalidParameter, NoTheorem) as refusal:
+        raise InvalidParameter(
+            "penalty=",
+            f"{shown(asked.penalty)} is too small for this spend",
+            "the noise that one row's pull asks for would be beyond what is proven",
+            "use a larger penalty, spend more, or leave it out",
+        ) from refusal
 
 
 def metric_radius(model: Model) -> float:
@@ -177,7 +213,7 @@ def ask_minimiser(fitting: Fitting, asked: Asked) -> MinimiserFacts:
     rows, columns = rows_of(fitting), len(model.columns)
     index = noise_index(columns, rows, math.sqrt(fitting.mu_squared), public.neighbors)
     counted = any(step_of(release).name == "count" for release in fitting.releases)
-    tuning = _tuning(model, family, index)
+    tuning = _tuning(fitting, asked, index, rows)
     wide = augmented(model) if family.residual else model
     state = learn_metric(fitting, wide, tuning, rows)
     before = [*(share for _, share in tuning.shares), COUNT_SHARE if counted else Fraction(0)]
@@ -189,7 +225,7 @@ def ask_minimiser(fitting: Fitting, asked: Asked) -> MinimiserFacts:
     metric = metric_on_grid(matrix, tuning.radius)
     seen = replace(fitting, model=wide)
     query = _minimand(wide, metric, family, sigma, optional=fitting.optional)
-    shares = [left * share for share in (SHARES if has_intervals(asked) else (1, 0, 0, 0))]
+    shares = [left * share for share in _parts(asked, tuning)]
     spend = GDP(float_up(sqrt_up(fitting.mu_squared * shares[0])))
     room = Room(mu_squared=fitting.mu_squared * shares[0])
     if asked.way == "objective" and not query.sensitivity(public.neighbors).one_signed:
@@ -216,21 +252,25 @@ def _ask_minimiser(
         query.size,
         room[0],
         way=asked.way,
-        penalty=_scaled_penalty(asked, sensitivity, radius),
+        penalty=_scaled_penalty(asked, sensitivity, radius, room[0]),
         rows=rows,
     )
     step = Step("minimiser")
     fitting.asked(step, Question(fitting.described(step), query, mechanism, room[1]))
 
 
-def _scaled_penalty(asked: Asked, row: RowLoss, radius: float) -> Fraction | None:
+def _scaled_penalty(asked: Asked, row: RowLoss, radius: float, room: Room) -> Fraction | None:
     """The penalty in units of the radius; where a scale that was learnt makes it too small for a
-    price, the least that has one.
+    price, the least for which a row's curvature costs half of ε: a refusal would come too late.
     """
     if asked.penalty is None:
         return None
     scaled = Fraction(asked.penalty) / Fraction(radius) ** 2
-    return max(scaled, row.curvature) if asked.way == "objective" else scaled
+    if asked.way == "output":
+        return scaled
+    half = math.expm1(float(room.epsilon) / (2 * row.rows))
+    learnt = asked.family.residual and room.epsilon
+    return max(scaled, row.curvature / Fraction(min(1.0, half)) if learnt else row.curvature)
 
 
 def _ask_variance(
@@ -248,23 +288,50 @@ def _ask_variance(
     sigma = found.sigma
     ask(Step("curvature"), "curvature", found.beta, shares[0])
     beta = unpenalised(tuple(fitting.releases), facts)
-    ask(Step("curvature", 2), "curvature", beta, shares[1])
+    if shares[1]:
+        ask(Step("curvature", 2), "curvature", beta, shares[1])
     ask(Step("scores"), "scores", beta, shares[2])
 
 
-def _tuning(model: Model, family: Family, index: float) -> Tuning:
-    """The metric's rounds, as Algorithm A has them, with the radii of this fit."""
-    columns = len(model.columns)
-    width = columns + 1 if family.residual else columns
-    least, most = METRIC_SHARE
-    share = Fraction(round(min(max(2.5 * index, least), most) * 10_000), 10_000) / ROUNDS
+def _parts(asked: Asked, tuning: Tuning) -> tuple[Fraction, ...]:
+    """What the minimiser, both curvatures and the scores get of what the metric leaves.
+
+    Where noise is small the penalty is small beside the curvature of all rows, so that the
+    curvature at the minimiser is that at the estimate.
+    """
+    if not has_intervals(asked):
+        return (Fraction(1), Fraction(0), Fraction(0), Fraction(0))
+    minimiser, first, second, scores = SHARES
+    if asked.penalty is None and tuning.noise_index < CALM_METRIC:
+        first, second = first + second, Fraction(0)
+    return minimiser, first, second, scores
+
+
+def _tuning(fitting: Fitting, asked: Asked, index: float, rows: float) -> Tuning:
+    """The metric's rounds, as Algorithm A has them, with the radii of this fit.
+
+    Where noise is small weights fade, as Algorithm A's do: as far as FADE of the sampling variance
+    pays for it, and rounds whose weights are all 1 share one pass.
+    """
+    model, residual = fitting.model, asked.family.residual
+    width = len(model.columns) + 1 if residual else len(model.columns)
+    calm = index < CALM_METRIC
+    tight, radius = width + math.sqrt(width), metric_radius(model) ** 2
+    mu, neighbors = math.sqrt(fitting.mu_squared), fitting.public.neighbors
+    room = room_for(rows, mu, neighbors, TYPICAL_SCORE, FADE)
+    seen = max(tight, min(AMPLE_RADIUS * tight, room.metric)) if calm else tight
+    if calm and not residual and asked.penalty is None and asked.way == "objective":
+        radius = max(radius, min(AMPLE_RADIUS * radius, room.leverage))
+    rounds, (least, most) = CALM_ROUNDS if calm else ROUNDS, METRIC_SHARE
+    # whole hundredths: the price of a spend is computed once for many noisy numbers of rows
+    share = Fraction(round(min(max(2.5 * index, least), most) * 100), 100) / rounds
     return Tuning(
         index,
         1,
-        metric_radius(model),
-        math.sqrt(width + math.sqrt(width)),
-        1.0,
-        tuple((Step("metric", number + 1), share) for number in range(ROUNDS)),
+        math.sqrt(radius),
+        math.sqrt(seen),
+        math.sqrt(WHOLE * width) if calm else 1.0,
+        tuple((Step("metric", number + 1), share) for number in range(rounds)),
     )
 
 
@@ -291,7 +358,7 @@ def _facts(
         response.half if asked.family.residual else 1.0,
         () if tuning is None else least_moments(wide, tuning.radius),
         0.0 if tuning is None else tuning.metric_radius,
-        1.0,
+        1.0 if tuning is None else tuning.first_radius,
         levels,
         base_levels(model.columns, schema),
     )

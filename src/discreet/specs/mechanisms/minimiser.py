@@ -27,6 +27,7 @@ from discreet.specs.mechanisms.additive import LARGEST_STEPS, SMALLEST_STEPS
 
 WAYS, LAWS = ("objective", "output"), ("gaussian", "laplace")
 NOISE_BITS = 30  # b is a whole number of 2**-30
+LEAST_TOLERANCE = Fraction(1, 1 << 30)  # iterates are on a grid that is much finer
 LEAST_STEP_BITS, MOST_STEP_BITS = -20, 60
 
 
@@ -66,6 +67,8 @@ class PerturbedMinimiser:
             raise _bad("its spreads are not float64 between 2**10 and 2**50 whole numbers")
         if not all(isinstance(one, Fraction) and one > 0 for one in (self.penalty, self.tolerance)):
             raise _bad("its penalty or its tolerance is not positive")
+        if self.tolerance < LEAST_TOLERANCE:
+            raise _bad("its tolerance is below 2**-30, the grid of its noise")
         if self.way == "objective":
             if self.kappa > 1:
                 raise _bad("its penalty is below the largest curvature of one row")
