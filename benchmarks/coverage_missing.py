@@ -13,11 +13,15 @@ Units have 1 to 4 rows, of which 4 count, with an intra-unit correlation of 0, 0
 half of the settings, 5 % of the cells missing. The mean width is divided by that of the clustered
 interval without privacy on the same data, whose coverage stands beside.
 
-Last line: worst_coverage= (over cells of the missing part), worst_z= (its distance from 0.94 in
-Monte-Carlo standard errors), worst_cluster_coverage= and best_cluster_coverage= (over cells of the
-units part), width_full= (the mean of the width ratios where nothing is missing),
-width_full_worst=, width_cluster= (the largest ratio to the clustered interval), and how many cells
-and draws there were. A part that was not asked for shows nan.
+The line before the last says how many cells and draws there were, how far the least coverage lies
+from 0.94 in Monte-Carlo standard errors (and how far the least of so many cells lies where all
+cover 0.95), the mean coverages, the least coverage of a cell of units and the largest width ratio
+where nothing is missing, and the share of noise from which on a cell of units has "small noise".
+
+Last line: worst_coverage= (over cells of the missing part), best_cluster_coverage= (the greatest
+over cells of the units part), width_full= (the mean of the width ratios where nothing is missing),
+width_cluster= (the largest ratio to the clustered interval, where noise is at most SMALL_NOISE of
+the variance). A part that was not asked for shows nan.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 
 import discreet as dp
 from discreet.testing import seeded_session
@@ -39,7 +44,8 @@ CORRELATIONS = (0.0, 0.3, 0.9)
 UNITS, MOST_ROWS, UNIT_MU = 4000, 4, 2.0
 NORMAL = 1.959964
 SHARE, SLOPE = 0.3, 0.6
-LEAST = 0.94
+LEAST, NOMINAL = 0.94, 0.95
+SMALL_NOISE = 0.1  # a cell of units with at most this share of noise has "small noise"
 
 
 @dataclass(frozen=True)
@@ -115,20 +121,23 @@ def schema_of(*, filled: bool) -> dict[str, Any]:
     }
 
 
-ASKS: dict[str, Callable[[Any, Any], np.ndarray]] = {
-    "mean": lambda session, spend: dp.mean(session, "x", spend=spend).confidence_interval()[0],
-    "share": lambda session, spend: dp.proportion(
-        session, "yes", spend=spend
-    ).confidence_interval()[0],
-    "table": lambda session, spend: dp.table(
-        session, by="level", spend=spend
-    ).confidence_interval()[0],
-    "group mean": lambda session, spend: dp.table(
-        session, "x", by="g", spend=spend
-    ).confidence_interval()[1],
-    "median": lambda session, spend: dp.median(session, "x", spend=spend).confidence_interval()[0],
-    "slope": lambda session, spend: dp.ols(session, "y ~ x", spend=spend).confidence_interval()[1],
+# how a question is asked, and which of its numbers is looked at
+ASKS: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
+    "mean": (lambda session, spend: dp.mean(session, "x", spend=spend), 0),
+    "share": (lambda session, spend: dp.proportion(session, "yes", spend=spend), 0),
+    "table": (lambda session, spend: dp.table(session, by="level", spend=spend), 0),
+    "group mean": (lambda session, spend: dp.table(session, "x", by="g", spend=spend), 1),
+    "median": (lambda session, spend: dp.median(session, "x", spend=spend), 0),
+    "slope": (lambda session, spend: dp.ols(session, "y ~ x", spend=spend), 1),
 }
+
+
+def asked(estimator: str, session: Any, spend: Any) -> tuple[float, float, float]:
+    """The ends of an interval, and the share of its variance that is noise."""
+    ask, place = ASKS[estimator]
+    result = ask(session, spend)
+    low, high = result.confidence_interval()[place]
+    return low, high, float(np.ravel(result.noise_share)[place])
 
 
 def settings(*, quick: bool) -> list[Setting]:
@@ -158,7 +167,7 @@ def run(job: tuple[Setting, int, int]) -> tuple[str, float, float, float]:
         for filled in (False, True) if setting.rate == 0 else (False,):
             data = dp.from_arrays(columns, schema=schema_of(filled=filled), neighbors=relation)
             session = seeded_session(data, dp.GDP(setting.mu), f"{seed}-{draw}-{filled}")
-            low, high = ASKS[setting.estimator](session, dp.GDP(setting.mu))
+            low, high, _ = asked(setting.estimator, session, dp.GDP(setting.mu))
             (public if filled else widths).append(high - low)
             if not filled:
                 covered += low <= targets[setting.estimator] <= high
@@ -244,25 +253,29 @@ def unit_settings(*, quick: bool) -> list[UnitSetting]:
     ]
 
 
-def run_units(job: tuple[UnitSetting, int, int]) -> tuple[str, float, float, float]:
-    """(name, coverage, the clustered interval's own coverage, the ratio of the mean widths)."""
+def run_units(job: tuple[UnitSetting, int, int]) -> tuple[str, float, float, float, float]:
+    """(name, coverage, the clustered interval's own coverage, the ratio of the mean widths, the
+    mean share of noise).
+    """
     setting, draws, seed = job
     kind = dp.Replace if setting.relation == "Replace" else dp.AddRemove
     relation = kind(unit="id", max_rows=MOST_ROWS)
     rng, target = np.random.default_rng([seed, 21]), UNIT_TARGETS[setting.estimator]
     schema = {name: schema_of(filled=False)[name] for name in READS[setting.estimator].split()}
-    covered, plain, widths, usual = 0, 0, [], []
+    covered, plain, widths, usual, shares = 0, 0, [], [], []
     for draw in range(draws):
         columns, held = drawn_units(setting, rng)
         data = dp.from_arrays(columns, schema=schema, neighbors=relation)
         session = seeded_session(data, dp.GDP(UNIT_MU), f"units-{seed}-{draw}")
-        low, high = ASKS[setting.estimator](session, dp.GDP(UNIT_MU))
+        low, high, share = asked(setting.estimator, session, dp.GDP(UNIT_MU))
+        shares.append(share)
         estimate, half = clustered(setting.estimator, held)
         covered += low <= target <= high
         plain += abs(estimate - target) <= half
         widths.append(high - low)
         usual.append(2 * half)
-    return setting.name, covered / draws, plain / draws, float(np.mean(widths) / np.mean(usual))
+    ratio = float(np.mean(widths) / np.mean(usual))
+    return setting.name, covered / draws, plain / draws, ratio, float(np.mean(shares))
 
 
 def main() -> None:
@@ -270,11 +283,11 @@ def main() -> None:
     reader.add_argument("--draws", type=int, default=400)
     reader.add_argument("--quick", action="store_true")
     reader.add_argument("--part", choices=("missing", "units"))
-    asked = reader.parse_args()
-    missing = [] if asked.part == "units" else settings(quick=asked.quick)
-    units = [] if asked.part == "missing" else unit_settings(quick=asked.quick)
-    jobs = [(one, asked.draws, place) for place, one in enumerate(missing)]
-    unit_jobs = [(one, asked.draws, place) for place, one in enumerate(units)]
+    asked_for = reader.parse_args()
+    missing = [] if asked_for.part == "units" else settings(quick=asked_for.quick)
+    units = [] if asked_for.part == "missing" else unit_settings(quick=asked_for.quick)
+    jobs = [(one, asked_for.draws, place) for place, one in enumerate(missing)]
+    unit_jobs = [(one, asked_for.draws, place) for place, one in enumerate(units)]
     began, found, of_units = time.perf_counter(), [], []
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         for row in pool.imap(run, jobs):
@@ -288,22 +301,39 @@ def main() -> None:
             )
         for unit_row in pool.imap(run_units, unit_jobs):
             of_units.append(unit_row)
-            name, coverage, plain, ratio = unit_row
+            name, coverage, plain, ratio, share = unit_row
             print(
                 f"{len(of_units):3}/{len(unit_jobs)} {time.perf_counter() - began:5.0f}s {name} "
-                f"coverage {coverage:.3f} (clustered {plain:.3f})  width/clustered {ratio:.3f}",
+                f"coverage {coverage:.3f} (clustered {plain:.3f})  width/clustered {ratio:.3f}  "
+                f"noise {share:.3f}",
                 flush=True,
             )
-    error, none = (LEAST * (1 - LEAST) / asked.draws) ** 0.5, float("nan")
-    worst = min((coverage for _, coverage, _, _ in found), default=none)
+    report(found, of_units, asked_for.draws)
+
+
+def report(
+    found: list[tuple[str, float, float, float]],
+    of_units: list[tuple[str, float, float, float, float]],
+    draws: int,
+) -> None:
+    """The two last lines."""
+    error, none = (LEAST * (1 - LEAST) / draws) ** 0.5, float("nan")
+    covered = [coverage for _, coverage, _, _ in found] or [none]
     ratios = [width / full for _, _, width, full in found if not np.isnan(full)] or [none]
-    between = [coverage for _, coverage, _, _ in of_units] or [none]
+    between = [coverage for _, coverage, *_ in of_units] or [none]
+    quiet = [ratio for *_, ratio, share in of_units if share <= SMALL_NOISE]
+    least = binom(draws, NOMINAL).ppf(1 - 0.5 ** (1 / max(len(found), 1))) / draws
     print(
-        f"worst_coverage={worst:.4f} worst_z={(worst - LEAST) / error:.2f} "
-        f"worst_cluster_coverage={min(between):.4f} best_cluster_coverage={max(between):.4f} "
-        f"width_full={np.mean(ratios):.4f} width_full_worst={max(ratios):.4f} "
-        f"width_cluster={max((ratio for *_, ratio in of_units), default=none):.4f} "
-        f"cells={len(found)} unit_cells={len(of_units)} draws={asked.draws}"
+        f"cells={len(found)} unit_cells={len(of_units)} draws={draws} "
+        f"worst_z={(min(covered) - LEAST) / error:.2f} "
+        f"least_of_cells_that_cover={least:.4f} mean_coverage={np.mean(covered):.4f} "
+        f"mean_cluster_coverage={np.mean(between):.4f} worst_cluster_coverage={min(between):.4f} "
+        f"width_full_worst={max(ratios):.4f} small_noise={SMALL_NOISE} quiet_cells={len(quiet)} "
+        f"width_cluster_any={max((one[3] for one in of_units), default=none):.4f}"
+    )
+    print(
+        f"worst_coverage={min(covered):.4f} best_cluster_coverage={max(between):.4f} "
+        f"width_full={np.mean(ratios):.4f} width_cluster={max(quiet, default=none):.4f}"
     )
 
 

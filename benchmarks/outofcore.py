@@ -2,8 +2,9 @@
 
     make bench NAME=outofcore [ARGS="1000000 10000000"]
 
-Each question runs in a process of its own, with `memory_limit="500MB"`, at each of the numbers of
-rows. Times are CPU seconds. The last line has, for the largest number of rows,
+Each question runs twice in a process of its own, with `memory_limit="500MB"`, at each of the
+numbers of rows. Times are CPU seconds; those of tables are of the second pass. The last line has,
+for the largest number of rows,
 
 peak_mb               the largest resident memory, Python and libraries included
 worst                 the question that needs it
@@ -166,7 +167,7 @@ def asked_of_few(asked: Callable[[Any], Any], declared: dict[str, Any], neighbor
 
 
 def in_memory(path: str) -> dict[str, Any]:
-    """A table of the same rows in memory: of two, the second is timed without encoding."""
+    """A table of the same rows in memory, encoded anew; what is loaded at first is not timed."""
     import pyarrow.parquet as parquet
 
     import discreet as dp
@@ -176,10 +177,12 @@ def in_memory(path: str) -> dict[str, Any]:
     asked_of_few(asked, schema(), neighbors)
     frame = parquet.read_table(path, columns=["income", "region"])
     declared = {name: schema()[name] for name in ("income", "region")}
-    start = time.process_time()
-    data = dp.from_frame(frame, schema=declared, neighbors=neighbors)
-    asked(seeded_session(data, dp.ApproxDP(20, 1e-4), seed=3))
-    return {"first": time.process_time() - start, "peak": peak_mb()}
+    for _ in range(2):
+        start = time.process_time()
+        data = dp.from_frame(frame, schema=declared, neighbors=neighbors)
+        asked(seeded_session(data, dp.ApproxDP(20, 1e-4), seed=3))
+        again = time.process_time() - start
+    return {"again": again, "peak": peak_mb()}
 
 
 def plain(path: str) -> dict[str, Any]:
@@ -192,9 +195,10 @@ def plain(path: str) -> dict[str, Any]:
         "window": "SELECT avg(income) FROM (SELECT income, row_number() OVER (PARTITION BY id "
         f"ORDER BY age, hours, income) AS place FROM '{path}') WHERE place <= 2",
     }.items():
-        start = time.process_time()
-        duckdb.sql(query).fetchall()
-        times[name] = time.process_time() - start
+        for _ in range(2):  # what is loaded at first is not timed
+            start = time.process_time()
+            duckdb.sql(query).fetchall()
+            times[name] = time.process_time() - start
     return times
 
 
@@ -248,9 +252,9 @@ def summary(found: list[dict[str, dict[str, Any]]], path: str) -> dict[str, Any]
         "growth": round(growth(list(last)), 2),
         "bounded_peak_mb": round(max(last[name]["peak"] for name in bounded)),
         "bounded_growth": round(growth(bounded), 2),
-        "pass_vs_memory": round(last["table"]["first"] / memory["first"], 2),
+        "pass_vs_memory": round(last["table"]["again"] / memory["again"], 2),
         "fit_vs_memory": round(last["logistic"]["first"] / without["logistic"]["first"], 2),
-        "groups_vs_duckdb": round(last["keys"]["first"] / plain_times["groups"], 2),
+        "groups_vs_duckdb": round(last["keys"]["again"] / plain_times["groups"], 2),
         "unit_first_vs_window": round(last["unit mean"]["first"] / plain_times["window"], 2),
         "unit_again_vs_rows": round(last["unit mean"]["again"] / last["mean"]["again"], 2),
         "identical": int(all(last[name]["digest"] == without[name]["digest"] for name in without)),

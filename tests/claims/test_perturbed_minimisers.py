@@ -437,6 +437,29 @@ def test_prices_are_those_of_the_theorems():
     assert 0.5 - theirs == pytest.approx(2 * math.log1p(kappa), rel=1e-12)
 
 
+def test_stored_values_of_the_literature():
+    """cm_objpert_n100_L0.001_e0.1 and cm_output_noise: their extra penalty, where ε′ would not be
+    positive, makes κ what we charge half of; their output noise is what ours is priced at.
+    """
+    n, penalty, epsilon, curvature = 100, 0.001, 0.1, 0.25
+    kappa = curvature / (n * penalty)
+    assert epsilon - math.log(1 + 2 * kappa + kappa**2) <= 0
+    further = curvature / (n * math.expm1(epsilon / 4)) - penalty
+    assert further == pytest.approx(0.09775520827908067, abs=1e-12)
+    assert 2 / (epsilon / 2) == pytest.approx(40.0, abs=1e-12)  # of their noise, ε′ = ε/2
+    kappa = curvature / (n * (penalty + further))
+    assert 2 * math.log1p(kappa) == pytest.approx(epsilon / 2, abs=1e-12)
+    # n = 1000, λ = 0.01, ε = 0.5, d = 10: a scale of 0.4, so a mean length of 4
+    row = RowLoss(Fraction(1), Fraction(1, 4), True, 1, "replaced")
+    step_bits = 40
+    made = PerturbedMinimiser(
+        row, "output", "laplace", 10, Fraction(10), Fraction(0), Fraction(1, 10**6), step_bits,
+        Fraction(0.4) * 2**step_bits,
+    )  # fmt: skip
+    assert float(minimiser_loss(made).epsilon) == pytest.approx(0.5, rel=1e-5)
+    assert float(minimiser_loss(made).epsilon) >= 0.5
+
+
 @pytest.mark.slow
 def test_specifications_are_read_back_and_bad_ones_refused():
     query = query_of(HuberHinge(), 2)

@@ -231,3 +231,29 @@ def test_intervals_cover_on_skewed_data() -> None:
         ).confidence_interval()[0]
         hits += low <= np.exp(0.5) <= high
     assert hits >= 34
+
+
+def test_few_rows_far_from_one_value_are_in_the_interval():
+    """All rows but 2 % hold one value: no spread shows, and no tail can be fitted. Without the
+    worst case of the counted rows the interval ended at that value and covered never.
+    """
+    rng, covered = np.random.default_rng(8), 0
+    for draw in range(12):
+        x = np.where(rng.random(2000) < 0.02, 90.0, 10.0)
+        schema = {"x": dp.Real(0, 100)}
+        data = dp.from_arrays({"x": x}, schema=schema, neighbors=dp.Replace())
+        session = seeded_session(data, dp.GDP(5), f"two values {draw}")
+        result = dp.unbounded_mean(session, "x", spend=dp.GDP(2))
+        quantity = result.quantities()[-1]
+        covered += quantity.low[0] <= 11.6 <= quantity.high[0]
+        assert quantity.high[0] > 10.001 or result.clipped()[1].rows[2] > 0
+    assert covered >= 6
+
+
+def test_a_data_sets_own_interval_says_what_it_does_not_hold():
+    x = np.random.default_rng(9).normal(40, 3, 500)
+    data = dp.from_arrays({"x": x}, schema={"x": dp.Real(0, 100)}, neighbors=dp.Replace())
+    result = dp.unbounded_mean(seeded_session(data, dp.GDP(5), "own"), "x", spend=dp.GDP(2))
+    assert "0.91 of 0.95" in str(result.summary(target="data"))
+    assert "0.91 of 0.95" not in str(result.summary())
+    assert result.summary().header[0] == "mean"

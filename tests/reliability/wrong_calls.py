@@ -431,7 +431,89 @@ FORMULAS = [
     ),
 ]
 
-WRONG_CALLS = [*SPENDS, *DECLARATIONS, *SESSIONS, *QUESTIONS, *FORMULAS]
+# ── fits of other kinds, plans, pictures ──────────────────────────────────────────────────────────
+
+PURE = dp.PureDP(0.5)
+LATER = [
+    WrongCall(
+        "the hinge of a support vector machine",
+        lambda d: dp.erm(d.session, "member ~ age", loss="hinge", spend=PURE),
+        "'huber-hinge'",
+    ),
+    WrongCall(
+        "a function as loss",
+        lambda d: dp.erm(d.session, "member ~ age", loss=np.square, spend=PURE),
+        "loss='psi'",
+    ),
+    WrongCall(
+        "a negative penalty",
+        lambda d: dp.erm(d.session, "member ~ age", loss="logistic", penalty=-1, spend=PURE),
+        "penalty=",
+    ),
+    WrongCall(
+        "layers of another library",
+        lambda d: dp.network(d.session, "member ~ age", hidden_layer_sizes=(4,), spend=MU),
+        "hidden",
+    ),
+    WrongCall(
+        "a network of frames", lambda d: dp.network(d.columns, d.columns, spend=MU), "session"
+    ),
+    WrongCall(
+        "names of fits to tune",
+        lambda d: dp.tune(d.session, ["ols"], score="squared error", spend=MU),
+        "dp.trial",
+    ),
+    WrongCall("a fit's name as a trial", lambda d: dp.trial("ols", "income ~ age"), "dp.ols"),
+    WrongCall(
+        "a score of scikit-learn",
+        lambda d: dp.tune(
+            d.session, [dp.trial(dp.ols, "income ~ age")], score="r2", trials=3, spend=MU
+        ),
+        "'squared error'",
+    ),
+    WrongCall("accuracy of a line", lambda d: dp.accuracy(d.session, d.fit, spend=MU), "classes"),
+    WrongCall("residuals of a name", lambda d: dp.residuals(d.session, "fit", spend=MU), "dp.ols"),
+    WrongCall(
+        "described twice",
+        lambda d: dp.describe(d.session, ["age", "age"], spend=MU),
+        "named twice",
+    ),
+    WrongCall(
+        "assumptions in a dict",
+        lambda d: dp.preview(d.session, dp.mean, "income", spend=MU, assume={"mean": 3}),
+        "dp.Assumptions",
+    ),
+    WrongCall("a plan as a dict", lambda d: dp.read_plan({"questions": []}), "path"),
+    WrongCall("a plan that is not there", lambda d: dp.read_plan("no.toml"), "no.toml"),
+    WrongCall(
+        "a dialect beside the path",
+        lambda d: dp.write_declaration(
+            d.folder / "a.toml",
+            source={"path": "a.csv", "separator": ";"},
+            schema=d.schema,
+            neighbors=dp.Replace(),
+        ),
+        "[dialect]",
+    ),
+    WrongCall("a picture in no folder", lambda d: d.mean.plot(path="/none/a.png"), "path="),
+    WrongCall("axes that are none", lambda d: d.mean.plot(ax=3), "plt.subplots"),
+    WrongCall(
+        "a square of R",
+        lambda d: dp.ols(d.session, "income ~ I(age^2)", spend=MU),
+        "square(age)",
+    ),
+    WrongCall(
+        "a key that is a number", lambda d: dp.mode(d.session, "region", spend=MU, key=3), "key"
+    ),
+    WrongCall(
+        "a score that is a level",
+        lambda d: dp.select(d.session, "region", score="region", spend=MU),
+        "a sum",
+        OTHER_KIND,
+    ),
+]
+
+WRONG_CALLS = [*SPENDS, *DECLARATIONS, *SESSIONS, *QUESTIONS, *FORMULAS, *LATER]
 
 
 def twice() -> Any:

@@ -110,18 +110,17 @@ def asked(spend: Guarantee) -> str:
 
 
 def privacy(spend: Guarantee, guarantee: Guarantee) -> str:
-    """The guarantee of a release; after an (ε, δ) spend that was asked for, the one behind it, or
-    what else its mechanism satisfies.
-    """
+    """The guarantee of a release; after an (ε, δ) spend that was asked for, the one behind it."""
     if not isinstance(spend, ApproxDP) or str(guarantee) == str(spend):
         return str(guarantee)
-    return f"{spend}, {'also' if isinstance(guarantee, ApproxDP) else 'by'} {guarantee}"
+    # what an (ε, δ) mechanism satisfies by itself is within its spend: one pair is enough
+    return str(spend) if isinstance(guarantee, ApproxDP) else f"{spend}, by {guarantee}"
 
 
 def cost(spend: Guarantee, guarantee: Guarantee) -> str:
     """The same in fewer words, for one line."""
     if isinstance(spend, ApproxDP):
-        return privacy(spend, guarantee).partition(", also")[0].removesuffix(" (Gaussian DP)")
+        return privacy(spend, guarantee).removesuffix(" (Gaussian DP)")
     return str(guarantee)
 
 

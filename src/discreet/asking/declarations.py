@@ -266,7 +266,8 @@ def _paths_of(source: object) -> list[str]:
         return []
     listed: Any = source if type(source) in (list, tuple) else [source]
     if not listed or not all(isinstance(one, (str, os.PathLike)) for one in listed):
-        raise _FILE.refused(f"source = {shown(source)}", "write the path of a file, or a list")
+        hint = "write the path of a file, or a list; how a CSV is written stands under [dialect]"
+        raise _FILE.refused(f"source = {shown(source)}", hint)
     return [plain.path(one, "source") for one in listed]
 
 

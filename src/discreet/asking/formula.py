@@ -577,7 +577,7 @@ def _call_hint(tree: ast.expr) -> str:
     if not isinstance(tree, ast.Call) or not tree.args:
         return _GRAMMAR
     function, first = tree.func, tree.args[0]
-    if isinstance(first, ast.BinOp) and isinstance(first.op, ast.Pow):
+    if isinstance(first, ast.BinOp) and isinstance(first.op, (ast.Pow, ast.BitXor)):
         return _power_hint(ast.unparse(first.left), ast.unparse(first.right))
     if not isinstance(first, ast.Name):
         return _GRAMMAR

@@ -200,6 +200,13 @@ def forecast_of(
     """The forecast of a record's estimator, with intervals `at` a level; `options` are the
     estimator's own, of which one may be called level.
     """
+    if assume is not None and type(assume) is not Assumptions:
+        raise InvalidParameter(
+            "assume=",
+            f"a {plain.kind_name(assume)} states no assumptions",
+            "a forecast is made from them, and from public facts",
+            "pass for example assume=dp.Assumptions(standard_deviation=20_000)",
+        )
     forecast, believed, level = resolve(record.forecast), assume or Assumptions(), checked_level(at)
     if not record.question:
         return forecast(session, *asked, spend=spend, assume=believed, level=level, **options)

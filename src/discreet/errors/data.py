@@ -35,7 +35,12 @@ def column_not_found(
         (f"did you mean {' or '.join(map(repr, near))}? If not, " if near and is_header else "")
         + ("rename one of them" if times else _CORRECT_NAME)
         + ("; the first line must be the header" if header_line else "")
-        + (f"; with separator={separator!r} the first line has that name" if separator else ""),
+        + (
+            f"; with separator={separator!r} the first line has that name (in a file that declares "
+            f'the data: [dialect] separator = "{separator}")'
+            if separator
+            else ""
+        ),
     )
 
 

@@ -94,7 +94,9 @@ def _number_columns(public: PublicFacts, columns: object) -> tuple[str, ...]:
     if not 1 <= len(names) <= MOST_COLUMNS or len(set(names)) != len(names):
         raise InvalidParameter(
             "columns",
-            f"{len(names)} number columns, or one twice",
+            "one column is named twice"
+            if len(set(names)) != len(names)
+            else f"{len(names)} number columns",
             "every column has its part of the spend",
             f"name 1 to {MOST_COLUMNS} different number columns; dp.table tells of levels",
         )

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import MissingExtra
+from discreet.errors import InvalidParameter, MissingExtra, shown
 from discreet.plots.numbers import power_of, times_text
 
 TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 10.0, 8.0, 7.5
@@ -80,7 +80,15 @@ def save(canvas: Any, path: str | Path | None) -> Any:
     if isinstance(getattr(canvas, "heads", None), list):
         canvas.settle()
     if path is not None:
-        canvas.savefig(path, dpi=150)
+        try:
+            canvas.savefig(path, dpi=150)
+        except (OSError, ValueError, TypeError):
+            raise InvalidParameter(
+                "path=",
+                f"no picture can be written to {shown(str(path))}",
+                "the folder must exist, and the name's ending says in which format",
+                "pass for example path='mean.png' (or .pdf, .svg)",
+            ) from None
     return canvas
 
 
@@ -93,6 +101,13 @@ def present(
 ) -> Any:
     """A new figure with what `draw` draws on axes; or, where the caller gives axes, these."""
     if ax is not None:
+        if not hasattr(ax, "get_subplotspec"):
+            raise InvalidParameter(
+                "ax=",
+                f"a {type(ax).__name__} is no pair of axes",
+                "the picture is drawn on one",
+                "pass one pair of axes of matplotlib: fig, ax = plt.subplots(); …plot(ax=ax)",
+            )
         draw(ax)
         save(ax.figure, path)
         return ax

@@ -45,6 +45,10 @@ def left_out(tail: Tail, distance: float, step: float, limit: float, level: floa
     known = _fitted(tail, distance) if tail.extent > 0 and tail.seen else _averaged(tail, distance)
     possible = min(known.rows + known.deviation if tail.seen else high, high)
     worst = high / rows * max(limit, 0.0) if possible > DISTRUST * rows else 0.0
+    # nor where nearly all rows are one value, so that no spread is there that a tail continues,
+    # or where the counts contradict the fit; another sample may have more such rows
+    if tail.extent <= 0 or low > known.rows + 2 * known.deviation:
+        worst = min((high + 2 * high**0.5) / rows, 1.0) * max(limit, 0.0)
     return LeftOut(
         (min(max(known.rows, low), high), low, high),
         known.deviation,

@@ -129,10 +129,7 @@ class MeanTestResult(MeanResult):
         method = (
             "by inverting the interval"
             if p > SMALLEST_TAIL
-            else (
-                f"by inverting the interval; p is at most this: below {SMALLEST_TAIL:g} nothing is "
-                "told apart"
-            )
+            else f"by inverting the interval; p ≤ {SMALLEST_TAIL:g}, below which none is told apart"
         )
         return Evidence(
             f"the mean of {self.release.description.column} is {value:g}",

@@ -6,9 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.inference.means.results import VarianceResult
+from discreet.inference.means.results import VarianceResult, few_rows_note
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import Quantity, Result
+from discreet.inference.results.summary import Summary
 
 
 class StdResult(Result):
@@ -27,6 +28,11 @@ class StdResult(Result):
         "Square roots of the variance's interval; the fourth moment is released jointly, so no "
         "shape is assumed. One cell at a time."
     )
+
+    def summary(self, level: float = 0.95, *, target: str = "population") -> Summary:
+        """A table to print; renders in a notebook too."""
+        told = Result.summary(self, level, target=target)
+        return told.with_notes(*few_rows_note(self)) if target == "population" else told
 
     def quantities(
         self, level: float = 0.95, *, target: str = "population"

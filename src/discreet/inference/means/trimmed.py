@@ -22,6 +22,7 @@ from discreet.inference.means.unbounded import Procedure, grid_counts
 from discreet.inference.quantiles.quantiles import interval_of, rows_of, sampling_variance_of
 from discreet.inference.results.decode import as_kind, search_answers
 from discreet.inference.results.results import Quantity
+from discreet.inference.results.summary import grouped
 from discreet.search.policy import Count
 from discreet.search.quantile_ends import pooled
 from discreet.specs.mechanisms.in_turn import InTurn
@@ -217,4 +218,5 @@ class TrimmedMeanResult(Procedure):
     def _further(self) -> tuple[str, ...]:
         low, high = self.range
         percent = f"{100 * float(self.trim):g}%"
-        return (f"{percent} are trimmed at each end, at {low:.4g} and {high:.4g} as released.",)
+        ends = f"{grouped(low, 4)} and {grouped(high, 4)}"
+        return (f"{percent} are trimmed at each end, at {ends} as released.",)

@@ -101,10 +101,13 @@ class VarianceStatistics:
         return np.asarray(central - v**2), np.asarray(variance)
 
     def sampling_variance(self) -> Array:
-        """(μ₄ − σ⁴)/N within its bounds 0 … v(1+|m|)²."""
+        """(μ₄ − σ⁴)/N within its bounds 0 … v(1+|m|)², and 2σ⁴/N²: all that is left where a column
+        has two values, each in half of the rows, and μ₄ = σ⁴.
+        """
         spread, _ = self.fourth()
         ceiling = self.bounded * (1 + np.abs(self.mean)) ** 2
-        return np.asarray(self.cluster * np.clip(spread, 0.0, ceiling) / self.rows)
+        rows = self.rows / self.cluster
+        return np.asarray(np.clip(spread, 0.0, ceiling) / rows + 2 * (self.bounded / rows) ** 2)
 
 
 def decode_variance(

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, isnan, log10
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from discreet.accounting import statement
 from discreet.accounting.statement import table_html
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
     from discreet.trusted.release import Description
 
 SHOWN_CELLS = 60
+TINY = 5  # decimals: a number below 0.01 that needs more is written in powers of ten
 LOCATIONS = ("mean", "median", "quantile")  # quantities that are dates where the column is
 WIDTH, LEAST_LABEL = 100, 14  # columns of a printed table, and of a label in it
+# columns that belong to the quantity before them
+BESIDE = ("interval", "noise %", "std. error", "std err", "sampling", "privacy", "unit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +48,24 @@ class Summary:
         return replace(self, notes=(*self.notes, *notes))
 
     def __str__(self) -> str:
+        rows = self._wrapped()
+        body = "\n".join(self._printed(rows, places) for places in self._blocks(rows))
+        return f"{self.title}\n{body}\n" + "\n".join(map(_in_lines, self.notes))
+
+    def _printed(self, rows: list[tuple[str, ...]], places: list[int]) -> str:
+        """Some of the columns, as text."""
         from rich import box
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        numeric, rows = self._numeric(), self._wrapped()
-        for name, number in zip(self.header, numeric, strict=True):
-            table.add_column(Text(name), justify="right" if number else "left", no_wrap=True)
-        for row in rows:
-            table.add_row(*map(Text, row))  # a label is no markup, nor is a title or a name
+        numeric = self._numeric()
+        for place in places:
+            side: Literal["left", "right"] = "right" if numeric[place] else "left"
+            table.add_column(Text(self.header[place]), justify=side, no_wrap=True)
+        for row in rows:  # a label is no markup, nor is a title or a name
+            table.add_row(*(Text(row[place]) for place in places))
         buffer = io.StringIO()
         console = Console(
             file=buffer,
@@ -63,8 +74,35 @@ class Summary:
             legacy_windows=False,
         )
         console.print(table)
-        body = "\n".join(line.rstrip() for line in buffer.getvalue().splitlines())
-        return f"{self.title}\n{body.rstrip()}\n" + "\n".join(self.notes)
+        return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).rstrip()
+
+    def _blocks(self, rows: list[tuple[str, ...]]) -> list[list[int]]:
+        """The columns in blocks that are at most `WIDTH` wide: a quantity stays together with its
+        interval and its noise, and every block begins with the labels.
+        """
+        widths = [
+            max(len(name), *(len(line) for row in rows for line in row[place].split("\n")), 0) + 3
+            for place, name in enumerate(self.header)
+        ]
+        numeric = self._numeric()
+        first = next((place for place, number in enumerate(numeric) if number), len(numeric))
+        labels, groups = list(range(first)), list[list[int]]()
+        for place in range(first, len(self.header)):
+            if groups and self.header[place].endswith(BESIDE):
+                groups[-1].append(place)
+            else:
+                groups.append([place])
+        spare = WIDTH + 1 - sum(widths[place] for place in labels)
+        blocks: list[list[int]] = []
+        left = 0
+        for group in groups:
+            wide = sum(widths[place] for place in group)
+            if not blocks or wide > left:
+                blocks.append([*labels])
+                left = spare
+            blocks[-1] += group
+            left -= wide
+        return blocks or [labels]
 
     def __repr__(self) -> str:
         return str(self)
@@ -118,6 +156,16 @@ class Summary:
             )
             for row in self.rows
         ]
+
+
+def _in_lines(note: str) -> str:
+    """A note in lines of at most `WIDTH` columns; what follows the first is set in."""
+    return "\n".join(
+        textwrap.wrap(
+            note, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        or [note]
+    )
 
 
 def _fair_widths(wanted: list[int], spare: int, least: int) -> list[int]:
@@ -254,7 +302,7 @@ def _dated(asked: Description) -> str:
 
 def _tidy(bound: float, half_range: float) -> str:
     """A declared bound as it was written: rounding of the last digits of the range is left out."""
-    return f"{round(bound / half_range, 12) * half_range + 0.0:.6g}"
+    return grouped(round(bound / half_range, 12) * half_range + 0.0)
 
 
 def value_text(
@@ -278,11 +326,23 @@ def number_text(value: float, error: float) -> str:
     if not isfinite(value):
         return "–" if isnan(value) else str(value)
     if not isfinite(error) or error <= 0:
-        return f"{value:.6g}"
+        return grouped(value)
     digits = max(0, 1 - floor(log10(error)))
     if digits > 12:
         return f"{value:.4g}"
+    if digits > TINY and abs(value) < 0.01:
+        return f"{value:.{max(0, digits + floor(log10(abs(value))))}e}" if value else "0"
     return f"{value:,.{digits}f}".replace(",", " ")
+
+
+def grouped(value: float, digits: int = 6) -> str:
+    """A number with so many digits; the thousands of a large one are set apart."""
+    text = f"{value:.{digits}g}"
+    if abs(value) < 1e4 or abs(value) >= 1e15:
+        return text
+    whole = value if abs(value) >= 10**digits else float(text)
+    decimals = len(text.partition(".")[2]) if "e" not in text else 0
+    return f"{whole:,.{decimals}f}".replace(",", " ")
 
 
 def _is_number(text: str) -> bool:
@@ -295,5 +355,6 @@ def _is_number(text: str) -> bool:
         .replace("−", "")
         .replace(".", "")
         .replace("e", "")
+        .replace("+", "")
         .isdigit()
     )

@@ -112,6 +112,13 @@ def erm_model(
     where: Where | None,
 ) -> tuple[Model, Family]:
     """The model of a formula and the family of a loss; refused where they do not fit."""
+    if callable(loss):
+        raise InvalidParameter(
+            "loss=",
+            "a function",
+            "what one row can do to a minimiser is proven loss by loss",
+            "pass loss='psi', psi=the loss's derivative, or loss='mean', mean=the mean function",
+        )
     loss = plain.text(loss, "loss=")
     own = {"psi": psi, "mean": mean}
     if loss in own:
@@ -123,7 +130,7 @@ def erm_model(
             "loss=",
             f"{shown(loss)} is not known, or a function was given beside it",
             "what one row can do to a minimiser is proven loss by loss",
-            f"use one of {', '.join(map(repr, (*LOSSES, *own)))}",
+            f"use one of {', '.join(map(repr, (*LOSSES, *own)))}{_near(loss)}",
         )
     family = LOSSES[loss]
     design = design_of(formula, schema, counts=not family.residual)
@@ -135,3 +142,9 @@ def erm_model(
             "use loss='huber' for a number, 'logistic' or 'huber-hinge' for yes/no",
         )
     return design.model(rows_asked(schema, where, *design.reads).keys), family
+
+
+def _near(loss: str) -> str:
+    """The smooth loss that a name from elsewhere stands for."""
+    meant = {"hinge": "huber-hinge", "svm": "huber-hinge", "log": "logistic", "squared": "huber"}
+    return f"; the nearest is {meant[loss]!r}" if loss in meant else ""
