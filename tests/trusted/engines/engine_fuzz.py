@@ -40,9 +40,12 @@ from engine_reference import (
 import discreet as dp
 from discreet.models.trials.scores import score_question
 from discreet.schema import Schema
-from discreet.sensitivity import L1, L2, Frobenius, LInf, OneRow, RowLoss, Rows
+from discreet.sensitivity import L1, L2, Friendly, Frobenius, LInf, OneRow, RowLoss, Rows
+from discreet.specs.aggregation.friends import FriendlyCore
+from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.estimating.minimand import Minimand
 from discreet.specs.holdout.surprises import Kept, Product, RowFunction, Surprise
+from discreet.specs.mechanisms.friendly import WEIGHT_BITS
 from discreet.specs.queries.cell_states import CellStates
 from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.keys import Between, Bins, Levels, Subset
@@ -128,6 +131,15 @@ def _asked(session, neighbors):
     yield lambda: dp.subsample_test(
         session, _mean_below, columns=["x", "n"], parts=4, inner=0.3, spend=spend
     )
+    yield lambda: dp.subsample(
+        session, _part_mean, columns=["x", "n"], output=dp.Real(0, 1), parts=2, spend=spend
+    )
+    if neighbors.unit is None:
+        family = dp.BetaBinomial("b", prior=(1, 1))
+        yield lambda: dp.posterior_sample(session, family, grid=[0.1, 0.5, 0.8], spend=pure)
+    if neighbors == dp.Replace():
+        friendly = {"radius": 60.0, "spend": dp.GDP(6), "delta": 1e-3}
+        yield lambda: dp.friendly_mean(session, ["x", "n"], **friendly)
     fit = dp.GDP(20)
     yield lambda: dp.ols(session, "x ~ n + c", spend=fit)
     yield lambda: dp.ols(session, "x ~ n + y", spend=fit, method="moments")
@@ -152,6 +164,10 @@ def _score(session, fit, score):
 
 def _mean_below(x, n):
     return 0.1 if len(x) and float(np.mean(x)) < float(np.mean(n)) else 0.9
+
+
+def _part_mean(x, n):
+    return min(1.0, max(0.0, float(np.mean(x)) / 100)) if len(x) else 0.5
 
 
 def questions(neighbors):
@@ -217,6 +233,7 @@ def _of_a_row(row):
 # ── statistics and how far they move ──────────────────────────────────────────────────────────────
 
 
+PARTED = (PartRejections, PartOutputs)
 GRADIENT_BITS = 24  # of the gradients of minimised losses that are compared
 
 
@@ -238,6 +255,8 @@ def statistic(query, engine):
         return dict(zip(found.places.tolist(), found.counts.tolist(), strict=True))
     if isinstance(found, KeyCounts):
         return dict(zip(found.names, found.counts.tolist(), strict=True))
+    if isinstance(found, FriendlyCore):
+        return [found.weight, found.total, *found.sums]
     if isinstance(query, Minimand):
         return _gradient_of(query, found)
     if hasattr(found, "gradient"):
@@ -277,6 +296,8 @@ def _ratio(sensitivity, before, after):
             sensitivity.change == "added or removed" and min(come, gone)
         )
         return math.inf if broken else max(come, gone) / sensitivity.rows
+    if isinstance(sensitivity, Friendly):
+        return _friendly_ratio(sensitivity, before, after)
     change = [int(second) - int(first) for first, second in zip(before, after, strict=True)]
     if isinstance(sensitivity, L1):
         return float(Fraction(sum(map(abs, change))) / sensitivity.value)
@@ -300,6 +321,18 @@ def _ratio(sensitivity, before, after):
     squared = sensitivity.moved_squared if isinstance(sensitivity, OneRow) else sensitivity.squared
     assert isinstance(sensitivity, (L2, OneRow))
     return math.sqrt(Fraction(sum(value * value for value in change)) / squared)
+
+
+def _friendly_ratio(sensitivity, before, after):
+    """How far the mean of friends moved, over 8r√k/max(W, W'); and W over 3 where the neighbour has
+    no friends.
+    """
+    weights = [Fraction(one[0], 1 << WEIGHT_BITS) for one in (before, after)]
+    if not before[1] or not after[1]:
+        return float(max(weights) / 3)
+    first, second = ([Fraction(value, one[1]) for value in one[2:]] for one in (before, after))
+    moved = math.sqrt(sum((a - b) ** 2 for a, b in zip(first, second, strict=True)))
+    return moved * float(max(weights)) / (8 * math.sqrt(sensitivity.squared))
 
 
 def applies(query, rows):
@@ -390,7 +423,7 @@ def compare(choose, path, neighbors, queries):
     with sizes(choose):
         for query in queries:
             if not applies(query, rows) or (
-                isinstance(query, PartRejections) and neighbors.unit is not None
+                isinstance(query, PARTED) and neighbors.unit is not None
             ):
                 continue
             expected = statistic(query, oracle)
@@ -478,7 +511,10 @@ def neighbours(choose, path, neighbors, queries):
                     place: statistic(query, engine)
                     for place, query in enumerate(queries)
                     if applies(query, count)
-                    and not (isinstance(query, PartRejections) and neighbors.unit is not None)
+                    and not (
+                        isinstance(query, (PartRejections, PartOutputs))
+                        and neighbors.unit is not None
+                    )
                 }
             )
     done, worst, wrong = 0, 0.0, []
