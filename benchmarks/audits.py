@@ -52,7 +52,10 @@ def main() -> None:
             lambda: dp.audit(dp.robust, spend=dp.GDP(3), method="replay", neighbors=dp.AddRemove()),
         ),
         "robust_runs": timed(
-            "robust", lambda: dp.audit(dp.robust, spend=dp.GDP(3), method="runs", runs=2000)
+            "robust",
+            lambda: dp.audit(
+                dp.robust, spend=dp.GDP(3), method="runs", runs=2000, neighbors=dp.AddRemove()
+            ),
         ),
     }
     alarms = sum(one.violated for one in found.values())

@@ -15,7 +15,7 @@ from discreet.asking.records import record_of
 from discreet.audits import canaries, replay, reports
 from discreet.audits import runs as guesses
 from discreet.audits.canaries import Coins
-from discreet.audits.cases import RELATIONS, drawn_pair, worst_pair
+from discreet.audits.cases import RELATIONS, Pair, drawn_pair, worst_pair
 from discreet.audits.registry import ENTRIES, REASONS, Entry, procedure
 from discreet.audits.results import AuditResult
 from discreet.audits.transcripts import Step, log_ratio, statistic, transcript
@@ -93,7 +93,7 @@ def audit(
     if (method or entry.methods[0]) == "canaries":
         return _planted(name, spend, relation, (count, level, seed))
     if (method or entry.methods[0]) == "replay":
-        return _replayed(name, entry, spend, relation, seed)
+        return _searched(name, entry, spend, relation, seed)[1]
     return _run(name, entry, spend, relation, (count, level, seed))
 
 
@@ -138,7 +138,10 @@ def _run(
 ) -> AuditResult:
     """Guesses by the likelihood ratio of the whole transcript, and by its numbers."""
     count, level, seed = how
-    sides = worst_pair(entry.ends).under(neighbors)
+    pair = worst_pair(entry.ends)
+    if entry.methods[0] == "replay":  # what is worst for it is found by looking
+        pair = _searched(name, entry, spend, neighbors, seed)[0]
+    sides = pair.under(neighbors)
     readers = tuple(_session(side, spend, "reader") for side in sides)
     known: dict[Any, tuple[list[int], list[int]]] = {}
     fit = _fit(entry, spend)
@@ -189,10 +192,12 @@ def _features(
     return found | {"likelihood ratio": ratio}
 
 
-def _replayed(name: str, entry: Entry, spend: Any, neighbors: Neighbors, seed: int) -> AuditResult:
+def _searched(
+    name: str, entry: Entry, spend: Any, neighbors: Neighbors, seed: int
+) -> tuple[Pair, AuditResult]:
     fit = _fit(entry, spend)
     drawn = [drawn_pair(Stream(f"audit/{seed}/{number}")) for number in range(DRAWN)]
-    return replay.audited(
+    return replay.searched(
         [worst_pair(entry.ends), worst_pair(), *drawn],
         lambda session: _ask(session, name, entry, spend, fit),
         neighbors,

@@ -52,6 +52,19 @@ def audited(
     """The largest loss that is found on pairs of neighbours: those of `start`, and then changes of
     the best one so far.
     """
+    return searched(start, ask, neighbors, claim, name=name, how=how)[1]
+
+
+def searched(
+    start: Sequence[Pair],
+    ask: Ask,
+    neighbors: Neighbors,
+    claim: PrivacyProfile,
+    *,
+    name: str,
+    how: Search,
+) -> tuple[Pair, AuditResult]:
+    """`audited`, with the pair on which the loss was largest."""
     best, worst, broken, notes = start[0], -1.0, dict[str, None](), dict[str, None]()
     for number in range(len(start) + how.steps):
         pair = start[number] if number < len(start) else best.changed(how.stream(number))
@@ -64,7 +77,7 @@ def audited(
     if worst > amount_of(claim) * (1 + 1e-9):
         broken[f"the moves cost {worst:.4g}, and {amount_of(claim):.4g} is claimed"] = None
     pairs = len(start) + how.steps
-    return AuditResult(
+    return best, AuditResult(
         name,
         claim,
         worst,
