@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.printed import unwrapped
 
 import discreet as dp
 from discreet.testing import seeded_session
@@ -65,11 +66,11 @@ def test_what_is_left_is_read_at_any_delta() -> None:
 
 def test_a_spend_is_said_as_it_was_asked() -> None:
     session, asked = opened(dp.GDP(3)), dp.ApproxDP(0.5, 1e-6)
-    assert "ε = 0.5, δ = 1e-06, by μ = 0.1241" in str(dp.mean(session, "age", spend=asked))
-    assert "ε = 0.5, δ = 1e-06, by ε = 0.1981" in str(dp.mode(session, "member", spend=asked))
+    assert "ε = 0.5, δ = 1e-06, by μ = 0.1241" in unwrapped(dp.mean(session, "age", spend=asked))
+    assert "ε = 0.5, δ = 1e-06, by ε = 0.1981" in unwrapped(dp.mode(session, "member", spend=asked))
     assert "Privacy: ε = 0.5, δ = 1e-06, by μ = 0.1241, neigh" in repr(
         dp.mean(session, "age", spend=asked)
     )
     fit = dp.ols(session, "age ~ member", spend=asked)
-    assert "Spent ε = 0.5, δ = 1e-06 (μ = 0.1241)" in str(fit.summary())
-    assert "of this release: μ = 0.1 " in str(dp.mean(session, "age", spend=dp.GDP(0.1)))
+    assert "Spent ε = 0.5, δ = 1e-06 (μ = 0.1241)" in unwrapped(fit.summary())
+    assert "of this release: μ = 0.1 " in unwrapped(dp.mean(session, "age", spend=dp.GDP(0.1)))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.printed import unwrapped
 from tests.survey import RELATIONS, SPENDS, data_set, open_session
 
 import discreet as dp
@@ -53,7 +54,7 @@ def test_previews_are_free_and_read_no_data(
     assert preview.noise > 0
     assert preview.width > 0
     assert preview.how_many > 0
-    text = str(preview)
+    text = unwrapped(preview)
     assert all(
         words in text
         for words in (

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.printed import unwrapped
 
 import discreet as dp
 from discreet import client, local
@@ -119,7 +120,7 @@ def test_results_come_back_from_json_and_are_drawn(name: str, tmp_path: Path) ->
     assert fit.to_frame()["estimate"][0] == fit.params[0]
     fit.plot(path=str(tmp_path / "mean.png"))
     assert (tmp_path / "mean.png").stat().st_size > 5000
-    assert "for one report" in str(fit)
+    assert "for one report" in unwrapped(fit)
 
 
 def test_sums_are_exact_beyond_64_bits() -> None:

@@ -97,3 +97,23 @@ def session_of(data, seed, *, mu=1.0, schema=SCHEMA, neighbors=None, budget=None
         budget or dp.GDP(mu),
         seed,
     )
+
+
+def require_answers(fit):
+    """Finite coefficients and, around them, finite intervals; or, of a descent that did not
+    converge, none at all, and the summary says so.
+    """
+    assert np.isfinite(fit.params).all()
+    low, high = fit.confidence_interval().T
+    assert str(fit.summary())
+    if fit.fitted.unbounded:
+        assert not fit.converged
+        assert "NOT CONVERGED" in str(fit.summary())
+        assert (low == -np.inf).all()
+        assert (high == np.inf).all()
+        assert np.isinf(fit.std_errors).all()
+        assert (fit.p_values == 1).all()
+    else:
+        assert np.isfinite([*low, *high, *fit.std_errors, *fit.p_values]).all()
+        assert (fit.std_errors > 0).all()
+        assert (high > low).all()

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from regression_data import model_of, sample, session_of
+from regression_data import model_of, require_answers, sample, session_of
 
 import discreet as dp
 from discreet.models.classical import fit_classical
@@ -106,10 +106,8 @@ def test_budgets_that_say_nothing_give_finite_answers_by_every_solver(family, te
                     if solver is None
                     else fit_classical(session, model, family, solver, spend=dp.GDP(mu))
                 )
-                interval = fit.confidence_interval()
-                assert np.isfinite([*interval.ravel(), *fit.p_values, *fit.std_errors]).all()
-                assert (interval[:, 1] > interval[:, 0]).all()
-                assert str(fit.summary())
+                require_answers(fit)
+                assert solver is not None or not fit.fitted.unbounded
 
 
 @pytest.mark.slow

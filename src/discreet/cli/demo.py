@@ -109,29 +109,23 @@ def run_demo(folder: Path) -> None:
 def _show(console: Any, session: Any, results: list[Any], fit: Any) -> None:
     from discreet.cli.ledger import balance_table
 
-    for result in (*results, fit):
-        text = str(result.summary())
-        lines = text.splitlines()
-        console.print(
-            "\n".join(
-                lines
-                if len(lines) < 30
-                else [
-                    *lines[:14],
-                    f"  … {len(result.labels) - 11} more bins, see the picture",
-                    *lines[-4:],
-                ]
-            ),
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+    texts = [_shortened(result) for result in results]
+    for text in (*texts, str(fit.summary())):
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
         console.print()
     console.print(balance_table(session.ledger))
     price = session.price(_like_first(session))
     console.print(
         f"About {session.ledger.how_many(price)} more means like the first fit in what is left."
     )
+
+
+def _shortened(result: Any) -> str:
+    """A result's summary; of a table of many bins its first ones."""
+    lines = str(result.summary()).splitlines()
+    if len(lines) >= 30:
+        lines[14:-4] = [f"  … {len(result.labels) - 11} more bins, see the picture"]
+    return "\n".join(lines)
 
 
 def _like_first(session: Any) -> Any:

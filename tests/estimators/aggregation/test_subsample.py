@@ -8,6 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.printed import unwrapped
 
 import discreet as dp
 from discreet.estimators.aggregation.subsample import default_parts, on_parts
@@ -200,7 +201,7 @@ def test_previews_explain_the_parts():
     ):
         asked = {"columns": NAMES, "spend": dp.GDP(4)} | options
         shown = dp.preview(session, dp.subsample, slope, **asked)
-        assert words in str(shown.summary())
+        assert words in unwrapped(shown.summary())
         assert shown.width > 0
     vote = dp.preview(
         session,

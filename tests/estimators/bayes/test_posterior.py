@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.printed import unwrapped
 
 import discreet as dp
 from discreet.asking.expected import imagined_release
@@ -118,7 +119,7 @@ def test_the_naive_posterior_says_that_it_is_not_valid(family):
     result = dp.posterior(session_of(), family, spend=dp.GDP(0.5), naive=True)
     for text in (str(result), repr(result), result.to_html(), result.to_markdown()):
         assert "NOT VALID" in text or "not valid" in text
-    assert NAIVE in str(result.summary())
+    assert NAIVE in unwrapped(result.summary())
     assert not result.to_frame()["valid"].any()
     assert json.loads(result.to_json())["naive"] is True
     aware = PosteriorResult(result.release, family)
