@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -12,8 +13,12 @@ import pytest
 from tests.survey import ASKS, RELATIONS, SCHEMA, data_set, open_session, survey
 
 import discreet as dp
+from discreet.errors import InvalidParameter
+from discreet.estimators.questions import mean_question
+from discreet.inference.results.stored import question_from_dict
 from discreet.testing import seeded_session
 from discreet.trusted.engines.memory import MemoryEngine
+from discreet.trusted.release import Question
 
 SPEND = dp.GDP(0.5)
 
@@ -341,3 +346,51 @@ def test_what_is_no_session_is_refused() -> None:
     ):
         with pytest.raises(dp.InvalidParameter, match=r"data\.open"):
             ask()
+
+
+# ── in two processes ──────────────────────────────────────────────────────────────────────────────
+
+
+def asked_of(session: dp.Session) -> Question:
+    return mean_question(session.public, "income", spend=SPEND)
+
+
+def test_what_was_admitted_is_finished_under_its_key_without_a_second_debit() -> None:
+    session = open_session()
+    question = asked_of(session)
+    debit = session.admit(question, key="one")
+    assert debit.fresh
+    assert debit.answer is None
+    release = session.release(question, key="one")
+    assert (release.entry, release.entry_hash) == (debit.number, debit.hash)
+    assert debits(session) == 1
+    again = session.admit(question, key="one")
+    assert not again.fresh
+    assert again.answer is not None
+
+
+def test_admitting_reads_no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = open_session()
+    question = asked_of(session)
+    session.price(question)
+    monkeypatch.setattr(dp.Session, "_aggregate", None)
+    session.admit(question, key="one")
+    with pytest.raises(TypeError):
+        session.release(question, key="one")
+
+
+def test_a_question_is_read_again_word_for_word() -> None:
+    record = asked_of(open_session()).to_dict()
+    written = json.loads(json.dumps(record))
+    assert question_from_dict(written).to_dict() == record
+    for changed in (
+        {**written, "more": 1},
+        {**written, "query": {**written["query"], "more": 1}},
+        {**written, "delta": 0.5},
+        {**written, "mechanism": {**written["mechanism"], "kind": "none"}},
+        {**written, "asked": {**written["asked"], "column": ["income"]} | {"more": 0}},
+        {name: held for name, held in written.items() if name != "spend"},
+        [written],
+    ):
+        with pytest.raises(InvalidParameter):
+            question_from_dict(changed)

@@ -109,6 +109,16 @@ class Question:
     spend: Guarantee
     delta: Fraction = Fraction(0)
 
+    def to_dict(self) -> dict[str, Any]:
+        """What a ledger binds to a key, and what travels; a caller's own function does not."""
+        return {
+            "asked": self.description.to_dict(),
+            "query": self.query.to_dict(),
+            "mechanism": self.mechanism.to_dict(),
+            "spend": self.spend.to_dict(),
+            "delta": fraction_text(self.delta),
+        }
+
 
 def plain_question(question: Question) -> Question:
     """A new question of exact parts: nothing of the caller's objects is in it but a test of parts,

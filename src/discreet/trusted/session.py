@@ -29,7 +29,7 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.accounting.statement import table_html
 from discreet.errors import ReleaseFailed, SourceChanged, questions
 from discreet.errors.questions import mismatched
-from discreet.exact import fraction_text, rational
+from discreet.exact import rational
 from discreet.neighbors import Neighbors, require_neighbors
 from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
@@ -118,17 +118,8 @@ class Session:
         debited but not answered (a crash) is finished without a second debit; another question
         under the same key is refused, and so is one that `open_threshold` debits for.
         """
-        question = self._checked(question)
-        if question.description.estimator == WATCH:
-            raise questions.watch_released()
-        guarantee = guarantee_of(question.mechanism)
-        name = fresh_key() if key is None else asked_key(key)
-        # what was paid for can still be read, or finished
-        if not self._engine.unchanged() and not self.ledger.holds(name):
-            raise SourceChanged()
-        held = None if reservation is None else reservation_id(reservation)
-        debit = self._debit(question, name, held)
-        answer = debit.answer
+        question, debit = self._paid(question, key, reservation)
+        guarantee, name, answer = guarantee_of(question.mechanism), debit.key, debit.answer
         if answer is None:
             statistic = self._aggregate(question, name)
             answer = self.ledger.store(name, lambda: self._draw(question, statistic))
@@ -153,6 +144,30 @@ class Session:
             found=tuple(record["found"]),
             filled=self._schema.filled_in(question.query.plan().columns),
         )
+
+    def admit(
+        self, question: Question, *, key: str, reservation: Reservation | None = None
+    ) -> Debit:
+        """The first step of `release` alone: checked and debited, durably, and no data is read.
+
+        `release` of the same question under the same key finishes it, in this process or in
+        another one that opens the same ledger, without a second debit.
+        """
+        return self._paid(question, key, reservation)[1]
+
+    def _paid(
+        self, question: Question, key: str | None, reservation: Reservation | None
+    ) -> tuple[Question, Debit]:
+        """The question as it will be run, and its debit."""
+        question = self._checked(question)
+        if question.description.estimator == WATCH:
+            raise questions.watch_released()
+        name = fresh_key() if key is None else asked_key(key)
+        # what was paid for can still be read, or finished
+        if not self._engine.unchanged() and not self.ledger.holds(name):
+            raise SourceChanged()
+        held = None if reservation is None else reservation_id(reservation)
+        return question, self._debit(question, name, held)
 
     def open_threshold(self, question: Question) -> Any:
         """A noisy threshold that stays open: debit → run, and no data is read before it is asked.
@@ -242,11 +257,7 @@ class Session:
     def _debit(self, question: Question, name: str, reservation: str | None = None) -> Debit:
         """The price of a checked question, debited under a name."""
         request = {
-            "asked": question.description.to_dict(),
-            "query": question.query.to_dict(),
-            "mechanism": question.mechanism.to_dict(),
-            "spend": question.spend.to_dict(),
-            "delta": fraction_text(question.delta),
+            **question.to_dict(),
             "neighbors": self._neighbors.to_dict(),
             "data": self._engine.data_id(),
         }

@@ -8,14 +8,24 @@ from typing import Any, TypeVar
 
 from discreet import plain
 from discreet.accounting.guarantees import guarantee_from_dict
+from discreet.errors import DiscreetError
 from discreet.errors.questions import foreign_record
 from discreet.exact import stored_fraction
 from discreet.neighbors import neighbors_from_dict
 from discreet.specs.registry import mechanism_from_dict, query_from_dict
-from discreet.trusted.release import FORMAT, IN_STEPS, VERSION, Description, Release, step_from_text
+from discreet.trusted.release import (
+    FORMAT,
+    IN_STEPS,
+    VERSION,
+    Description,
+    Question,
+    Release,
+    step_from_text,
+)
 
 Fit = TypeVar("Fit")
 PROCEDURE = ("discreet-procedure", 1)
+_ASKED = ("asked", "query", "mechanism", "spend", "delta")  # the words of a question
 # what a text that no result wrote can raise where it is read
 UNREADABLE = (
     LookupError,
@@ -41,6 +51,28 @@ def release_from_json(text: str) -> Release:
     except UNREADABLE:
         pass
     raise foreign_record(f"{FORMAT} of version {VERSION}")
+
+
+def question_from_dict(record: object) -> Question:
+    """The question that `Question.to_dict` wrote, word for word: what would be left out of it, or
+    read as something else, is refused.
+    """
+    try:
+        if isinstance(record, dict) and set(record) == set(_ASKED):
+            question = Question(
+                _description_from_dict(record["asked"]),
+                query_from_dict(record["query"]),
+                mechanism_from_dict(record["mechanism"]),
+                guarantee_from_dict(record["spend"]),
+                stored_fraction(record["delta"]),
+            )
+            if json.dumps(question.to_dict(), sort_keys=True) == json.dumps(record, sort_keys=True):
+                return question
+    except DiscreetError:
+        raise
+    except UNREADABLE:
+        pass
+    raise foreign_record("question")
 
 
 def fit_to_json(
