@@ -4,7 +4,7 @@ VENV := .venv
 STAMP := $(VENV)/.installed
 BENCH_VENV := .venv-bench
 
-.PHONY: setup demo test quick coverage mutants format lint types bench clean
+.PHONY: setup demo test quick docs coverage mutants format lint types bench clean
 
 setup: $(STAMP)
 
@@ -22,6 +22,10 @@ test: setup
 # compiled modules are kept, also where the environment says otherwise: two thirds of collecting is
 # compiling, once in each worker
 test quick coverage: export PYTHONDONTWRITEBYTECODE =
+
+# the site, in site/VERSION: the code of every page runs, links and references are checked
+docs: setup
+	$(VENV)/bin/python -m tools.site $(ARGS)
 
 # a minute on two cores: every room with its sharpest checks; make test runs all
 quick: setup
@@ -56,4 +60,4 @@ bench:
 	$(BENCH_VENV)-$(NAME)/bin/python benchmarks/$(NAME).py $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV)-* demo-output
+	rm -rf $(VENV) $(BENCH_VENV)-* demo-output build site

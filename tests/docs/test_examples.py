@@ -24,10 +24,9 @@ PAGES = [
     )
     if path.exists()
 ]
+FOLDERS = ("how-to", "tutorials", "start", "deciding", "coming-from", "cookbook")
 TWICE = [
-    page
-    for page in PAGES
-    if page.name == "README.md" or page.parent.name in ("how-to", "tutorials")
+    page for page in PAGES if page.name in ("README.md", "index.md") or page.parent.name in FOLDERS
 ]
 ONCE = [page for page in PAGES if page not in TWICE]
 LEFT_OUT = "<!-- not run -->"
@@ -111,7 +110,8 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_readme_and_the_tutorials_keep_a_ledger_and_use_keys() -> None:
-    pages = [page for page in TWICE if page.parent.name != "how-to"]
+    folders = ("tutorials", "start", "cookbook")
+    pages = [page for page in TWICE if page.name == "README.md" or page.parent.name in folders]
     assert len(pages) >= 3
     for page in pages:
         code = "\n".join(code for _, code, _ in examples(page.read_text()))
