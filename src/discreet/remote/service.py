@@ -150,15 +150,14 @@ class StudySeat:
         while True:
             after = found[-1]["number"] if found else -1
             page = self._service.get(f"/v1/ledger/{node}", after=after, limit=200)["entries"]
-            if not page:
+            if not page or page[-1]["number"] <= after:
                 return found
             found += page
 
     def release(self, question: Words, key: str, reservation: str | None) -> Words:
         body = {"question": question, "reservation": reservation}
-        told = self._answered(
-            self._service.call("POST", f"{self._path}/releases", **_keyed(body, key)), key
-        )
+        first = self._service.call("POST", f"{self._path}/releases", body=body, key=key)
+        told = self._answered(first, key)
         release = told.get("release")
         if type(release) is not dict:
             raise foreign_words("an answer without a release")
@@ -211,13 +210,11 @@ def refusal(status: int, told: Words) -> DiscreetError:
     parts = [told.get(name) for name in _PARTS]
     if not all(type(part) is str for part in parts):
         return foreign_words(f"no reason in four parts, with status {status}")
-    kind = getattr(errors, str(told.get("code")), None)
-    known = isinstance(kind, type) and issubclass(kind, DiscreetError)
-    error = errors.raised_elsewhere(kind if known else ServiceRefused, *parts)  # type: ignore[arg-type]
+    kind: Any = getattr(errors, str(told.get("code")), None)
+    if not (isinstance(kind, type) and issubclass(kind, DiscreetError)):
+        kind = ServiceRefused
+    four: Any = parts
+    error = errors.raised_elsewhere(kind, *four)
     if isinstance(error, ServiceRefused):
         error.status = status
     return error
-
-
-def _keyed(body: Words, key: str) -> dict[str, Any]:
-    return {"body": body, "key": key}
