@@ -1,0 +1,62 @@
+"""What the site is made of, without building it: every public name has its place, measured tables
+say where they come from, formulas and hover text are what pages write.
+"""
+
+from __future__ import annotations
+
+import pytest
+from markdown import markdown
+from tools.site import evidence, markup, reference
+from tools.site.execution import blocks
+from tools.site.groups import GROUPS
+from tools.site.pages import LostLink, Site, linked_text
+
+import discreet as dp
+
+
+def test_every_public_name_stands_in_one_group_of_the_reference() -> None:
+    reference.checked_groups()
+    assert sum(map(len, GROUPS.values())) == len(dp.__all__)
+
+
+def test_formulas_become_mathml_and_code_stays() -> None:
+    html = markdown("A $\\sqrt{n}$, `$x$`, \\$5 and $$\\frac{a}{b}$$", extensions=[markup.Pages()])
+    assert html.count("<math") == 2
+    assert "<msqrt>" in html
+    assert "<mfrac>" in html
+    assert "<code>$x$</code>" in html
+    assert "$5 and" in html
+
+
+def test_the_first_use_of_a_term_is_explained_and_no_other() -> None:
+    terms = markup.glossary("# Words\n\n## Budget, box\n\nWhat may be spent. Not more.\n")
+    assert terms == {"Budget": "What may be spent.", "box": "What may be spent."}
+
+
+def test_links_names_and_files_lead_to_pages() -> None:
+    site = Site(
+        {"docs/how-to/a.md": "how-to/a.md", "docs/b.md": "b.md"},
+        frozenset({"mean"}),
+        lambda path: path == "src/x/y.py",
+        lambda kind, name: "",
+    )
+    text = "[b](../b.md#c) `dp.mean(s)` `src/x/y.py`\n```python\n`dp.mean`\n```\n"
+    shown = linked_text(text, origin="docs/how-to/a.md", site=site)
+    assert "[b](../b.md#c)" in shown
+    assert "[`dp.mean(s)`](../reference/mean.md)" in shown
+    assert "[`src/x/y.py`](../source/src/x/y.py.md)" in shown
+    assert "```python\n`dp.mean`\n```" in shown
+    assert site.linked == {"src/x/y.py"}
+    for lost in ("`dp.nothing`", "[b](../c.md)"):
+        with pytest.raises(LostLink):
+            linked_text(lost, origin="docs/how-to/a.md", site=site)
+
+
+def test_blocks_are_those_that_the_tests_run() -> None:
+    page = "```python {.folded}\nx = 1\n```\n\n<!-- not run -->\n```python\n1 / 0\n```\n"
+    assert [(one.wanted, one.folded) for one in blocks(page)] == [(True, True), (False, False)]
+
+
+def test_measured_tables_say_where_they_come_from() -> None:
+    for table in evidence.stored().values():
+        assert table["command"] in evidence.table_text(table)
