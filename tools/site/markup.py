@@ -5,9 +5,9 @@ first use of a glossary term on a page shows what it means.
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as etree
 from pathlib import Path
 from typing import Any
+from xml.ElementTree import Element
 
 from latex2mathml.converter import convert
 from markdown import Markdown
@@ -48,11 +48,11 @@ class Hover(Treeprocessor):
         words = "|".join(re.escape(term) for term in sorted(terms, key=len, reverse=True))
         self.pattern = re.compile(rf"(?<![\w`-])({words})(?![\w-])", re.IGNORECASE)
 
-    def run(self, root: etree.Element) -> None:
+    def run(self, root: Element) -> None:
         if self.terms:
             self._walk(root, set())
 
-    def _walk(self, element: etree.Element, seen: set[str]) -> None:
+    def _walk(self, element: Element, seen: set[str]) -> None:
         if element.tag in CLOSED:
             return
         self._mark(element, None, seen)
@@ -60,7 +60,7 @@ class Hover(Treeprocessor):
             self._walk(child, seen)
             self._mark(element, child, seen)
 
-    def _mark(self, parent: etree.Element, before: etree.Element | None, seen: set[str]) -> None:
+    def _mark(self, parent: Element, before: Element | None, seen: set[str]) -> None:
         """Mark one term in the parent's text, or in what follows one of its children."""
         text = parent.text if before is None else before.tail
         for match in self.pattern.finditer(text or ""):
@@ -68,7 +68,7 @@ class Hover(Treeprocessor):
             if term in seen:
                 continue
             seen.add(term)
-            mark = etree.Element("abbr", title=self.terms[term])
+            mark = Element("abbr", title=self.terms[term])
             mark.text, mark.tail = match[0], (text or "")[match.end() :]
             start = (text or "")[: match.start()]
             if before is None:
