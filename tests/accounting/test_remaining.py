@@ -48,6 +48,13 @@ def test_about_so_many_more_is_so_many_more(budget) -> None:
         dp.mean(session, "age", spend=spends[0])
 
 
+def test_what_rounding_leaves_is_said_to_be_nothing() -> None:
+    session = opened(dp.ApproxDP(1, 1e-6))
+    for spend in dp.ApproxDP(1, 1e-6).split(3):
+        dp.mean(session, "age", spend=spend)
+    assert str(session.remaining()).startswith(("nothing but rounding is left of", "nothing is"))
+
+
 def test_a_procedure_counts_as_a_whole() -> None:
     """An ordinary fit has many releases; what it sets aside is what the next one needs."""
     session = opened(dp.GDP(1))

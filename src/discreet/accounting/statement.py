@@ -127,6 +127,9 @@ def cost(spend: Guarantee, guarantee: Guarantee) -> str:
 # ── what is left ──────────────────────────────────────────────────────────────────────────────────
 
 
+ROUNDING = 1e-4  # an ε that buys nothing
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Remaining:
     """What a ledger can still grant: public, since prices and the budget are.
@@ -168,8 +171,11 @@ class Remaining:
         return None
 
     def __str__(self) -> str:
+        again = f"of ({self.budget}); answers can be read again under their keys"
         if self.spend is None:
-            return f"nothing is left of ({self.budget}); answers can be read again under their keys"
+            return f"nothing is left {again}"
+        if self.like_last == 0 and self.epsilon < ROUNDING:
+            return f"nothing but rounding is left {again}"
         gaussian = f", μ = {decimal_text(self.mu)}" if self.mu else ""
         more = f"; about {self.like_last} more like the last ({self.last})" if self.last else ""
         more = f"; none like the last ({self.last}) fits" if self.like_last == 0 else more
