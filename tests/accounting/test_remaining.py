@@ -13,8 +13,11 @@ SCHEMA = {"age": dp.Integer(18, 90), "member": dp.Boolean()}
 BUDGETS = [dp.ApproxDP(1, 1e-6), dp.GDP(0.5), dp.ZCDP(0.1), dp.PureDP(1)]
 
 
-def opened(budget: dp.ApproxDP | dp.GDP | dp.ZCDP | dp.PureDP) -> dp.Session:
-    data = dp.from_arrays(DATA, schema=SCHEMA, neighbors=dp.Replace())
+def opened(
+    budget: dp.ApproxDP | dp.GDP | dp.ZCDP | dp.PureDP, *, missing: bool | None = None
+) -> dp.Session:
+    schema = SCHEMA | {"member": dp.Boolean(missing=missing)}
+    data = dp.from_arrays(DATA, schema=schema, neighbors=dp.Replace())
     return seeded_session(data, budget, "remaining")
 
 
@@ -74,7 +77,10 @@ def test_what_is_left_is_read_at_any_delta() -> None:
 def test_a_spend_is_said_as_it_was_asked() -> None:
     session, asked = opened(dp.GDP(3)), dp.ApproxDP(0.5, 1e-6)
     assert "ε = 0.5, δ = 1e-06, by μ = 0.1241" in unwrapped(dp.mean(session, "age", spend=asked))
-    assert "ε = 0.5, δ = 1e-06, by ε = 0.1981" in unwrapped(dp.mode(session, "member", spend=asked))
+    mode = dp.mode(session, "member", spend=asked)  # a choice, and how many rows hold a level
+    assert "Privacy of these 2 releases together: μ = 0.1241 (Gaussian DP)" in unwrapped(mode)
+    filled = dp.mode(opened(dp.GDP(3), missing=False), "member", spend=asked)
+    assert "Privacy of this release: ε = 0.5, δ = 1e-06, by ε = 0.1981" in unwrapped(filled)
     assert "Privacy: ε = 0.5, δ = 1e-06, by μ = 0.1241, neigh" in repr(
         dp.mean(session, "age", spend=asked)
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -306,6 +306,12 @@ def _rounded_down(value: Fraction) -> str:
 
 
 _CELL = "padding:.2em .8em;text-align:"
+
+
+def session_html(columns: Mapping[str, object], relation: str, ledger: object) -> str:
+    """A session in a notebook: what is declared, what is protected, and the account."""
+    rows = [(name, str(column)) for name, column in columns.items()]
+    return table_html("Session", ("column", "declared"), rows, (f"{relation}. {ledger}",))
 
 
 def table_html(

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 from discreet import plain
 from discreet.accounting import statement
 from discreet.accounting.guarantees import Guarantee
-from discreet.accounting.statement import table_html
+from discreet.accounting.statement import session_html
 from discreet.errors import ReleaseFailed, SourceChanged, questions
 from discreet.errors.questions import mismatched
 from discreet.exact import rational
@@ -118,8 +118,8 @@ class Session:
         debited but not answered (a crash) is finished without a second debit; another question
         under the same key is refused, and so is one that `open_threshold` debits for.
         """
-        question, debit = self._paid(question, key, reservation)
-        guarantee, name, answer = guarantee_of(question.mechanism), debit.key, debit.answer
+        question, guarantee, debit = self._paid(question, key, reservation)
+        name, answer = debit.key, debit.answer
         if answer is None:
             statistic = self._aggregate(question, name)
             answer = self.ledger.store(name, lambda: self._draw(question, statistic))
@@ -148,26 +148,25 @@ class Session:
     def admit(
         self, question: Question, *, key: str, reservation: Reservation | None = None
     ) -> Debit:
-        """The first step of `release` alone: checked and debited, durably, and no data is read.
-
-        `release` of the same question under the same key finishes it, in this process or in
-        another one that opens the same ledger, without a second debit.
+        """The first step of `release` alone: checked and debited, durably, and no data is read;
+        `release` under the same key, in any process with this ledger, finishes it and pays nothing.
         """
-        return self._paid(question, key, reservation)[1]
+        return self._paid(question, key, reservation)[2]
 
     def _paid(
         self, question: Question, key: str | None, reservation: Reservation | None
-    ) -> tuple[Question, Debit]:
-        """The question as it will be run, and its debit."""
+    ) -> tuple[Question, Guarantee, Debit]:
+        """The question as it will be run, what it satisfies, and its debit, which comes last."""
         question = self._checked(question)
         if question.description.estimator == WATCH:
             raise questions.watch_released()
+        guarantee = guarantee_of(question.mechanism)
         name = fresh_key() if key is None else asked_key(key)
         # what was paid for can still be read, or finished
         if not self._engine.unchanged() and not self.ledger.holds(name):
             raise SourceChanged()
         held = None if reservation is None else reservation_id(reservation)
-        return question, self._debit(question, name, held)
+        return question, guarantee, self._debit(question, name, held)
 
     def open_threshold(self, question: Question) -> Any:
         """A noisy threshold that stays open: debit → run, and no data is read before it is asked.
@@ -282,23 +281,16 @@ class Session:
     def _draw(self, question: Question, statistic: Sealed) -> str:
         """The mechanism's answer, as JSON; a draw that fails is one too, and not drawn again."""
         answer = aside(lambda: apply(question.mechanism, statistic.take(), self._source))
-        if isinstance(answer, Failed):
-            return json.dumps({"failed": True, "secure": self._secure})
-        return json.dumps(
-            {
-                "integers": [str(value) for value in answer.integers],
-                "found": list(answer.found),
-                "secure": self._secure,
-            }
-        )
+        record: dict[str, Any] = {"failed": True}
+        if not isinstance(answer, Failed):
+            record = {"integers": [*map(str, answer.integers)], "found": [*answer.found]}
+        return json.dumps({**record, "secure": self._secure})
 
     def __reduce__(self) -> NoReturn:
         raise questions.not_copied("session")
 
     def _repr_html_(self) -> str:
-        rows = [(name, str(column)) for name, column in self.public.schema.items()]
-        notes = (f"Neighbours {self.public.neighbors}. {self.ledger}",)
-        return table_html("Session", ("column", "declared"), rows, notes)
+        return session_html(self.public.schema, f"Neighbours {self.public.neighbors}", self.ledger)
 
     def __repr__(self) -> str:
         return f"Session({', '.join(self.public.schema)}; {self.public.neighbors}; {self.ledger})"

@@ -217,7 +217,8 @@ def test_previews_explain_the_parts():
     shown = dp.preview(
         private, dp.subsample, slope, columns=NAMES, spend=dp.GDP(4), output=dp.Real(0, 5)
     )
-    assert "100 parts, the usual number where that of rows is private" in str(shown.summary())
+    usual = "100 parts, the usual number where that of rows is private"
+    assert usual in unwrapped(shown.summary())
 
 
 def test_the_default_number_of_parts():
