@@ -217,7 +217,7 @@ def over_budget(price: Amounts, balance: Balance) -> BudgetExceeded:
     return BudgetExceeded(
         price=str(price),
         left=str(balance.free),
-        remedy=_what_fits(price, balance.free) + _set_aside(balance),
+        remedy=_what_fits(price, balance.free) + _kept_delta(price, balance) + _set_aside(balance),
     )
 
 
@@ -285,6 +285,18 @@ def _what_fits(price: Amounts, room: Amounts) -> str:
             "at no cost"
         )
     return f"the largest spend that fits is {' and '.join(largest)}"
+
+
+def _kept_delta(price: Amounts, balance: Balance) -> str:
+    """Why a spend that is written as the budget is does not fit in an untouched ledger."""
+    box, free = balance.box, balance.free
+    nearly = box.mu_squared < price.mu_squared and 10 * price.mu_squared < 11 * box.mu_squared
+    return (
+        "; a part of δ is kept for mechanisms that may fail, so an (ε, δ) spend as large as the "
+        "budget does not fit: budget.split(1)[0] is all of it"
+        if box.delta and free.mu_squared == box.mu_squared and nearly
+        else ""
+    )
 
 
 def _set_aside(balance: Balance) -> str:
