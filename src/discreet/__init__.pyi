@@ -21,8 +21,10 @@ from discreet.errors import (
     LedgerRefused,
     MissingExtra,
     NeighborsMissing,
+    NotAnswered,
     NoTheorem,
     ReleaseFailed,
+    ServiceRefused,
     SourceChanged,
     UndeclaredColumn,
     UnknownName,
@@ -75,6 +77,7 @@ from discreet.models.residuals import residuals
 from discreet.models.solvers import SGD, GradientDescent, MayNotConverge, Newton
 from discreet.models.trials.tune import trial, tune
 from discreet.neighbors import AddRemove, Replace
+from discreet.remote.connection import connect
 from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Real, Schema
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
 from discreet.trusted.ledger.core import Ledger
@@ -113,6 +116,7 @@ __all__ = [
     "Newton",
     "NoTheorem",
     "NormalModel",
+    "NotAnswered",
     "Open",
     "PLD",
     "PureDP",
@@ -126,6 +130,7 @@ __all__ = [
     "SGD",
     "Schema",
     "SelectionResult",
+    "ServiceRefused",
     "Session",
     "SourceChanged",
     "TradeOff",
@@ -140,6 +145,7 @@ __all__ = [
     "compare",
     "compare_means",
     "compose",
+    "connect",
     "correlation",
     "count",
     "covariance",

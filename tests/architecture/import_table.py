@@ -332,9 +332,15 @@ TABLE = (
     ),
     _row(
         "asking",
-        f"{READERS} trusted.session trusted.losses",
+        f"{READERS} asking.sessions trusted.session trusted.losses",
         "numpy formulaic",
         "what procedures share",
+    ),
+    _row(
+        "asking.sessions",
+        "errors plain accounting trusted.losses trusted.release trusted.session remote.session",
+        "",
+        "what procedures use of a session, at hand or remote",
     ),
     _row(
         "asking.declarations",
@@ -367,10 +373,25 @@ TABLE = (
         "pandas",
         "made-up tables to try things on",
     ),
+    _row(
+        "remote",
+        f"{VOCABULARY} specs accounting trusted.losses trusted.ledger trusted.release"
+        " trusted.session inference.results.stored asking.written remote.dummy",
+        "httpx",
+        "sessions on data that a service holds; no engine, no noise",
+    ),
+    _row(
+        "remote.dummy",
+        f"{VOCABULARY} accounting trusted.datasets trusted.ledger trusted.session"
+        " inference.results.stored asking.written remote.far",
+        "",
+        "a session on rows made up of the schema",
+    ),
     _row("client", "trusted.extensions.local", "", "the door of what ships in an app"),
     _row(
         "sklearn",
-        " errors seclusion trusted.engines.cells trusted.engines.columns trusted.noise.assignment"
+        " asking.sessions errors seclusion trusted.engines.cells trusted.engines.columns"
+        " trusted.noise.assignment"
         " trusted.noise.source inference.means public",
         "numpy narwhals sklearn",
         "an edge",

@@ -38,8 +38,8 @@ def _import(module: str, names: list[str]) -> str:
 
 
 def _place(name: str) -> tuple[int, str]:
-    """As ruff sorts imported names: constants, classes, functions."""
-    return 0 if name.isupper() else 1 if name[0].isupper() else 2, name
+    """As ruff sorts imported names: constants, classes, functions, each without case."""
+    return 0 if name.isupper() else 1 if name[0].isupper() else 2, name.lower()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.asking.preview import Assumptions, Preview, forecasts_of
 from discreet.asking.records import result_class
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text
 from discreet.inference.counts.open_keys import show_probability
@@ -32,7 +33,6 @@ from discreet.specs.queries.unit_sums import UnitShares, UnitSums
 from discreet.specs.statistics import Histogram
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import PublicFacts, Question, Release
-from discreet.trusted.session import Session
 
 TYPICAL_SHARE = 0.05  # of the rows, in a key that nobody declared
 

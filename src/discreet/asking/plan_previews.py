@@ -12,12 +12,12 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.asking.preview import Assumptions, forecast_of
 from discreet.asking.records import resolve
 from discreet.asking.release_plans import PlannedQuestion, ReleasePlan
+from discreet.asking.sessions import Session
 from discreet.errors import BudgetExceeded, LedgerRefused
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.summary import Summary, number_text
 from discreet.trusted.losses.pricing import Price, price_of_spend
 from discreet.trusted.release import Question
-from discreet.trusted.session import Session
 
 IMAGINED_ROWS = (
     1000  # where a regression is checked, the number of rows is private, and none is assumed

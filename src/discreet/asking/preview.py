@@ -18,6 +18,7 @@ from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.records import RECORDS, Record, record_of, resolve
 from discreet.asking.release_plans import ReleasePlan
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
 from discreet.inference.results.results import Quantity, checked_level
@@ -25,7 +26,6 @@ from discreet.inference.results.summary import Summary, number_text
 from discreet.inference.results.told import Told
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question
-from discreet.trusted.session import Session
 
 
 @plain.kept()

@@ -30,11 +30,11 @@ from typing import Any
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.records import RECORDS, Record, resolve
+from discreet.asking.sessions import Session
 from discreet.asking.written import Written, near_or
 from discreet.errors import shown
 from discreet.exact import rational
 from discreet.inference.results.summary import Summary
-from discreet.trusted.session import Session
 
 LONGEST_NAME = 180
 # what a file cannot write down: a function, a fit, a conversation

@@ -9,11 +9,12 @@ from fractions import Fraction
 from types import TracebackType
 
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP, spend_mu_squared
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.exact import float_down, sqrt_down
 from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Question, Release
-from discreet.trusted.session import Session, fresh_key
+from discreet.trusted.session import fresh_key
 
 LONGEST_KEY = 180
 GRAIN = Fraction(2, 10**12)  # two units of a ledger: a debit is rounded up by less

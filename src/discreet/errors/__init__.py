@@ -28,12 +28,13 @@ class DiscreetError(Exception):
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.asked, self.found, self.why, self.remedy))
+        return (raised_elsewhere, (type(self), self.asked, self.found, self.why, self.remedy))
 
 
-def _rebuild(
+def raised_elsewhere(
     kind: type[DiscreetError], asked: str, found: str, why: str, remedy: str
 ) -> DiscreetError:
+    """An error of some kind from its four parts, as one was raised elsewhere."""
     error = kind.__new__(kind)
     DiscreetError.__init__(error, asked, found, why, remedy)
     return error
@@ -176,3 +177,15 @@ class NoTheorem(DiscreetError, TypeError):
 
 class InsecureNoise(DiscreetError):
     """Seeded noise was about to be used where real privacy is promised."""
+
+
+class ServiceRefused(DiscreetError):
+    """A service could not be asked, refused, or answered something else than was asked; `status`
+    is that of its answer, where it gave one.
+    """
+
+    status: int | None = None
+
+
+class NotAnswered(DiscreetError):
+    """A question was handed in, and there is no answer yet: the same key gets it."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import By, Where
-from discreet.errors import InvalidParameter
+from discreet.asking.sessions import Session, opened
 from discreet.estimators import questions
 from discreet.inference.counts.open_keys import OpenTableResult
 from discreet.inference.counts.results import (
@@ -23,18 +23,10 @@ from discreet.inference.counts.results import (
     TableResult,
 )
 from discreet.inference.means.results import MeanResult, SumResult, VarianceResult
-from discreet.trusted.session import Session
 
 
 def _open(session: object) -> Session:
-    if type(session) is Session:  # a subclass could release something else
-        return session
-    raise InvalidParameter(
-        "session",
-        f"a {plain.kind_name(session)} is not a session",
-        "questions are asked of an open session, which has a budget",
-        "pass what data.open(budget=...) returned",
-    )
+    return opened(session)
 
 
 @plain.door

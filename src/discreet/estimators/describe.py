@@ -21,6 +21,7 @@ from fractions import Fraction
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps, step_spend
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
@@ -30,7 +31,6 @@ from discreet.estimators.questions import mean_question, spread_question
 from discreet.inference.means.described import QUARTILES, DescribeResult
 from discreet.schema import Integer, Real
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 MOST_COLUMNS = 50
 COUNTED = Fraction(1, 10)  # of the spend goes to the counts of missing cells

@@ -13,6 +13,7 @@ from discreet.accounting.calibration.additive import gaussian_noise, geometric_n
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Where, bin_cells, cells_where, rows_asked
 from discreet.asking.noise_choice import count_noise, norm_of, require_spend
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.estimators.questions import counts_question
@@ -25,7 +26,6 @@ from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.sums import Sum, number_factor
 from discreet.specs.queries.trees import MOST_LEAVES, TreeCounts, mean_prefix_variance, tree_over
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 FEWEST_POINTS, MOST_POINTS = 64, 4096  # of a distribution function, where the caller does not say
 PRIVATE_ROWS_POINTS = 1024  # where the number of rows is private

@@ -15,6 +15,7 @@ from discreet.accounting.calibration.additive import symmetric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Where, rows_asked
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter, NoTheorem, WrongColumnKind
 from discreet.estimators.basic import _open
@@ -23,7 +24,6 @@ from discreet.schema import Boolean, Category, Column, Integer, Open
 from discreet.specs.queries.pairs import LARGEST_COLUMNS, PairMoments, count_weight
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 # largest codes to try: fourth powers stay exact, and the noise within its grid
 HEIGHTS = (2047, 1023, 511, 255, 127, 63, 31)

@@ -12,6 +12,7 @@ from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
 from discreet.exact import rational
@@ -19,7 +20,6 @@ from discreet.inference.counts.missing import MissingResult
 from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.cell_states import STATES, CellStates
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 
 @plain.door

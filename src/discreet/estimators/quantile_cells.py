@@ -20,13 +20,13 @@ from dataclasses import dataclass, replace
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import By, Where, cells_by, cells_where
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps
 from discreet.errors import InvalidParameter
 from discreet.inference.quantiles.cell_quantiles import MEDIAN_BY_CELLS, QUANTILE_BY_CELLS
 from discreet.schema import Boolean, Category, Date
 from discreet.specs.queries.keys import Bins, Key, Levels
 from discreet.trusted.release import Description, PublicFacts, Question, Release
-from discreet.trusted.session import Session
 
 MOST_CELLS = 100
 

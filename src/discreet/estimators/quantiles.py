@@ -20,6 +20,7 @@ from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.accounting.renyi.rdp import ZCDP
 from discreet.asking.cells import By, Where, origin_of, rows_asked
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.asking.steps import step_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
@@ -46,7 +47,6 @@ from discreet.specs.queries.keys import Held, filtered
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 # What goes to the interval: the estimate's error grows by 1/√(1 − share), or 1/(1 − share) for a
 # pure spend, so by 1.104 and 1.111 (docs/theory/quantile-intervals.md).

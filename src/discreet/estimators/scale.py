@@ -14,6 +14,7 @@ from discreet.accounting.calibration.additive import bounded_range_within
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where, rows_asked
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
 from discreet.estimators.quantiles import part_of, searched
@@ -23,7 +24,6 @@ from discreet.specs.mechanisms.quantiles import QuantileChoice
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.sums import number_factor
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 # of a quantile's budget goes to the ends of its interval, the rest to its estimate
 INTERVAL = Fraction(1, 2)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where, cells_where
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps
 from discreet.errors import InvalidParameter
 from discreet.estimators import selection_questions as build
@@ -33,7 +34,6 @@ from discreet.estimators.selection_questions import Candidates, Questions
 from discreet.inference.counts.selection import ChoiceResult, ThresholdResult, TopResult
 from discreet.specs.queries.scores import CandidateGroup, CandidateScores
 from discreet.trusted.release import Question, Release
-from discreet.trusted.session import Session
 
 if TYPE_CHECKING:
     from discreet.trusted.extensions.noisy_threshold import NoisyThreshold

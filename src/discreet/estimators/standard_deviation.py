@@ -11,11 +11,11 @@ from __future__ import annotations
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import By, Where
+from discreet.asking.sessions import Session
 from discreet.estimators.basic import _open
 from discreet.estimators.questions import spread_question
 from discreet.inference.means.standard_deviations import StdResult
 from discreet.trusted.release import PublicFacts, Question
-from discreet.trusted.session import Session
 
 
 @plain.door

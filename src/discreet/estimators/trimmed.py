@@ -16,6 +16,7 @@ from fractions import Fraction
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee, PureDP
 from discreet.asking.cells import Where
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Ask, Steps
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
@@ -31,7 +32,6 @@ from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.histograms import GridCounts
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.release import Description, PublicFacts, Question, Release
-from discreet.trusted.session import Session
 
 # of the spend, for both ends together
 ENDS_SHARE, PURE_ENDS_SHARE = Fraction(2, 3), Fraction(4, 5)

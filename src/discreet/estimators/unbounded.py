@@ -20,6 +20,7 @@ from discreet import plain
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Cells, Where, rows_asked
 from discreet.asking.noise_choice import count_noise, moments_noise, norm_of, require_spend
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Ask, Steps
 from discreet.encoding import Encoding
 from discreet.errors import InvalidParameter, WrongColumnKind
@@ -46,7 +47,6 @@ from discreet.specs.queries.moments import Moments, mean_design
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import Sum
 from discreet.trusted.release import Description, PublicFacts, Question, Release
-from discreet.trusted.session import Session
 
 UNITS = 1 << 16
 # of the spend, for both searches together

@@ -29,6 +29,7 @@ import numpy as np
 from discreet.accounting.calibration.sgd import LARGEST_MULTIPLIER, too_many_steps
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.bases import BaseChoice, require_named
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.bases import base_levels
@@ -84,7 +85,6 @@ from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.tables import PSI_BITS
 from discreet.trusted.losses.pricing import spend_box
 from discreet.trusted.release import Release, Step
-from discreet.trusted.session import Session
 
 CURVATURE_SHARE, SCORES_SHARE = Fraction(1, 10), Fraction(1, 10)
 START_SCALE = 0.5  # σ at the start, in half-ranges of the response

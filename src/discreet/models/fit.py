@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.bases import BaseChoice
+from discreet.asking.sessions import Session
 from discreet.inference.regression.bases import base_levels
 from discreet.inference.regression.facts import FitFacts
 from discreet.inference.regression.fit import RegressionResult
@@ -40,7 +41,6 @@ from discreet.specs.estimating.families import Family, Logistic, Poisson, slope_
 from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.tables import PSI
 from discreet.specs.estimating.tabulated import TabulatedMean
-from discreet.trusted.session import Session
 
 
 def fit_regression(

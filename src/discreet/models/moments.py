@@ -22,6 +22,7 @@ import numpy as np
 
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.bases import BaseChoice
+from discreet.asking.sessions import Session
 from discreet.inference.regression.bases import base_levels
 from discreet.inference.regression.decode import step_of
 from discreet.inference.regression.facts import FitFacts
@@ -34,7 +35,6 @@ from discreet.specs.estimating.components import LevelComponent, ModelColumn, Nu
 from discreet.specs.estimating.equations import WeightedGram
 from discreet.specs.estimating.model import Model
 from discreet.trusted.release import Step
-from discreet.trusted.session import Session
 
 MARGIN = 1 + 2.0**-10  # rounding of columns to their grid, and of norms, must not cost weight
 

@@ -19,6 +19,7 @@ from discreet.accounting.calibration.additive import gaussian_noise, symmetric_n
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP, spend_mu_squared
 from discreet.asking.bases import BASE_SHARE, BaseChoice
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps
 from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.exact import float_up, sqrt_up
@@ -44,7 +45,6 @@ from discreet.specs.estimating.tabulated import TabulatedMean, TabulatedResidual
 from discreet.specs.queries.keys import may_leave_out
 from discreet.specs.queries.sums import Sum
 from discreet.trusted.release import Description, PublicFacts, Question, Release, Step
-from discreet.trusted.session import Session
 
 ESTIMATORS = ("robust", "ols", "logistic", "poisson")
 LEAST_MEAN = 0.005  # of a count or yes/no response, where a fit starts

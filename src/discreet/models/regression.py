@@ -16,6 +16,7 @@ from discreet.asking.bases import Base, BaseChoice, based_design, with_rows
 from discreet.asking.cells import Where, cells_where, rows_asked
 from discreet.asking.formula import Design
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session, opened
 from discreet.errors import InvalidParameter, shown
 from discreet.inference.regression.fit import RegressionResult
 from discreet.models.classical import fit_classical
@@ -28,7 +29,6 @@ from discreet.models.solvers import Solver, chosen_solver
 from discreet.schema import Integer, Schema
 from discreet.specs.estimating.families import Huber, Logistic
 from discreet.specs.estimating.model import Model
-from discreet.trusted.session import Session
 
 
 @plain.door
@@ -59,7 +59,7 @@ def ols(
             "each is another estimator",
             "use 'clipped' (any solver) or 'moments' (no solver)",
         )
-    schema = _opened(session).public.schema
+    schema = opened(session).public.schema
     model, choice = asked_model(schema, formula, "ols", where, base)
     return fit_moments(
         session,
@@ -110,7 +110,7 @@ def logistic(
     """
     method = plain.text(method, "method=")
     if method in METHODS and solver is None:
-        schema = _opened(session).public.schema
+        schema = opened(session).public.schema
         model, choice = asked_model(schema, formula, "logistic", where, base)
         words, spend = cells_where(schema, where).where, require_spend(spend)
         regression = Regression(session, model, "logistic", spend, key, words, choice)
@@ -166,7 +166,7 @@ def _fitted(
     base: Base | None,
     key: str | None,
 ) -> RegressionResult:
-    schema = _opened(session).public.schema
+    schema = opened(session).public.schema
     model, choice = asked_model(schema, formula, family, where, base)
     chosen, words = chosen_solver(solver), cells_where(schema, where).where
     if chosen is not None:
@@ -188,17 +188,6 @@ def huber_of(c: object) -> Huber:
             "use c=1.345, or 4 for nearly least squares",
         )
     return Huber(plain.number(c, "c="))
-
-
-def _opened(session: Session) -> Session:
-    if type(session) is not Session:
-        raise InvalidParameter(
-            "session",
-            f"a {plain.kind_name(session)} is not a session",
-            "questions are asked of an open session, which has a budget",
-            "pass what data.open(budget=...) returned",
-        )
-    return session
 
 
 def asked_model(

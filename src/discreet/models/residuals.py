@@ -16,6 +16,7 @@ from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
 from discreet.exact import rational
@@ -30,7 +31,6 @@ from discreet.specs.estimating.residuals import MOST_BINS, ResidualCounts
 from discreet.specs.estimating.tables import GRID
 from discreet.specs.queries.keys import may_leave_out
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 REACH = 4  # scales to both sides that are cut into bins, unless edges are given
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from discreet.accounting.calibration.sgd import sgd_multiplier
 from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import float_up, rational, sqrt_up
 from discreet.models.preconditioned import Descent
@@ -36,7 +37,6 @@ from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.extensions.sgd.loss import poisson_rate
 from discreet.trusted.release import PublicFacts, Question, Step
-from discreet.trusted.session import Session
 
 if TYPE_CHECKING:
     from discreet.models.classical import ClassicalSteps

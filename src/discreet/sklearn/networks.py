@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 import discreet as dp
+from discreet.asking.sessions import is_session
 from discreet.errors import InvalidParameter
 from discreet.sklearn.base import Columns, PrivateEstimator
 from discreet.sklearn.cells import equal_to, numbers_of
@@ -50,7 +51,7 @@ class PrivateMLPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[m
 
     def fit(self, X: Any, y: Any) -> PrivateMLPClassifier:  # noqa: N803
         """Fits on arrays (X, y), or on an open session X with a formula y; debits `spend`."""
-        if isinstance(X, dp.Session):
+        if is_session(X):
             self.result_ = self._network(X, y)
             self.classes_ = np.asarray(self.result_.classes)
             self.from_session_ = True

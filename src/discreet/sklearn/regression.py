@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import discreet as dp
+from discreet.asking.sessions import is_session
 from discreet.errors import InvalidParameter
 from discreet.sklearn.base import Columns, PrivateEstimator
 from discreet.sklearn.cells import Floats, numbers_of
@@ -24,7 +25,7 @@ class PrivateRegression(PrivateEstimator):
 
     def fit(self, X: Any, y: Any) -> Any:  # noqa: N803
         """Fits on arrays (X, y), or on an open session X with a formula y; debits `spend`."""
-        if isinstance(X, dp.Session):
+        if is_session(X):
             return self._fitted(X, y)
         table = self._table(X, reset=True)
         columns, schema = self._declared(table, vector(y, table.rows))

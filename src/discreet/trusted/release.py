@@ -225,6 +225,7 @@ class Release:
     found: tuple[str, ...] = ()
     # column and value, of each column read in which cells without a value count as some value
     filled: tuple[tuple[str, str], ...] = ()
+    made_up: bool = False  # whether its rows were made up of the schema alone
 
     @property
     def public_rows(self) -> int | None:
@@ -250,5 +251,6 @@ class Release:
             "delta": fraction_text(self.delta),
             "found": list(self.found),
             **({"filled": [list(pair) for pair in self.filled]} if self.filled else {}),
+            **({"made_up": True} if self.made_up else {}),
         }
         return json.dumps(record, ensure_ascii=False)

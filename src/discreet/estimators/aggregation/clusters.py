@@ -17,6 +17,7 @@ import numpy.typing as npt
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter, WrongColumnKind, shown
 from discreet.estimators.aggregation.points import checked_columns
 from discreet.estimators.aggregation.subsample import on_parts
@@ -26,7 +27,6 @@ from discreet.inference.aggregation.friendly import FriendlyClustersResult
 from discreet.schema import Integer, Real
 from discreet.specs.aggregation.friends import MOST_CENTRES
 from discreet.trusted.release import PublicFacts, Question
-from discreet.trusted.session import Session
 
 STARTS, ROUNDS = 8, 60
 GOLDEN = 0.6180339887498949

@@ -14,6 +14,7 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.asking.expected import expected_preview, expected_release, imagined_release
 from discreet.asking.noise_choice import require_spend
 from discreet.asking.preview import Assumptions, Preview, forecasts_of
+from discreet.asking.sessions import Session
 from discreet.estimators.aggregation.friendly import points_of_rows
 from discreet.estimators.aggregation.points import (
     CENTRE,
@@ -44,7 +45,6 @@ from discreet.specs.aggregation.friends import FINE_BITS, ClippedSum, Friends
 from discreet.specs.mechanisms.friendly import WEIGHT_BITS
 from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import PublicFacts, Question, Release
-from discreet.trusted.session import Session
 
 
 @dataclass(frozen=True, slots=True)

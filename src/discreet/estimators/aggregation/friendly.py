@@ -14,6 +14,7 @@ from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import rows_asked
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps
 from discreet.errors import InvalidParameter
 from discreet.estimators.aggregation.points import (
@@ -30,7 +31,6 @@ from discreet.estimators.classical_quantiles import needed_delta
 from discreet.inference.aggregation.friendly import FriendlyMeanResult
 from discreet.specs.aggregation.friends import MOST_POINTS, require_replaced_row
 from discreet.trusted.release import PublicFacts
-from discreet.trusted.session import Session
 
 
 @plain.door

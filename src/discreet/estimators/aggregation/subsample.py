@@ -23,6 +23,7 @@ from discreet.accounting.calibration.friendly import margin_for
 from discreet.accounting.guarantees import Guarantee, spend_mu_squared
 from discreet.asking.cells import Cells, Where, cells_where
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps, step_spend
 from discreet.errors import InvalidParameter, WrongColumnKind, shown
 from discreet.estimators.aggregation.points import (
@@ -51,7 +52,6 @@ from discreet.specs.mechanisms.friendly import WEIGHT_BITS, WEIGHT_MOVES
 from discreet.specs.queries.parts import MOST_PARTS
 from discreet.specs.queries.query import Query
 from discreet.trusted.release import PublicFacts, Question
-from discreet.trusted.session import Session
 
 FEWEST_ROWS, USUAL_PARTS = 5, 100
 NOISE_PARTS, NOISE_ROWS = 100, 20  # so many parts over μ, as long as parts have so many rows

@@ -16,6 +16,7 @@ from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Cells, Where, level_cells, rows_asked
 from discreet.asking.formula import design_of
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.estimators.matrices import covariance_question
@@ -34,7 +35,6 @@ from discreet.schema import Boolean, Category, Column, Date, Integer, Real, Sche
 from discreet.specs.estimating.components import NumberComponent
 from discreet.specs.queries.keys import Split, Subset
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 MOST_PREDICTORS = 6
 

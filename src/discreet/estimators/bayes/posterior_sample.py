@@ -20,6 +20,7 @@ from discreet.accounting.calibration.selection import exponential_choice
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps, step_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
@@ -30,7 +31,6 @@ from discreet.inference.posteriors.samples import PosteriorSampleResult, SampleF
 from discreet.specs.likelihoods import UNIT_BITS, LikelihoodScores
 from discreet.specs.mechanisms.selection import ExponentialChoice
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 MOST_SAMPLES = 1000
 ONE = Fraction(1, 1 << UNIT_BITS)  # the rate at which λ = 1

@@ -14,6 +14,7 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where
 from discreet.asking.expected import expected_release
 from discreet.asking.preview import Assumptions, Forecast, Preview
+from discreet.asking.sessions import Session
 from discreet.estimators.bayes.posterior import posterior_question
 from discreet.estimators.bayes.posterior_sample import sampling_of
 from discreet.inference.posteriors.families import Family
@@ -25,7 +26,6 @@ from discreet.specs.likelihoods import UNIT_BITS
 from discreet.specs.mechanisms.selection import ExponentialChoice
 from discreet.trusted.losses.pricing import guarantee_of, price_of_spend
 from discreet.trusted.release import Question
-from discreet.trusted.session import Session
 
 
 def posterior_preview(

@@ -9,6 +9,7 @@ from typing import Any
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.expected import expected_release, expected_rows
 from discreet.asking.preview import Assumptions, Forecast, forecast_summary
+from discreet.asking.sessions import Session
 from discreet.estimators.describe import describe_questions
 from discreet.estimators.forecasts.scale import expected_scale_release
 from discreet.inference.means.described import DescribeResult
@@ -17,7 +18,6 @@ from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import Question, Release
-from discreet.trusted.session import Session
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 from discreet.asking.expected import expected_preview, expected_rows
 from discreet.asking.preview import Assumptions, Preview
+from discreet.asking.sessions import Session
 from discreet.errors import DiscreetError
 from discreet.estimators.classical_quantiles import METHODS
 from discreet.estimators.forecasts.scale import expected_scale_release
@@ -25,7 +26,6 @@ from discreet.specs.mechanisms.in_turn import InTurn
 from discreet.specs.queries.keys import filtered
 from discreet.trusted.losses.pricing import Price
 from discreet.trusted.release import Question
-from discreet.trusted.session import Session
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -10,6 +10,7 @@ from typing import Any
 
 from discreet.asking.expected import expected_rows, imagined_release, release_preview
 from discreet.asking.preview import Assumptions, Preview
+from discreet.asking.sessions import Session
 from discreet.search.policies import Count, History
 from discreet.specs.mechanisms.in_turn import AboutCentre, InTurn
 from discreet.specs.mechanisms.mechanism import Mechanism
@@ -17,7 +18,6 @@ from discreet.specs.mechanisms.quantiles import ProposeTestRelease, SmoothNoise
 from discreet.specs.mechanisms.search import CountSearch
 from discreet.specs.queries.keys import filtered
 from discreet.trusted.release import PublicFacts, Question, Release
-from discreet.trusted.session import Session
 
 Below = Callable[[float], float]  # place → expected number of rows in cells before it
 

@@ -10,13 +10,13 @@ from typing import Any
 from discreet.asking.expected import imagined_release
 from discreet.asking.preview import Assumptions
 from discreet.asking.records import result_class
+from discreet.asking.sessions import Session
 from discreet.inference.counts.selection import ThresholdResult, watched_gap
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.selection import AboveThreshold
 from discreet.trusted.losses.pricing import Price, guarantee_of
 from discreet.trusted.release import Question
-from discreet.trusted.session import Session
 
 WATCHED = (1, 10, 100, 1000)  # questions to a watch
 

@@ -12,13 +12,13 @@ from typing import Any
 from discreet.asking.cells import Cells
 from discreet.asking.expected import expected_release, expected_rows
 from discreet.asking.preview import Assumptions, Preview, forecasts_of
+from discreet.asking.sessions import Session
 from discreet.estimators.forecasts.scale import expected_scale_release
 from discreet.estimators.trimmed import ends_question, middle_question
 from discreet.estimators.unbounded import Search
 from discreet.inference.means.trimmed import TrimmedMeanResult, trim_share
 from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import Question
-from discreet.trusted.session import Session
 
 
 def trimmed_preview(

@@ -14,6 +14,7 @@ from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Cells, Where
 from discreet.asking.expected import expected_release, expected_rows
 from discreet.asking.preview import Assumptions, Forecast, Preview
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.estimators.unbounded import (
     LOCATION_SHARES,
@@ -26,7 +27,6 @@ from discreet.estimators.unbounded import (
 from discreet.inference.means.unbounded import TruncatedMeanResult
 from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 # standard deviations from the middle to the ends of the range that is found for normal values,
 # about

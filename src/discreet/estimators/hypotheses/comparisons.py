@@ -22,6 +22,7 @@ from discreet.asking.cells import (
     level_cells,
     rows_asked,
 )
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.estimators.questions import counts_question
@@ -31,7 +32,6 @@ from discreet.inference.tables.table_tests import FitResult, IndependenceResult,
 from discreet.schema import Boolean, Category
 from discreet.specs.queries.keys import Split
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 RANK_BINS = 8
 

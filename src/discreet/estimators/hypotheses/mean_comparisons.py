@@ -10,6 +10,7 @@ from discreet.accounting.calibration.additive import gaussian_noise, laplace_noi
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Where, rows_asked
 from discreet.asking.noise_choice import norm_of, require_spend
+from discreet.asking.sessions import Session
 from discreet.errors import WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.estimators.hypotheses.comparisons import _different, _groups
@@ -23,7 +24,6 @@ from discreet.specs.queries.differences import DifferenceMoments
 from discreet.specs.queries.moments import mean_design
 from discreet.specs.queries.plans import Factor
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 
 @plain.door

@@ -16,6 +16,7 @@ from discreet.asking.cells import Where, rows_asked
 from discreet.asking.expected import imagined_release, release_preview
 from discreet.asking.noise_choice import require_spend
 from discreet.asking.preview import Assumptions, Preview
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter, WrongColumnKind
 from discreet.estimators.basic import _open
 from discreet.exact import rational
@@ -26,7 +27,6 @@ from discreet.sensitivity import L1, L2
 from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.queries.parts import PartRejections
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 FEWEST_ROWS_A_PART = 10
 

@@ -9,6 +9,7 @@ from discreet.accounting.calibration.additive import gaussian_noise, geometric_n
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.canonical import cut_noise, with_tulap
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
 from discreet.estimators.questions import proportion_question
@@ -20,7 +21,6 @@ from discreet.inference.counts.tulap import ReleasedNoise, checked_share, releas
 from discreet.inference.results.hypothesis import HypothesisTest, checked_alpha
 from discreet.sensitivity import L1, L2
 from discreet.trusted.release import PublicFacts, Question
-from discreet.trusted.session import Session
 
 
 @plain.door

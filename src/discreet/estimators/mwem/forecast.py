@@ -11,6 +11,7 @@ import numpy as np
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.expected import expected_rows, imagined_release
 from discreet.asking.preview import Assumptions
+from discreet.asking.sessions import Session
 from discreet.estimators.mwem.mwem import PAIRS, Queries, plan_of
 from discreet.inference.counts.selection import score_gap_steps
 from discreet.inference.mwem.fitting import REPLAY
@@ -19,7 +20,6 @@ from discreet.inference.results.summary import Summary, number_text
 from discreet.inference.results.told import Told
 from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise
 from discreet.trusted.losses.pricing import price_of_spend
-from discreet.trusted.session import Session
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -28,6 +28,7 @@ from discreet import plain
 from discreet.accounting.calibration.selection import exponential_choice
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.noise_choice import count_noise, require_spend
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps, step_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.estimators.basic import _open
@@ -42,7 +43,6 @@ from discreet.specs.queries.keys import LARGEST_CELLS
 from discreet.specs.queries.marginals import Axis
 from discreet.specs.queries.sums import Sum
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 PAIRS = "pairs"
 LARGEST_DENSE = 1 << 22  # cells of the table of all columns

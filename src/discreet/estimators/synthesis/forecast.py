@@ -18,6 +18,7 @@ import numpy as np
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.expected import expected_rows
 from discreet.asking.preview import Assumptions, Forecast, forecast_summary
+from discreet.asking.sessions import Session
 from discreet.estimators.synthesis.synthesize import SynthesisPlan, plan_of
 from discreet.inference.results.laws import Array
 from discreet.inference.results.summary import Summary, number_text
@@ -30,7 +31,6 @@ from discreet.inference.synthesis.trees import Clique, cell_count
 from discreet.inference.synthesis.unbiased import NoisyTables
 from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import Question
-from discreet.trusted.session import Session
 
 
 @dataclass(frozen=True, slots=True)

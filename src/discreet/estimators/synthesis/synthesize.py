@@ -28,6 +28,7 @@ from discreet import plain
 from discreet.accounting.calibration.additive import gaussian_noise, geometric_noise
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps, step_spend
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
@@ -63,7 +64,6 @@ from discreet.specs.mechanisms.additive import AdditiveNoise
 from discreet.specs.mechanisms.selection import TopChoices
 from discreet.specs.queries.marginals import LARGEST_GUESS, Axis, Discrepancies, Marginals
 from discreet.trusted.release import Description, PublicFacts, Question, Release
-from discreet.trusted.session import Session
 
 SHARES = {ONE_WAY: Fraction(1, 10), DISTANCES: Fraction(1, 10), TABLES: Fraction(8, 10)}
 CHOICES = 2  # pairs that a pure spend chooses, for each column

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from discreet.accounting import statement
 from discreet.accounting.composition import compose
 from discreet.inference.results.decode import as_kind, wrong_kind
-from discreet.inference.results.held import data_notes, left_out
+from discreet.inference.results.held import cautions, data_notes, left_out
 from discreet.inference.results.results import _frame, checked_level
 from discreet.inference.results.stored import PROCEDURE, fit_to_json
 from discreet.inference.results.summary import SHOWN_CELLS, Summary
@@ -122,8 +122,7 @@ class SelectionResult(Told):
         notes += self._of_cells()
         if len(records) > SHOWN_CELLS:
             notes.append(f"The first {SHOWN_CELLS} of {len(records)}; to_frame() has all.")
-        if not release.secure:
-            notes.append("NOT PRIVATE: drawn with seeded test noise.")
+        notes += cautions(release)
         of = f" of {release.description.column}" if release.description.column else ""
         return Summary(self.title + of, header, rows, tuple(notes))
 

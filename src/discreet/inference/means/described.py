@@ -13,7 +13,7 @@ from discreet.inference.means.standard_deviations import StdResult
 from discreet.inference.means.unbounded import Procedure
 from discreet.inference.quantiles.quantiles import QuantilesResult
 from discreet.inference.results.decode import as_kind
-from discreet.inference.results.held import left_out
+from discreet.inference.results.held import cautions, left_out
 from discreet.inference.results.laws import Noise, half_width
 from discreet.inference.results.results import Quantity, checked_level, checked_target
 from discreet.inference.results.summary import Summary, value_text
@@ -127,8 +127,7 @@ class DescribeResult(Procedure):
                 "Rows of one unit may be fully alike in these intervals (sampling variance × "
                 "max_rows), but those of means."
             )
-        if not all(one.secure for one in self.releases):
-            notes.append("NOT PRIVATE: drawn with seeded test noise.")
+        notes += cautions(*self.releases)
         return tuple(notes)
 
     def plot(

@@ -22,6 +22,7 @@ from discreet.errors import InvalidParameter
 from discreet.inference.mwem.fitting import LECTURE, Learner
 from discreet.inference.mwem.workload import Box, box_from_list, box_of
 from discreet.inference.results.decode import as_kind
+from discreet.inference.results.held import cautions
 from discreet.inference.results.laws import Array, Noise, half_width
 from discreet.inference.results.named import name_text
 from discreet.inference.results.results import checked_level, checked_target
@@ -403,8 +404,7 @@ class Mwem(SyntheticData):
         told += [f"A cell of {name} without a value counts as {x}." for name, x in filled]
         if self.cluster > 1:
             told.append("Rows of one unit may be fully alike in intervals of measured counts.")
-        if not all(release.secure for release in self.releases):
-            told.append("NOT PRIVATE: drawn with seeded test noise.")
+        told += cautions(*self.releases)
         return tuple(told)
 
 

@@ -19,7 +19,7 @@ from discreet.exact import decimal_text
 from discreet.inference.networks.frames import frame_matrix
 from discreet.inference.regression import decode as decode
 from discreet.inference.results.decode import as_kind
-from discreet.inference.results.held import data_notes
+from discreet.inference.results.held import cautions, data_notes
 from discreet.inference.results.stored import fit_from_json, fit_to_json
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
@@ -220,8 +220,7 @@ class NetworkResult(Told):
         where = first.description.where
         notes += [f"Only rows where {where}."] if where else []
         notes += data_notes(*self.releases, rows=self.rows)
-        if not all(release.secure for release in self.releases):
-            notes.append("NOT PRIVATE: drawn with seeded test noise.")
+        notes += cautions(*self.releases)
         return notes
 
 

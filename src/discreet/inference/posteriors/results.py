@@ -25,7 +25,7 @@ from discreet.inference.posteriors.families import (
 )
 from discreet.inference.posteriors.predictive import predicted
 from discreet.inference.posteriors.reading import Posterior, posterior_of, seed_of
-from discreet.inference.results.held import data_notes
+from discreet.inference.results.held import cautions, data_notes
 from discreet.inference.results.named import Entry, NamedVector
 from discreet.inference.results.results import _frame, checked_level
 from discreet.inference.results.stored import UNREADABLE, release_from_json
@@ -282,8 +282,7 @@ class PosteriorResult(Told):
         notes += self._posterior.notes
         if len(self.names) > SHOWN_CELLS:
             notes.append(f"The first {SHOWN_CELLS} of {len(self.names)}; to_frame() has all.")
-        if not release.secure:
-            notes.append("NOT PRIVATE: drawn with seeded test noise.")
+        notes += cautions(release)
         return notes
 
     def _range_note(self) -> str:

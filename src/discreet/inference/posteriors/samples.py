@@ -15,7 +15,7 @@ from discreet.inference.posteriors.families import Family, family_from_dict
 from discreet.inference.posteriors.laws import normalised
 from discreet.inference.posteriors.results import about
 from discreet.inference.results.decode import as_kind
-from discreet.inference.results.held import data_notes
+from discreet.inference.results.held import cautions, data_notes
 from discreet.inference.results.laws import Array
 from discreet.inference.results.results import _frame
 from discreet.inference.results.stored import fit_from_json
@@ -168,8 +168,7 @@ class PosteriorSampleResult(Told):
             notes.append("Values beyond the declared range count as the nearest bound.")
         if size > SHOWN_CELLS:
             notes.append(f"The first {SHOWN_CELLS} of {size}; to_frame() has all.")
-        if not all(one.secure for one in self.releases):
-            notes.append("NOT PRIVATE: drawn with seeded test noise.")
+        notes += cautions(*self.releases)
         return notes
 
 

@@ -8,7 +8,7 @@ from discreet.accounting import statement
 from discreet.exact import decimal_text
 from discreet.inference.regression.bases import base_notes
 from discreet.inference.regression.decode import step_of
-from discreet.inference.results.held import between_units, data_notes, unit_notes
+from discreet.inference.results.held import between_units, cautions, data_notes, unit_notes
 from discreet.inference.results.summary import Summary, number_text
 from discreet.inference.results.told import answers_line, share_text
 from discreet.specs.estimating.families import HuberHinge, Logistic, Poisson
@@ -179,8 +179,4 @@ def closing_notes(result: RegressionResult) -> list[str]:
     alike rows of a unit, and test noise.
     """
     notes = unit_notes(*result.releases)
-    return (
-        notes
-        if all(release.secure for release in result.releases)
-        else [*notes, "NOT PRIVATE: drawn with seeded test noise."]
-    )
+    return [*notes, *cautions(*result.releases)]

@@ -29,6 +29,16 @@ LEVEL = 0.95
 WHOLE_COUNTS = ("residual counts", "agreement")
 
 
+def cautions(*releases: Release) -> list[str]:
+    """What must be said of releases that are no private answers about anybody."""
+    notes = []
+    if any(release.made_up for release in releases):
+        notes.append("MADE-UP DATA: rows drawn from the schema alone; this is about nobody.")
+    if not all(release.secure for release in releases):
+        notes.append("NOT PRIVATE: drawn with seeded test noise.")
+    return notes
+
+
 def held_rows(release: Release, level: float = LEVEL) -> tuple[float, float, float] | None:
     """(estimate, low, high) of the rows that hold a value in every column that is read, where their
     number was released; privacy error alone.

@@ -14,7 +14,7 @@ from typing import Any
 from discreet.accounting import statement
 from discreet.errors import InvalidParameter
 from discreet.exact import rational
-from discreet.inference.results.held import data_notes
+from discreet.inference.results.held import cautions, data_notes
 from discreet.inference.results.null_law import NullLaw
 from discreet.inference.results.summary import Summary
 from discreet.inference.results.told import Told
@@ -61,8 +61,7 @@ class HypothesisTest(Told):
             told = statement.privacy(release.spend, release.guarantee)
             notes.insert(0, f"Privacy of this release: {told}, neighbours {release.neighbors}.")
             notes += data_notes(release)
-            if not release.secure:
-                notes.append("NOT PRIVATE: drawn with seeded test noise.")
+            notes += cautions(release)
         return Summary(self.title, header, (row,), tuple(notes))
 
     def lines(self) -> tuple[str, str, str]:

@@ -145,6 +145,7 @@ class Result(Told):
         where = f" where {asked.where}" if asked.where else ""
         of = title_of(self).removeprefix(self.title)
         secure = "" if release.secure else " NOT PRIVATE: seeded test noise."
+        secure += " MADE-UP DATA." if release.made_up else ""
         what = f"{title_of(self)}{f', {main.name}' if len(names) != 1 else ''}"
         return (
             answers_line(what, entries, many=len(names) != 1),

@@ -123,6 +123,7 @@ def _release_from_dict(record: dict[str, Any]) -> Release:
         delta=stored_fraction(record["delta"]),
         found=tuple(record["found"]),
         filled=tuple((name, value) for name, value in record.get("filled", ())),
+        made_up=record.get("made_up", False) is True,
     )
 
 

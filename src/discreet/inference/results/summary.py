@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from discreet.accounting import statement
 from discreet.accounting.statement import table_html
 from discreet.dates import text_at, units_of
-from discreet.inference.results.held import data_notes, unit_notes
+from discreet.inference.results.held import cautions, data_notes, unit_notes
 from discreet.inference.results.rendering import latex_table, markdown_table
 from discreet.specs.queries.moments import Moments
 from discreet.specs.queries.unit_sums import UnitSums
@@ -291,8 +291,7 @@ def _notes(result: Result, target: str) -> tuple[str, ...]:
         notes += unit_notes(release)
     if len(result.labels) > SHOWN_CELLS:
         notes.append(f"The first {SHOWN_CELLS} of {len(result.labels)} cells; to_frame() has all.")
-    if not release.secure:
-        notes.append("NOT PRIVATE: drawn with seeded test noise.")
+    notes += cautions(release)
     return tuple(notes)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from discreet.accounting import statement
 from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
+from discreet.inference.results.held import cautions
 from discreet.inference.results.stored import fit_from_json
 from discreet.inference.results.summary import Summary, number_text
 from discreet.inference.simulation.streams import Stream
@@ -223,8 +224,7 @@ class Synthesis(SyntheticData):
                 "Rows of one unit may be fully alike in these intervals (sampling variance × "
                 "max_rows)."
             )
-        if not all(release.secure for release in self.releases):
-            told.append("NOT PRIVATE: drawn with seeded test noise.")
+        told += cautions(*self.releases)
         return tuple(told)
 
 

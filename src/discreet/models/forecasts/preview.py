@@ -21,6 +21,7 @@ from discreet.asking.bases import Base, BaseChoice
 from discreet.asking.cells import Where
 from discreet.asking.expected import imagined_release, release_preview
 from discreet.asking.preview import Assumptions, Forecast, Preview, forecast_summary
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.inference.minimisers.results import PerturbedResult
 from discreet.inference.regression.classical import ClassicalResult
@@ -51,7 +52,6 @@ from discreet.specs.estimating.model import Model
 from discreet.specs.queries.keys import filtered
 from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import PublicFacts
-from discreet.trusted.session import Session
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.asking.preview import Assumptions
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.inference.holdout.answers import HoldoutFacts
 from discreet.inference.results.summary import Summary
@@ -14,7 +15,6 @@ from discreet.specs.holdout.surprises import STEPS, Surprise
 from discreet.specs.holdout.thresholdout import Thresholdout
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Question
-from discreet.trusted.session import Session
 
 ASKED = (1, 10, 100, 1000)  # questions to a holdout
 

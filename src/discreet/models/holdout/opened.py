@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from discreet import plain
 from discreet.accounting.guarantees import Guarantee
 from discreet.asking.cells import Where
+from discreet.asking.sessions import Session
 from discreet.estimators.basic import _open
 from discreet.inference.holdout.answers import HoldoutAnswer, HoldoutFacts, HoldoutHistory
 from discreet.inference.results.summary import Summary
 from discreet.models.holdout import questions as build
 from discreet.specs.holdout.surprises import Surprise
 from discreet.trusted.losses.pricing import guarantee_of
-from discreet.trusted.session import Session
 
 if TYPE_CHECKING:
     from discreet.trusted.aggregation.holdout.threshold import NoisyHoldout

@@ -11,6 +11,7 @@ from discreet.accounting.calibration.additive import gaussian_noise, geometric_n
 from discreet.accounting.guarantees import Guarantee, PureDP, spend_mu_squared
 from discreet.asking.cells import Where, rows_asked
 from discreet.asking.noise_choice import require_spend
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter
 from discreet.estimators.basic import _open
 from discreet.exact import rational
@@ -25,7 +26,6 @@ from discreet.specs.estimating.model import Model
 from discreet.specs.estimating.networks import Agreement
 from discreet.specs.queries.keys import may_leave_out
 from discreet.trusted.release import Description, PublicFacts, Question
-from discreet.trusted.session import Session
 
 YES_AT_ZERO = ("logistic", "huber hinge")  # families that say yes where the predictor is above 0
 Classifier = tuple[Model, Network, tuple[int, ...]]

@@ -25,6 +25,7 @@ from discreet.accounting.guarantees import GDP, Guarantee
 from discreet.asking.cells import Where, cells_where, rows_asked
 from discreet.asking.formula import design_of
 from discreet.asking.preview import Assumptions
+from discreet.asking.sessions import Session
 from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.estimators.basic import _open
 from discreet.exact import float_up, sqrt_up
@@ -51,7 +52,6 @@ from discreet.specs.estimating.networks import NORM_BITS, NetworkGradients
 from discreet.specs.mechanisms.sgd import NoisySGD
 from discreet.trusted.losses.pricing import price_of_spend, spend_box
 from discreet.trusted.release import Question, Step
-from discreet.trusted.session import Session
 
 # steps along a mean gradient, by its noise s in units of the clip norm: RATE·s^−POWER, as trials on
 # made-up data of 2000 to 50 000 rows ask for; a number's loss is steeper

@@ -25,6 +25,7 @@ import numpy as np
 from discreet.accounting.calibration.additive import pure_within
 from discreet.accounting.calibration.minimiser import Room, perturbed_minimiser
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
+from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps, step_spend
 from discreet.errors import InvalidParameter, NoTheorem, shown
 from discreet.exact import float_up, rational, sqrt_up
@@ -68,7 +69,6 @@ from discreet.specs.estimating.metric import Metric
 from discreet.specs.estimating.minimand import Minimand
 from discreet.specs.estimating.model import Model
 from discreet.trusted.release import Question, Step
-from discreet.trusted.session import Session
 
 METRIC_SHARE = (0.06, 0.35)  # the least and the largest, 2.5 noise indices between
 # of what the metric leaves: the minimiser, both curvatures, the scores

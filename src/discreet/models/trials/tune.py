@@ -22,6 +22,7 @@ from discreet.asking.noise_choice import require_spend
 from discreet.asking.preview import Assumptions, forecast_of
 from discreet.asking.reading import from_json
 from discreet.asking.records import RECORDS, record_of
+from discreet.asking.sessions import Session
 from discreet.asking.steps import step_spend
 from discreet.errors import InvalidParameter, shown
 from discreet.exact import float_down, rational, sqrt_down
@@ -36,7 +37,6 @@ from discreet.specs.hidden_runs import MOST_TRIALS, HiddenRuns
 from discreet.specs.mechanisms.procedures import LARGEST_ETA, BestOf
 from discreet.trusted.losses.pricing import guarantee_of
 from discreet.trusted.release import Description, Question, Release
-from discreet.trusted.session import Session
 
 MOST_RUNS = 1000
 SCORE_SHARE = Fraction(1, 4)  # of a run's μ² or ε

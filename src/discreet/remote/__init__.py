@@ -1,0 +1,1 @@
+"""Sessions on data that somebody else holds: `dp.connect`."""
