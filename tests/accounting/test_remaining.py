@@ -51,6 +51,24 @@ def test_about_so_many_more_is_so_many_more(budget) -> None:
         dp.mean(session, "age", spend=spends[0])
 
 
+def test_what_rounding_leaves_is_said_to_be_nothing() -> None:
+    session = opened(dp.ApproxDP(1, 1e-6))
+    for spend in dp.ApproxDP(1, 1e-6).split(3):
+        dp.mean(session, "age", spend=spend)
+    assert str(session.remaining()).startswith(("nothing but rounding is left of", "nothing is"))
+
+
+def test_a_spend_as_large_as_the_budget_is_answered_with_the_whole_of_it() -> None:
+    budget = dp.ApproxDP(1, 1e-6)
+    session = opened(budget)
+    with pytest.raises(dp.BudgetExceeded, match=r"budget\.split\(1\)\[0\] is all of it"):
+        dp.mean(session, "age", spend=budget)
+    dp.mean(session, "age", spend=budget.split(1)[0])
+    with pytest.raises(dp.BudgetExceeded) as refused:
+        dp.mean(session, "age", spend=budget)
+    assert "split" not in str(refused.value)
+
+
 def test_a_procedure_counts_as_a_whole() -> None:
     """An ordinary fit has many releases; what it sets aside is what the next one needs."""
     session = opened(dp.GDP(1))

@@ -208,8 +208,14 @@ def test_predictions_read_columns_by_their_names_whatever_their_order():
         np.testing.assert_array_equal(new_rows(given, names), rows)
     np.testing.assert_array_equal(new_rows({"age": 30, "region[N]": 1}, names), rows[:1])
     np.testing.assert_array_equal(new_rows({"age": [30, 30], "region[N]": 1}, names)[1:], rows[:1])
+    by_level = new_rows({"age": [30, 40], "region": ["N", "S"]}, names, {"region": "S"})
+    np.testing.assert_array_equal(by_level, rows)
+    with pytest.raises(dp.InvalidParameter, match=r"'E' is none of its levels \(N, S\)"):
+        new_rows({"age": 30, "region": "E"}, names, {"region": "S"})
+    transformed = new_rows({"x": [2.0, 4.0]}, ("square(x)", "log(x)"))
+    np.testing.assert_array_equal(transformed, [[4, np.log(2)], [16, np.log(4)]])
     for wrong in (
-        {"age": 30, "region": "N"},
+        {"age": 30, "region": "S"},
         {"age": "old", "region[N]": 1},
         {"age": [1, 2, 3], "region[N]": [1, 0]},
         pandas.DataFrame({"Intercept": [1.0], "b": [2.0], "c": [0.0], "d": [1.0]}),

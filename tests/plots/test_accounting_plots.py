@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 import discreet as dp
+from discreet.accounting.explain import guess_bound, percent_up, power_bound
 from discreet.accounting.renyi.rdp import ZCDP
 from discreet.accounting.tradeoff.curve import tradeoff_of
 from discreet.errors import InvalidParameter
 from discreet.plots.accounting import (
     plot_budget,
     plot_epsilon_delta,
+    plot_explained,
     plot_ten_fold,
     plot_tradeoff,
     tradeoff_points,
@@ -166,3 +168,14 @@ pictures.plot_tradeoff(dp.GDP(1))
 assert "matplotlib.pyplot" not in sys.modules
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_explained_bars_are_the_limits_that_explain_says():
+    guarantees = (dp.PureDP(1), dp.ApproxDP(1, 1e-6), dp.GDP(0.2))
+    axes = plot_explained(*guarantees, false_alarm=0.1).axes[0]
+    coins, detected = ([bar.get_width() for bar in container] for container in axes.containers[:2])
+    for guarantee, coin, power in zip(guarantees, coins, detected, strict=True):
+        assert coin == pytest.approx(100 * guess_bound(guarantee, 0.5))
+        assert power == pytest.approx(100 * power_bound(guarantee, 0.1))
+    texts = [text.get_text() for text in axes.texts]
+    assert percent_up(guess_bound(dp.PureDP(1), 0.5)) in texts

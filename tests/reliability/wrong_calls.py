@@ -286,6 +286,11 @@ QUESTIONS = [
     WrongCall(
         "a filter", lambda d: dp.count(d.session, filter={"age": (1, 2)}, spend=MU), "where="
     ),
+    WrongCall(
+        "bins beside by",
+        lambda d: dp.table(d.session, by="age", bins={"age": [18, 90]}, spend=MU),
+        "by={'age': [18",
+    ),
     WrongCall("a table of nothing", lambda d: dp.table(d.session, spend=MU), "by="),
     WrongCall("a table by numbers", lambda d: dp.table(d.session, by="age", spend=MU), "edge"),
     WrongCall("where in text", lambda d: dp.count(d.session, where="age > 30", spend=MU), "where="),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
-from xml.ElementTree import Element
+from xml.etree.ElementTree import Element
 
 from latex2mathml.converter import convert
 from markdown import Markdown

@@ -127,6 +127,9 @@ def cost(spend: Guarantee, guarantee: Guarantee) -> str:
 # ── what is left ──────────────────────────────────────────────────────────────────────────────────
 
 
+ROUNDING = 1e-4  # an ε that buys nothing
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Remaining:
     """What a ledger can still grant: public, since prices and the budget are.
@@ -168,8 +171,11 @@ class Remaining:
         return None
 
     def __str__(self) -> str:
+        again = f"of ({self.budget}); answers can be read again under their keys"
         if self.spend is None:
-            return f"nothing is left of ({self.budget}); answers can be read again under their keys"
+            return f"nothing is left {again}"
+        if self.like_last == 0 and self.epsilon < ROUNDING:
+            return f"nothing but rounding is left {again}"
         gaussian = f", μ = {decimal_text(self.mu)}" if self.mu else ""
         more = f"; about {self.like_last} more like the last ({self.last})" if self.last else ""
         more = f"; none like the last ({self.last}) fits" if self.like_last == 0 else more
@@ -211,7 +217,7 @@ def over_budget(price: Amounts, balance: Balance) -> BudgetExceeded:
     return BudgetExceeded(
         price=str(price),
         left=str(balance.free),
-        remedy=_what_fits(price, balance.free) + _set_aside(balance),
+        remedy=_what_fits(price, balance.free) + _kept_delta(price, balance) + _set_aside(balance),
     )
 
 
@@ -279,6 +285,18 @@ def _what_fits(price: Amounts, room: Amounts) -> str:
             "at no cost"
         )
     return f"the largest spend that fits is {' and '.join(largest)}"
+
+
+def _kept_delta(price: Amounts, balance: Balance) -> str:
+    """Why a spend that is written as the budget is does not fit in an untouched ledger."""
+    box, free = balance.box, balance.free
+    nearly = box.mu_squared < price.mu_squared and 10 * price.mu_squared < 11 * box.mu_squared
+    return (
+        "; a part of δ is kept for mechanisms that may fail, so an (ε, δ) spend as large as the "
+        "budget does not fit: budget.split(1)[0] is all of it"
+        if box.delta and free.mu_squared == box.mu_squared and nearly
+        else ""
+    )
 
 
 def _set_aside(balance: Balance) -> str:

@@ -27,7 +27,7 @@ from discreet.specs.queries.keys import (
     may_leave_out,
 )
 
-By = str | Sequence[str] | Mapping[str, object]
+By = str | Sequence[str | Mapping[str, object]] | Mapping[str, object]
 Where = Mapping[str, object]
 
 
@@ -57,8 +57,8 @@ class Cells:
 
 def cells_by(schema: Schema, by: By, called: str = "by") -> Cells:
     """Cells of declared levels (a column name) or of declared bins (a mapping from column to edges
-    or number of bins, or to a word of the calendar: {'visit': 'month'}); `called` is the
-    parameter's name in refusals.
+    or number of bins, or to a word of the calendar: {'visit': 'month'}), or of a list of both;
+    `called` is the parameter's name in refusals.
     """
     cells = Cells()
     for name, bins in wanted_by(schema, by, called):
@@ -76,7 +76,11 @@ def wanted_by(schema: Schema, by: By, called: str = "by") -> list[tuple[str, obj
     if isinstance(by, Mapping):
         wanted: list[tuple[str, object]] = list(by.items())
     elif isinstance(by, Iterable):
-        wanted = [(name, None) for name in by]
+        wanted = [
+            pair
+            for one in by
+            for pair in (one.items() if isinstance(one, Mapping) else [(one, None)])
+        ]
     else:
         raise InvalidParameter(
             f"{called}=",

@@ -85,6 +85,8 @@ _SENTENCES = {
     "range": f"{_DECLARED}: in the schema, dp.Real(low, high)",
     "lower": f"{_DECLARED}: in the schema, dp.Real(low, high)",
     "upper": f"{_DECLARED}: in the schema, dp.Real(low, high)",
+    "bins": "edges of a number are part of by=: by={'age': [18, 40, 65, 90]}",
+    "edges": "edges of a number are part of by=: by={'age': [18, 40, 65, 90]}",
     "alpha": "name the level itself, 0.95 for an alpha of 0.05: result.confidence_interval(0.95)",
     "data": _OPENED,
     "df": _OPENED,

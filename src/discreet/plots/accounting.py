@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.accounting.explain import guess_bound, percent_up, power_bound
 from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.tradeoff.curve import tradeoff_of
 from discreet.errors import InvalidParameter
@@ -158,6 +159,54 @@ def _draw_epsilons(axes: Any, index: int, guarantee: Any, name: str, deltas: Any
         color = stroke(index)["color"]
         axes.plot([guarantee.delta], [guarantee.epsilon], "o", color=color, markersize=4)
     return float(np.nanmax(epsilons, initial=0.0))
+
+
+def plot_explained(
+    *guarantees: Any,
+    labels: Sequence[str] | None = None,
+    false_alarm: float = 0.05,
+    ax: Any = None,
+    title: str = "The most that an attacker can achieve",
+    path: str | Path | None = None,
+) -> Any:
+    """What `dp.explain` says, for several guarantees beside each other: how often a fair coin about
+    one person is guessed at most, and how often a person is detected at most where `false_alarm` of
+    others are accused too. Dashed: blind guesses.
+    """
+    names = _names(guarantees, labels)
+    games = [
+        ("a fair coin about a person, guessed", 0.5, [guess_bound(g, 0.5) for g in guarantees]),
+        (
+            f"a person detected, at {100 * false_alarm:g} % false alarms",
+            false_alarm,
+            [power_bound(g, false_alarm) for g in guarantees],
+        ),
+    ]
+
+    def draw(axes: Any) -> None:
+        shades = shades_of(axes)
+        colors = (shades.light, shades.accent)
+        for (game, blind, limits), color, lift in zip(games, colors, (0.19, -0.19), strict=True):
+            places = np.arange(len(names))[::-1] + lift
+            axes.barh(places, [100 * one for one in limits], height=0.34, color=color, label=game)
+            axes.axvline(100 * blind, color=shades.grey, linewidth=0.9, linestyle=(0, (4, 3)))
+            for place, limit in zip(places, limits, strict=True):
+                axes.annotate(
+                    percent_up(limit),
+                    (100 * limit, place),
+                    (4, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize=SMALL_SIZE,
+                    color=shades.ink,
+                )
+        axes.set_yticks(range(len(names))[::-1], names)
+        axes.set_xlim(0, 112)
+        axes.set_xticks(range(0, 101, 25))
+        dress(axes, "at most, in percent (dashed: blind guesses)", grid="x")
+        head(axes, title, names=5.0 * max(map(len, names)))
+
+    return present(draw, (6.6, 1.6 + 0.5 * len(guarantees)), ax=ax, path=path)
 
 
 def plot_budget(

@@ -27,7 +27,7 @@ from discreet.inference.regression.facts import (
     facts_to_dict,
 )
 from discreet.inference.regression.metric import MetricState, after_round, first_state
-from discreet.inference.regression.new_rows import new_rows
+from discreet.inference.regression.new_rows import bases_by_text, new_rows
 from discreet.inference.regression.scale import user_map
 from discreet.inference.regression.wald import WaldTest
 from discreet.inference.results.laws import Array
@@ -231,11 +231,11 @@ class RegressionResult(Told):
 
     @plain.called
     def predict(self, rows: Any, level: float = 0.95) -> Array:
-        """(estimate, low, high) of the mean response at given values of the user's columns: an
-        array (rows × coefficients, intercept included), or a mapping or frame with columns of these
-        names, such as ``{"age": [30, 40], "region[N]": [0, 1]}``.
+        """(estimate, low, high) of the mean response at given values of the user's columns: a
+        mapping or frame with them, such as ``{"age": [30, 40], "region": ["N", "S"]}``, or an array
+        (rows × coefficients, intercept included).
         """
-        along = new_rows(rows, self.names)
+        along = new_rows(rows, self.names, bases_by_text(self.bases, self._columns))
         error = np.sqrt(sum(self.fitted.variances(along @ self._scale[1])))
         half = self._multipliers(along @ self._scale[1], checked_level(level)) * error
         center = along @ self.params

@@ -16,7 +16,7 @@ from discreet.inference.regression import decode as decode
 from discreet.inference.regression.classical import SOLVERS, ClassicalFacts, ClassicalResult
 from discreet.inference.regression.covariance import Estimate
 from discreet.inference.regression.fit import mean_response
-from discreet.inference.regression.new_rows import new_rows
+from discreet.inference.regression.new_rows import bases_by_text, new_rows
 from discreet.inference.regression.summary import TITLES, clip_notes, closing_notes, filter_notes
 from discreet.inference.results.laws import Array
 from discreet.inference.results.named import NamedVector
@@ -74,7 +74,7 @@ class PointFit(ClassicalResult):
         """The mean response at given values of the user's columns, as `RegressionResult.predict`
         reads them; `level` has nothing to set.
         """
-        along = new_rows(rows, self.names)
+        along = new_rows(rows, self.names, bases_by_text(self.bases, self._columns))
         return mean_response(self.family, along @ np.asarray(self.params))
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:

@@ -160,15 +160,30 @@ class Result(Told):
     @property
     def estimate(self) -> float:
         """The estimate, where there is just one."""
-        values = self.params
-        if values.size != 1:
+        return self._only("estimate").estimate
+
+    @property
+    def std_error(self) -> float:
+        """The standard error, sampling and privacy together, where there is just one estimate."""
+        return self._only("std_error").std_error
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the population, where there is just one estimate; others:
+        `confidence_interval`.
+        """
+        return self._only("interval").interval
+
+    def _only(self, asked: str) -> Entry:
+        size = self.params.size
+        if size != 1:
             raise InvalidParameter(
-                "estimate",
-                f"this result has {values.size} cells",
+                asked,
+                f"this result has {size} cells",
                 "one number was asked for",
                 "use params, to_frame() or summary()",
             )
-        return float(values[0])
+        return self.entry(0)
 
     @property
     def std_errors(self) -> NamedVector:

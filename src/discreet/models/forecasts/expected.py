@@ -21,6 +21,7 @@ from discreet.asking.preview import Assumptions
 from discreet.errors import InvalidParameter
 from discreet.inference.regression.curvature import normal_draws
 from discreet.inference.results.laws import Array
+from discreet.inference.results.summary import grouped
 from discreet.models.points import point_at
 from discreet.specs.estimating.components import (
     RESPONSE_BITS,
@@ -354,7 +355,7 @@ class ExpectedReleases:
                 if self.assume.standard_deviation is None
                 else float(self.assume.standard_deviation)
             )
-            texts.append(f"residuals with a standard deviation of {spread:.4g}")
+            texts.append(f"residuals with a standard deviation of {grouped(spread, 4)}")
         else:
             texts.append(f"a mean response of {self._mean:.4g}")
         return ", ".join(texts)
