@@ -91,7 +91,7 @@ PROPERTIES = (
     "delta",
 )
 
-IN_RECORDS = ("params", "std_errors", "noise_share", "estimate")
+IN_RECORDS = ("params", "std_errors", "std_error", "noise_share", "estimate")
 
 
 def plain(value: Any) -> Any:
