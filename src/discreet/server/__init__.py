@@ -1,0 +1,1 @@
+"""The curator: a service that holds data and answers questions about them (`discreet serve`)."""

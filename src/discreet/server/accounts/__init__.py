@@ -1,0 +1,1 @@
+"""Who people are: passwords, tokens, sessions of browsers, limits."""

@@ -1,0 +1,1 @@
+"""How the service starts: its settings, its processes, its demonstration."""

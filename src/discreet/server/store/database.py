@@ -1,0 +1,215 @@
+"""One adapter over SQLite and PostgreSQL: statements with ``?`` for values, rows as dicts.
+
+Statements are written once, in what both understand. A `write` is one transaction that is durable
+when its block ends and undone if the block raises; a `read` sees what was committed. Where the
+database is away, both raise one refusal (503), and whoever asked with a key asks again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from discreet.errors import MissingExtra
+from discreet.server.refusals import unavailable
+
+Row = dict[str, Any]
+BUSY_SECONDS = 60.0
+MOST_IDLE = 16  # connections to PostgreSQL that are kept for later
+
+
+class Rows(Protocol):
+    """One connection inside one transaction."""
+
+    def run(self, statement: str, *values: object) -> list[Row]:
+        """The rows of a statement; none for one that changes something."""
+        ...
+
+    def one(self, statement: str, *values: object) -> Row | None:
+        """The first row, or None."""
+        ...
+
+    def changed(self, statement: str, *values: object) -> int:
+        """How many rows a statement changed."""
+        ...
+
+
+class Database(Protocol):
+    """Where the service remembers: people, data sets, studies, questions."""
+
+    kind: str
+
+    def read(self) -> contextlib.AbstractContextManager[Rows]: ...
+
+    def write(self) -> contextlib.AbstractContextManager[Rows]: ...
+
+    def alone(self) -> contextlib.AbstractContextManager[Rows]:
+        """A `write` that no other process begins meanwhile, whatever it changes."""
+        ...
+
+
+class SQLiteDatabase:
+    """A file in the folder of the service; each thread has a connection of its own."""
+
+    kind = "sqlite"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path, self._local = Path(path).resolve(), threading.local()
+        if not self._path.exists():
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Rows]:
+        with self._transaction("BEGIN") as rows:
+            yield rows
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Rows]:
+        with self._transaction("BEGIN IMMEDIATE") as rows:
+            yield rows
+
+    alone = write
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[Rows]:
+        try:
+            raw = self._connection()
+            raw.execute(begin)
+        except sqlite3.OperationalError:
+            raise unavailable() from None
+        try:
+            yield SQLiteRows(raw)
+            raw.execute("COMMIT")
+        except BaseException as error:
+            with contextlib.suppress(sqlite3.Error):
+                raw.execute("ROLLBACK")
+            if isinstance(error, sqlite3.OperationalError):
+                raise unavailable() from None
+            raise
+
+    def _connection(self) -> sqlite3.Connection:
+        """This thread's connection, made anew in a forked process."""
+        held = getattr(self._local, "held", None)
+        if held is not None and held[0] == os.getpid():
+            return held[1]  # type: ignore[no-any-return]
+        raw = sqlite3.connect(self._path, isolation_level=None, timeout=BUSY_SECONDS)
+        raw.row_factory = sqlite3.Row
+        settings = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON")
+        for setting in (*settings, "trusted_schema = OFF"):
+            raw.execute(f"PRAGMA {setting}")
+        self._local.held = os.getpid(), raw
+        return raw
+
+
+class SQLiteRows:
+    """Statements of one transaction on SQLite."""
+
+    def __init__(self, raw: sqlite3.Connection) -> None:
+        self._raw = raw
+
+    def run(self, statement: str, *values: object) -> list[Row]:
+        return [dict(row) for row in self._raw.execute(statement, values).fetchall()]
+
+    def one(self, statement: str, *values: object) -> Row | None:
+        row = self._raw.execute(statement, values).fetchone()
+        return None if row is None else dict(row)
+
+    def changed(self, statement: str, *values: object) -> int:
+        return self._raw.execute(statement, values).rowcount
+
+
+class PostgresDatabase:
+    """A PostgreSQL, which several replicas of the service may share."""
+
+    kind = "postgresql"
+    _LOCK = 0x64697363  # "disc"
+
+    def __init__(self, address: str) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtra("psycopg", "server", "a service on PostgreSQL") from None
+        self._driver, self._address = psycopg, address
+        self._idle: list[Any] = []
+        self._guard, self._process = threading.Lock(), os.getpid()
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Rows]:
+        with self._transaction() as rows:
+            yield rows
+
+    write = read
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[Rows]:
+        with self._transaction() as rows:
+            rows.run("SELECT pg_advisory_xact_lock(?)", self._LOCK)
+            yield rows
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[Rows]:
+        away = self._driver.OperationalError, self._driver.InterfaceError
+        try:
+            raw = self._taken()
+        except away:
+            raise unavailable() from None
+        good = False
+        try:
+            yield PostgresRows(raw)
+            raw.commit()
+            good = True
+        except away:
+            raise unavailable() from None
+        finally:
+            self._given_back(raw, good)
+
+    def _taken(self) -> Any:
+        with self._guard:
+            if self._process != os.getpid():  # connections of a parent are not ours
+                self._idle, self._process = [], os.getpid()
+            while self._idle:
+                raw = self._idle.pop()
+                if not raw.closed and not raw.broken:
+                    return raw
+        from psycopg.rows import dict_row
+
+        return self._driver.connect(self._address, row_factory=dict_row, connect_timeout=10)
+
+    def _given_back(self, raw: Any, good: bool) -> None:
+        if not good:
+            with contextlib.suppress(Exception):
+                raw.rollback()
+        with self._guard:
+            if not raw.closed and not raw.broken and len(self._idle) < MOST_IDLE:
+                self._idle.append(raw)
+                return
+        with contextlib.suppress(Exception):
+            raw.close()
+
+
+class PostgresRows:
+    """Statements of one transaction on PostgreSQL."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def run(self, statement: str, *values: object) -> list[Row]:
+        cursor = self._raw.execute(_numbered(statement), values)
+        return list(cursor.fetchall()) if cursor.description is not None else []
+
+    def one(self, statement: str, *values: object) -> Row | None:
+        rows = self.run(statement, *values)
+        return rows[0] if rows else None
+
+    def changed(self, statement: str, *values: object) -> int:
+        return int(self._raw.execute(_numbered(statement), values).rowcount)
+
+
+def _numbered(statement: str) -> str:
+    """A statement with the marks of psycopg; values never stand in its text."""
+    return statement.replace("%", "%%").replace("?", "%s")
