@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.questions import add_explain, add_plans, add_questions
+from discreet.cli.serve import serve, work
 
 app = typer.Typer(
     help="Differentially private statistical inference.",
@@ -20,6 +21,8 @@ add_questions(app)
 add_plans(app)
 add_explain(app)
 app.add_typer(ledger_app, name="ledger")
+app.command()(serve)
+app.command()(work)
 
 
 def _print_version(wanted: bool) -> None:

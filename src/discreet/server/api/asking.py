@@ -98,7 +98,7 @@ def reserve(request: Request, study: str, body: ReservationBody) -> Words:
 @routes.delete("/studies/{study}/reservations/{reservation}")
 def close_reservation(request: Request, study: str, reservation: str) -> Words:
     """Hands back what a reservation did not use."""
-    if len(reservation) > 200 or not reservation.isprintable():
+    if len(reservation) > 1200 or not (reservation.isascii() and reservation.isprintable()):
         raise not_there()
     return for_person(
         request,

@@ -122,7 +122,7 @@ class ReleaseBody(Body):
     """One question, as a `Question` of the library writes itself."""
 
     question: dict[str, Any]
-    reservation: Annotated[str, Field(max_length=200)] | None = None
+    reservation: Annotated[str, Field(max_length=1200)] | None = None
 
 
 class NamedBody(Body):

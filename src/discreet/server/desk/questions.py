@@ -7,6 +7,7 @@ sweeper finds what was paid for; what was refused leaves no debit and no answer.
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -85,6 +86,8 @@ class Questions:
             node = self._office.trees.node(data["id"], seat["node"])
             session = self._office.session(rows, data["id"], version, node)
             most = version_row(rows, data["id"], version)["rows_at_most"]
+        if reservation is not None:
+            reservation = _require_reservation(node, reservation)
         if known is not None and known["state"] != "refused":
             if (known["kind"], known["body"], known["reservation"]) != (
                 "release",
@@ -98,8 +101,6 @@ class Questions:
         if not node.holds(name):
             require_asking(row, data, now)
         asked = session._checked(asked)  # refused here, it leaves no trace
-        if reservation is not None:
-            _require_reservation(node, reservation)
         waits = reservation is None and self._waits(row, session, asked)
         line = {
             "id": new_id("an"),
@@ -180,7 +181,7 @@ class Questions:
             held = session.reserve(asked, delta=beside, key=name)
         except BudgetExceeded as error:
             raise largest_that_fits(node, error) from None
-        return {"reservation": held.id}
+        return {"reservation": told_name(held.id)}
 
     def close_reservation(self, person: Person, study: str, reservation: str) -> Words:
         """Hands back what a reservation did not use."""
@@ -188,8 +189,8 @@ class Questions:
         with self._database.read() as rows:
             seat, _, data = own_seat(rows, person, study)
         node = self._office.trees.node(data["id"], seat["node"])
-        _require_reservation(node, reservation)
-        return {"returned": amounts_words(node.close_reservation(reservation))}
+        held = _require_reservation(node, reservation)
+        return {"returned": amounts_words(node.close_reservation(held))}
 
     # ── what owners decide ────────────────────────────────────────────────────────────────────────
 
@@ -382,9 +383,19 @@ def _delta(text: str) -> Any:
     raise invalid("delta", "it is no exact number", "δ₀ is spent exactly", 'use for example "0"')
 
 
-def _require_reservation(node: Any, reservation: str) -> None:
-    """Refuses a reservation that is not this seat's."""
+def told_name(reservation: str) -> str:
+    """A reservation as it is told: letters that an address can hold."""
+    return "re_" + base64.urlsafe_b64encode(reservation.encode()).decode("ascii").rstrip("=")
+
+
+def _require_reservation(node: Any, told: str) -> str:
+    """The name of a reservation of this seat; what is none of it is not there."""
     try:
-        node.left_in(reservation)
-    except DiscreetError:
-        raise not_there() from None
+        text = told.removeprefix("re_")
+        name = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+        if told_name(name) == told:
+            node.left_in(name)
+            return name
+    except (DiscreetError, ValueError):
+        pass
+    raise not_there()

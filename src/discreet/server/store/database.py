@@ -61,7 +61,7 @@ class SQLiteDatabase:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path, self._local = Path(path).resolve(), threading.local()
         if not self._path.exists():
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o660))
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Rows]:
