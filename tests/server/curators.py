@@ -6,6 +6,7 @@ Workers answer at once, in the caller's thread, unless they are `paused`.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import csv
 import dataclasses
 from collections.abc import Callable
@@ -82,15 +83,18 @@ class HereWorkers:
             self.room.finish(question)
 
 
+_RUNNER = asyncio.Runner()
+atexit.register(_RUNNER.close)
+
+
 class Here(httpx.BaseTransport):
     """HTTP without a wire: calls of one application, in the caller's thread."""
 
     def __init__(self, app: Any) -> None:
-        self._there, self._runner = httpx.ASGITransport(app), asyncio.Runner()
+        self._there = httpx.ASGITransport(app)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        body = request.read()
-        return self._runner.run(self._answer(request, body))
+        return _RUNNER.run(self._answer(request, request.read()))
 
     async def _answer(self, request: httpx.Request, body: bytes) -> httpx.Response:
         told = httpx.Request(request.method, request.url, headers=request.headers, content=body)
@@ -98,9 +102,6 @@ class Here(httpx.BaseTransport):
         return httpx.Response(
             answer.status_code, headers=answer.headers, content=await answer.aread()
         )
-
-    def close(self) -> None:
-        self._runner.close()
 
 
 @dataclasses.dataclass

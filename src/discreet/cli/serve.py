@@ -58,8 +58,15 @@ def serve(
     told = _settings(
         state, database, folders, workers, memory, seconds, pin_key, tick=tick, secure_cookies=https
     )
-    who = {"web_user": web_user, "worker_user": worker_user}
-    supervisor = Supervisor(told, host=host, port=port, web=web, say=typer.echo, **who)
+    supervisor = Supervisor(
+        told,
+        host=host,
+        port=port,
+        web=web,
+        web_user=web_user,
+        worker_user=worker_user,
+        say=typer.echo,
+    )
     supervisor.start()
     try:
         if demo:
@@ -67,8 +74,8 @@ def serve(
             for login, password in demo_people(desk).items():
                 typer.echo(f"  {login:10} {password}")
             _once_workers_listen(lambda: demo_data(desk))
-        elif (password := first_operator(told)) is not None:
-            typer.echo(f"first login: operator, {password} (told this once)")
+        elif (first := first_operator(told)) is not None:
+            typer.echo(f"first login: operator, {first} (told this once)")
     except BaseException:
         supervisor.close()
         raise

@@ -8,6 +8,7 @@ import json
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from starlette.responses import Response
 
@@ -62,7 +63,7 @@ def safe_cell(text: str) -> str:
     return text
 
 
-def _result(desk: Desk, person: Person, answer: str) -> object:
+def _result(desk: Desk, person: Person, answer: str) -> Any:
     result = desk.named.result(person, answer)
     if result is None:
         raise _not_there_yet()

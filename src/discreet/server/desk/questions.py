@@ -268,8 +268,17 @@ class Questions:
             if known["state"] == "refused" or (
                 known["state"] == "failed" and known["body"] == line["body"]
             ):
-                again = ("body", "words", "reservation", "state", "asked_at", "ready_at", "version")
-                again = (*again, "kind", "person")
+                again = [
+                    "body",
+                    "words",
+                    "reservation",
+                    "state",
+                    "asked_at",
+                    "ready_at",
+                    "version",
+                    "kind",
+                    "person",
+                ]
                 words = ", ".join(f"{name} = ?" for name in again)
                 rows.changed(
                     f"UPDATE questions SET {words}, finished_at = NULL, result = NULL WHERE id = ?",

@@ -19,7 +19,8 @@ LEAST_SLOT = 0.05
 def public_cost(question: Any, rows_at_most: int) -> float:
     """Seconds that a question may take, by public facts."""
     columns = max(1, len(question.query.plan().columns))
-    return SECONDS_A_CELL * columns * rows_at_most + SECONDS_A_NUMBER * question.query.size
+    size = int(question.query.size)
+    return SECONDS_A_CELL * columns * rows_at_most + SECONDS_A_NUMBER * size
 
 
 def ready_at(admitted: float, cost: float, tick: float) -> float:
@@ -34,6 +35,7 @@ def slot_after(admitted: float, ready: float, moment: float, tick: float) -> flo
     if tick <= 0 or moment <= ready:
         return max(ready, moment) if tick <= 0 else ready
     length = max(ready - admitted, tick, LEAST_SLOT)
-    doublings = max(0, math.ceil(math.log2((moment - admitted) / length)))
-    slot = admitted + length * 2**doublings
-    return slot if slot >= moment else admitted + length * 2 ** (doublings + 1)
+    slot = length
+    while admitted + slot < moment:
+        slot *= 2
+    return admitted + slot

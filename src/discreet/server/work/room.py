@@ -15,7 +15,7 @@ from discreet.inference.results.stored import question_from_dict
 from discreet.server.records import question_row, version_row
 from discreet.server.store.database import Database, Row
 from discreet.server.trees import Trees
-from discreet.server.work.declared import data_name, declared_from, declared_from_text
+from discreet.server.work.declared import Declared, data_name, declared_from, declared_from_text
 from discreet.server.work.sources import Folders
 from discreet.trusted.ledger.requests import Reservation
 from discreet.trusted.noise.source import Source, secure_source
@@ -105,7 +105,7 @@ class Room:
         if not self._folders.unchanged(paths, version["pin"], whole=held is None):
             return None
         if held is None:
-            held = declared.opened(paths, memory=self._memory)._engine
+            held = opened_engine(declared, paths, self._memory)
             held.data_id = lambda: data_name(*name)  # a name and a version, never a path
         self._open[name] = held
         while len(self._open) > MOST_OPEN:
@@ -132,6 +132,11 @@ class Room:
             "a data set is one table that stays as it is",
             "wait until it is written, and register it then",
         )
+
+
+def opened_engine(declared: Declared, paths: list[str], memory: str | int | None) -> Any:
+    """The engine of files."""
+    return declared.opened(paths, memory=memory)._engine
 
 
 def room_of(settings: Any, database: Database, trees: Trees, clock: Callable[[], float]) -> Room:
