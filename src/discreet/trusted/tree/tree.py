@@ -103,7 +103,7 @@ class BudgetTree:
         """Whether it outlives this process."""
         return self._places.database.persistent
 
-    def close_database(self) -> None:
+    def close_connections(self) -> None:
         """Let go of connections."""
         self._places.database.close()
 
