@@ -67,6 +67,13 @@ class Session:
     Nothing that its promise depends on can be assigned. `public` is a copy for callers to read:
     what is checked before a debit is the session's own (`_schema`, `_neighbors`), which equals what
     the engine reads rows by.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            dp.mean(session, "age", spend=dp.GDP(0.1), key="mean age")
+            print(session.remaining())
+            print(session.ledger)
+    See also. `dp.Dataset`, `dp.Ledger`; docs/how-to/budgets.md.
     """
 
     __slots__ = (
