@@ -80,15 +80,8 @@ _BOUNDS_WHY = "bounds set the noise and are never read from the data"
 @dataclass(frozen=True, slots=True)
 class Real:
     """A real column on the declared range [low, high], encoded with 16 bits (or 32 where asked).
-
-    Formula.
-            a cell x counts as min(max(x, low), high), on a grid of 2^bits steps
-
-            missing  what stands for a cell without a value; left out, such rows are left out
-
     Validity. The range is public: never read it from the data.
-    Example.
-            print(dp.Real(0, 200_000), dp.Real(0, 1, missing=0.5))
+    Example.  print(dp.Real(0, 200_000), dp.Real(0, 1, missing=0.5))
     See also. `dp.Integer`, `dp.unbounded_mean`; docs/deciding/choosing.md.
     """
 
@@ -147,9 +140,7 @@ class Real:
 class Integer:
     """A whole-number column on the declared range [low, high];
     exact, every whole number is a grid point.
-
-    Example.
-            print(dp.Integer(18, 90))
+    Example.  print(dp.Integer(18, 90))
     See also. `dp.Real`, `dp.Category`.
     """
 
@@ -208,9 +199,7 @@ class Date(Integer):
     Arrow, pandas, polars, numpy and Python, and ISO 8601 text. A time with a zone or an offset is
     the instant in UTC, one without is taken as it stands (`discreet.dates`). Anything else, numbers
     included, is missing; what lies outside is the nearest bound.
-
-    Example.
-            print(dp.Date("2024-01-01", "2024-12-31"))
+    Example.  print(dp.Date("2024-01-01", "2024-12-31"))
     See also. `dp.Datetime`; docs/how-to/dates.md.
     """
 
@@ -267,9 +256,7 @@ class Datetime(Date):
     """A column of moments on the declared range, to the second: ``Datetime("2024-01-01",
     "2024-12-31 23:59:59")``; read as `Date` is, as whole seconds since the first moment. The range
     spans at most 68 years.
-
-    Example.
-            print(dp.Datetime("2024-01-01", "2024-12-31 23:59:59"))
+    Example.  print(dp.Datetime("2024-01-01", "2024-12-31 23:59:59"))
     See also. `dp.Date`; docs/how-to/dates.md.
     """
 
@@ -282,9 +269,7 @@ class Datetime(Date):
 class Boolean:
     """A yes/no column; True counts as 1. A cell that is neither has no value, or becomes `missing`
     where one was named.
-
-    Example.
-            print(dp.Boolean(), dp.Boolean(missing=False))
+    Example.  print(dp.Boolean(), dp.Boolean(missing=False))
     See also. `dp.Category`, `dp.proportion`.
     """
 
@@ -321,9 +306,7 @@ class Category:
     truth with those that read as true or false (the rules stand at the head of `schema.py`).
     A cell that matches no level becomes `missing` if one was named (it must be a declared level),
     else it has no level.
-
-    Example.
-            print(dp.Category(["school", "vocational", "degree"]))
+    Example.  print(dp.Category(["school", "vocational", "degree"]))
     See also. `dp.Boolean`, `dp.Open`, `dp.table`.
     """
 
@@ -417,15 +400,7 @@ class Open:
 
     A character is a Unicode code point. Two spellings that look alike (é as one code point or as
     two) are two keys.
-
-    Example.
-            data = dp.from_arrays(
-                {"city": ["Ghent"] * 4000 + ["Bruges"] * 2000 + ["one person's village"]},
-                schema={"city": dp.Open()},
-                neighbors=dp.AddRemove(),
-            )
-            session = data.open(budget=dp.ApproxDP(epsilon=1, delta=1e-6))
-            print(dp.table(session, by="city", spend=dp.GDP(0.2), delta=1e-8))
+    Example.  print(dp.Schema({"city": dp.Open(), "cost": dp.Real(0, 300)}))
     See also. `dp.Category`, `dp.table`; docs/how-to/open-keys.md.
     """
 
@@ -445,10 +420,7 @@ _KINDS: dict[str, type[Column]] = {
 class Schema(Mapping[str, Column]):
     """The declared columns by name; immutable:
     names and columns are rebuilt, and nothing can be assigned.
-
-    Example.
-            schema = dp.Schema({"age": dp.Integer(18, 90), "member": dp.Boolean()})
-            print(schema["age"], [*schema])
+    Example.  print(dp.Schema({"age": dp.Integer(18, 90), "member": dp.Boolean()}))
     See also. `dp.Real`, `dp.Integer`, `dp.Boolean`, `dp.Category`, `dp.Date`.
     """
 
