@@ -241,6 +241,29 @@ def test_an_interrupt_ends_all_processes(monkeypatch):
         os.kill(children[0], 0)
 
 
+def test_an_interrupt_at_the_fork_does_not_run_the_program_twice(monkeypatch, tmp_path):
+    """A child that is interrupted before its work begins would go on with the caller's program."""
+    fork, mine = os.fork, os.getpid()
+
+    def interrupted():
+        child = fork()
+        if child == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        return child
+
+    monkeypatch.setattr(os, "fork", interrupted)
+    try:
+        found = in_processes([lambda: np.array([3.0])], 1)
+    except KeyboardInterrupt:
+        if os.getpid() != mine:
+            (tmp_path / "twice").touch()
+            os._exit(1)
+        raise
+    assert found.tolist() == [[3.0]]
+    assert not (tmp_path / "twice").exists()
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
+
+
 def test_filters_leave_rows_out_of_their_parts():
     data = engine([("u", 5, "ab"[n % 2], True) for n in range(12)], Replace())
     keys = (Subset("g", (0,)),)
