@@ -124,6 +124,10 @@ class LedgerRefused(DiscreetError):
     """
 
 
+class NodeFrozen(LedgerRefused):
+    """A budget is frozen: nothing is debited or drawn until it is unfrozen."""
+
+
 class DataShapeRefused(DiscreetError, ValueError):
     """The data's outer shape does not fit (columns of different lengths, a declared column is
     absent).

@@ -38,15 +38,10 @@ from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.rehearsal import Rehearsal
+from discreet.trusted.later import later
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.ledger.requests import Debit, Reservation, asked_key, reservation_id
-from discreet.trusted.losses.pricing import (
-    Price,
-    guarantee_of,
-    price_of,
-    price_of_spend,
-    within_spend,
-)
+from discreet.trusted.losses.pricing import Price, guarantee_of, price_of, within_spend
 from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import SecureSource, Source
 from discreet.trusted.release import (
@@ -89,7 +84,7 @@ class Session:
         if engine.schema != schema or engine.neighbors != neighbors:
             raise questions.another_engine()
         if type(ledger) is not Ledger:
-            raise plain.not_exact(ledger, "ledger=")
+            ledger = later("discreet.trusted.tree.node", "require_node")(ledger)
         self._engine, self._source, self._ledger = engine, source, ledger
         self._secure = type(source) is SecureSource  # whatever another source says of itself
         self._schema, self._neighbors = engine.schema, neighbors  # nobody else holds them
@@ -204,7 +199,7 @@ class Session:
     ) -> Reservation:
         """Set budget aside for a procedure of several steps; closing it gives back the rest."""
         spend, delta = plain_spend(spend), rational(delta, "delta=")
-        return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box, delta=delta), key=key)
+        return self.ledger.reserve_spend(spend, delta, key=key)
 
     def book(self, spend: Guarantee, *, note: str, key: str | None = None) -> Debit:
         """Debit what was given away elsewhere, by its guarantee; see procedures/booking.py."""
