@@ -375,7 +375,7 @@ TABLE = (
     ),
     _row(
         "bundled",
-        "errors plain exact neighbors schema",
+        "errors plain exact neighbors schema trusted.datasets trusted.session",
         "pandas",
         "made-up tables to try things on",
     ),

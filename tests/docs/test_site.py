@@ -17,6 +17,7 @@ from tools.site.groups import GROUPS
 from tools.site.pages import LostLink, Site, linked_text
 
 import discreet as dp
+from discreet.asking.records import RECORDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,6 +25,17 @@ ROOT = Path(__file__).parents[2]
 def test_every_public_name_stands_in_one_group_of_the_reference() -> None:
     reference.checked_groups()
     assert sum(map(len, GROUPS.values())) == len(dp.__all__)
+
+
+def test_every_public_name_has_an_example_and_leads_on() -> None:
+    """The build runs the examples; here they are counted."""
+    assert not [name for name in dp.__all__ if len(reference.examples(name)) != 1]
+    for name in dp.__all__:
+        found = {part.word: part.text for part in reference.parts(reference.docstring(name))}
+        assert "dp." in found["Example"] or name in found["Example"], name
+        assert re.search(r"`dp\.|docs/", found["See also"]), name
+        if any(record.name == name for record in RECORDS):
+            assert {"Price", "Example", "See also"} <= {*found}, name
 
 
 def test_formulas_become_mathml_and_code_stays() -> None:

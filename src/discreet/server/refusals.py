@@ -10,10 +10,12 @@ from typing import Any
 
 from discreet import errors
 from discreet.errors import DiscreetError, InvalidParameter, ServiceRefused
+from discreet.errors.ledger import failed
 
 # the class of an error decides its status, where it does not say one itself
 STATUS: tuple[tuple[type[DiscreetError], int], ...] = (
     (errors.BudgetExceeded, 409),
+    (errors.NodeFrozen, 423),
     (errors.SourceChanged, 423),
     (errors.ReleaseFailed, 500),
     (errors.InsecureNoise, 500),
@@ -26,6 +28,8 @@ def status_of(error: DiscreetError) -> int:
     told = getattr(error, "status", None)
     if isinstance(told, int):
         return told
+    if isinstance(error, errors.LedgerRefused) and error.why == failed("", "").why:
+        return 503  # the ledger's database is away
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 

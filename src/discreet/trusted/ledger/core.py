@@ -45,6 +45,16 @@ class Ledger:
 
     It may be shared by threads. A file may be opened by many processes; a ledger in memory refuses
     to go on after a fork. Neither can be copied or pickled: another process opens the same path.
+
+    Price.    A question that would overfill the box is refused before anything is read.
+    Example.
+            ledger = dp.Ledger.open(dp.GDP(1), path="census.ledger")
+            session = dp.load_census().open(ledger=ledger)
+            dp.mean(session, "age", spend=dp.GDP(0.1), key="mean age")
+            print(ledger)
+            print(ledger.verify())
+            print(ledger.how_many(dp.GDP(0.1)), "more of that price")
+    See also. `dp.Session`, `dp.BudgetExceeded`; docs/theory/ledger.md.
     """
 
     def __init__(self, store: Store) -> None:
