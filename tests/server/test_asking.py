@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from curators import Clock, Curator, curator, write_survey
+from curators import SCHEMA, Clock, Curator, curator, write_survey
 
 import discreet as dp
 from discreet.errors import NotAnswered, ServiceRefused
@@ -127,13 +127,12 @@ def test_a_question_above_a_price_waits_undebited(here: Curator) -> None:
     assert dp.mean(session, "income", spend=dp.GDP(0.2), key="small").release.key == "small"
     with pytest.raises(NotAnswered):
         dp.mean(session, "income", spend=dp.GDP(0.3), key="large")
+    here.clock.now += 1
     with pytest.raises(NotAnswered):
         dp.mean(session, "income", spend=dp.GDP(0.3), key="too large")
     assert session.ledger.spent().exact().mu_squared < 0.05, "nothing was debited for them"
     waiting = here.client("olga").get("/v1/requests").json()["questions"]
-    ids = {one["question"]["spend"]["mu"]: one["answer"] for one in waiting}
     assert len(waiting) == 2
-    assert ids
     olga = here.client("olga")
     first, second = (one["answer"] for one in waiting)
     assert olga.post(f"/v1/answers/{first}/decision", json={"decision": "approve"}).is_success
@@ -170,29 +169,20 @@ def test_a_failure_after_the_debit_has_one_body_and_the_same_key_goes_on(tmp_pat
     behind = curator(tmp_path)
     study = behind.study(behind.register()["id"])
     anna, path = behind.client("anna"), f"/v1/studies/{study['id']}/questions"
-    opened, behind.workers.room._engine = behind.workers.room._engine, None  # type: ignore
-    behind.workers.room._engine = lambda dataset, version: 1 / 0  # type: ignore
-    with pytest.raises(ZeroDivisionError):
-        behind.workers.room.finish(anna_asks(behind, anna, path)["answer"])
-    behind.workers.paused = False
+    opened = behind.workers.room._engine
 
     def broken(dataset: str, version: Any) -> Any:
         raise MemoryError
 
-    behind.workers.room._engine = broken  # type: ignore
+    behind.workers.room._engine = broken
     told = anna.post(path, json=MEAN, headers=key("k")).json()
     assert told["status"] == "failed"
     assert set(told) == {"answer", "key", "study", "ready_at", "status"}
-    behind.workers.room._engine = opened  # type: ignore
+    behind.workers.room._engine = opened
     again = anna.post(path, json=MEAN, headers=key("k")).json()
     assert again["status"] == "answered"
     node = behind.desk.office.trees.node(study["dataset"], study["seat"]["node"])
     assert [entry.kind for entry in node.entries()] == ["open", "debit", "answer"]
-
-
-def anna_asks(behind: Curator, anna: Any, path: str) -> Any:
-    behind.workers.paused = True
-    return anna.post(path, json=MEAN, headers=key("k")).json()
 
 
 def test_a_changed_source_freezes_and_a_new_version_spends_the_same_box(tmp_path: Path) -> None:
@@ -221,8 +211,6 @@ def test_sources_lead_nowhere_else(tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("income,age,region\n1,20,N\n")
     (tmp_path / "data" / "link.csv").symlink_to(tmp_path / "secret.csv")
     olga = behind.client("olga")
-    from curators import SCHEMA
-
     words = {"name": "x", "schema": SCHEMA, "neighbors": "replace", "budget": {"mu": 1.0}}
     found = set()
     for source in (

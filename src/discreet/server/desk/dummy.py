@@ -61,9 +61,13 @@ def _values(column: Column, uniforms: Any) -> list[Any]:
 
 def _times(column: Any, uniforms: Any) -> list[str]:
     unit: Any = "D" if isinstance(column, Date) else "s"
-    low, high = (np.datetime64(str(one).rstrip("Z"), unit) for one in _ends(column))
+    low, high = (_moment(one, unit) for one in _ends(column))
     span = int((high - low).astype(np.int64))
     return [str(low + np.timedelta64(int(one * (span + 1)), unit)) for one in uniforms]
+
+
+def _moment(text: str, unit: Any) -> Any:
+    return np.datetime64(str(text).rstrip("Z"), unit)
 
 
 def _ends(column: Any) -> tuple[str, str]:
