@@ -16,12 +16,12 @@ from typing import Any
 import httpx
 import pytest
 from curators import SCHEMA, STORED, write_survey
+from tests.trusted.scale.postgresql import server
 
 import discreet as dp
 from discreet.server.accounts.people import add_person, person_of
 from discreet.server.desk.desk import open_desk
 from discreet.server.settings import Settings
-from tests.trusted.scale.postgresql import server
 
 pytestmark = pytest.mark.slow
 MODULE = """
@@ -147,7 +147,8 @@ def asks_through_kills(tmp_path: Path, database: str | None) -> None:
     settings, tokens, desk = prepared(tmp_path, database)
     with started(settings) as (address, ids, _):
         made(address, tokens)
-        session = dp.connect(address, token=tokens["anna"]).open("survey", study="wages")
+        connection = dp.connect(address, token=tokens["anna"])
+        session = connection.open("survey", study="wages")
         first = dp.mean(session, "income", spend=dp.GDP(0.1), key="first")
         keeper, web = ids["keeper"][0], ids["web"][0]
         for worker in below(keeper):
@@ -160,9 +161,7 @@ def asks_through_kills(tmp_path: Path, database: str | None) -> None:
         assert dp.mean(session, "income", spend=dp.GDP(0.1), key="first").release == first.release
         debits = [entry for entry in session.ledger.entries() if entry.kind == "debit"]
         assert len(debits) == 4
-    with started(settings) as (address, _, _):
-        session = dp.connect(address, token=tokens["anna"]).open("survey", study="wages")
-        assert dp.mean(session, "income", spend=dp.GDP(0.1), key="first").release == first.release
+        connection.close()
     with desk.office.database.read() as rows:
         dataset = rows.run("SELECT id FROM datasets")[0]["id"]
     assert desk.office.trees.problems(dataset) == []

@@ -11,6 +11,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -137,6 +138,7 @@ class PostgresDatabase:
         self._driver, self._address = psycopg, address
         self._idle: list[Any] = []
         self._guard, self._process = threading.Lock(), os.getpid()
+        weakref.finalize(self, _close_all, self._idle)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Rows]:
@@ -171,7 +173,9 @@ class PostgresDatabase:
     def _taken(self) -> Any:
         with self._guard:
             if self._process != os.getpid():  # connections of a parent are not ours
-                self._idle, self._process = [], os.getpid()
+                _inherited.extend(self._idle)
+                self._idle.clear()
+                self._process = os.getpid()
             while self._idle:
                 raw = self._idle.pop()
                 if not raw.closed and not raw.broken:
@@ -188,6 +192,16 @@ class PostgresDatabase:
             if not raw.closed and not raw.broken and len(self._idle) < MOST_IDLE:
                 self._idle.append(raw)
                 return
+        with contextlib.suppress(Exception):
+            raw.close()
+
+
+# never closed: a forked child must not touch its parent's connections
+_inherited: list[Any] = []
+
+
+def _close_all(idle: list[Any]) -> None:
+    for raw in idle:
         with contextlib.suppress(Exception):
             raw.close()
 
