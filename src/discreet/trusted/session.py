@@ -35,7 +35,6 @@ from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
 from discreet.sensitivity import OneRow
 from discreet.specs.mechanisms.mechanism import fits_in_size
-from discreet.specs.queries.keys import may_leave_out
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.rehearsal import Rehearsal
@@ -223,10 +222,10 @@ class Session:
                   of them, and the whole question is built anew from what its parts write of
                   themselves (`plain_question`), so nothing inside it can be of another type or
                   change later; the sensitivity is computed here again, and a query that says that
-                  every row counts has only keys that leave none out.
+                  every row counts has only keys that leave none out (`Rehearsal`).
         Checked.  tests/claims/test_plain_values.py, tests/reliability/test_hostile_objects.py
         """
-        question, schema = plain_question(question), self._schema
+        question = plain_question(question)
         query, mechanism = question.query, question.mechanism
         if mechanism.reads != query.gives:
             raise mismatched(
@@ -235,10 +234,6 @@ class Session:
         if not fits_in_size(mechanism, query.size):
             raise mismatched("its mechanism reads a statistic of another size than its query gives")
         self._rehearsal.require(query)
-        if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
-            raise mismatched(
-                "its query says that every row counts, and its keys can leave rows out"
-            )
         proven = query.sensitivity(self._neighbors)
         if isinstance(proven, OneRow) and proven.rows not in (None, self.public.rows):
             raise mismatched("its query states another number of rows than is public")

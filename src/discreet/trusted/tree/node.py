@@ -170,12 +170,14 @@ class Node(Ledger):
         """
         key = checked_key(key)
         with self._changing_tree() as work:
-            paid = read_as(Line, work.ask(work.locked_line(self.id, "debit", key))[0])
-            known = work.line(self.id, "answer", key)
+            found = work.ask(
+                work.locked_line(self.id, "debit", key), work.line_at(self.id, "answer", key)
+            )
+            paid, known = (first(read_as(Line, rows)) for rows in found)
             if known is not None:
                 self._answered(known)
                 return known.body
-            if not paid:
+            if paid is None:
                 raise ledger_refusals.no_debit(key)
             answer = checked_answer(make_answer())
             held = self._taken(work, ())
@@ -288,10 +290,7 @@ class Node(Ledger):
         statements = [
             work.path(self._path),
             select(Line, "WHERE chain = ? AND number = ?", self.chain, seen[0]),
-            *(
-                select(Line, "WHERE node = ? AND kind = ? AND key = ?", self.id, kind, key)
-                for kind, key in wanted
-            ),
+            *(work.line_at(self.id, kind, key) for kind, key in wanted),
         ]
         if reservation is not None:
             asked = select(Aside, "WHERE owner = ? AND key = ?", self.id, reservation)

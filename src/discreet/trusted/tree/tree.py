@@ -103,7 +103,7 @@ class BudgetTree:
         """Whether it outlives this process."""
         return self._places.database.persistent
 
-    def close_database(self) -> None:
+    def close_connections(self) -> None:
         """Let go of connections."""
         self._places.database.close()
 
@@ -137,6 +137,7 @@ class BudgetTree:
         if not secure and self.persistent:
             raise refusals.not_that_noise()
         with self._places.changing() as work:
+            work.alone()
             known = first(work.all(Meter, "WHERE parent = ? AND key = ?", "", key))
             if known is not None:
                 return self._same(work, known, (ROOT, name, _said(budget), capacity(box)))
@@ -354,7 +355,11 @@ def _database(where: object) -> Database:
         return MemoryDatabase()
     text = plain.path(where, "budget tree")
     if text.startswith(("postgresql://", "postgres://")):
-        raise refusals.no_postgresql()
+        try:
+            from discreet.trusted.tree.postgresql import PostgreSQLDatabase
+        except ImportError:
+            raise refusals.no_postgresql() from None
+        return PostgreSQLDatabase(text)
     return SQLiteDatabase(text)
 
 

@@ -61,10 +61,12 @@ class Database(Protocol):
 
 
 class Work:
-    """A transaction; `lock` is what a statement ends with that locks its rows, if anything."""
+    """A transaction; `lock` is what a statement ends with that locks its rows, `alone` what makes
+    it the only one of its kind, where a store has more than one writer.
+    """
 
-    def __init__(self, connection: Connection, lock: str = "") -> None:
-        self._connection, self._lock = connection, lock
+    def __init__(self, connection: Connection, lock: str = "", alone: str = "") -> None:
+        self._connection, self._lock, self._alone = connection, lock, alone
         self._before: dict[str, Meter] = {}
         self.meters: dict[str, Meter] = {}
         self.heads: dict[str, tuple[int, str]] = {}  # number and hash of what was appended
@@ -81,14 +83,22 @@ class Work:
         marks = ", ".join("?" * len(ids))
         return select(Meter, f"WHERE parent IN ({marks}) ORDER BY depth, id {self._lock}", *ids)
 
+    def line_at(self, node: str, kind: str, key: str) -> Statement:
+        """The line of a node, kind and key."""
+        return select(Line, "WHERE node = ? AND kind = ? AND key = ?", node, kind, key)
+
     def locked_line(self, node: str, kind: str, key: str) -> Statement:
-        """A line, whose row nobody else may lock before the end."""
-        return select(
-            Line, f"WHERE node = ? AND kind = ? AND key = ? {self._lock}", node, kind, key
-        )
+        """The same, whose row nobody else may lock before the end."""
+        text, values = self.line_at(node, kind, key)
+        return f"{text} {self._lock}", values
 
     def ask(self, *statements: Statement) -> list[Rows]:
         return self._connection.ask(*statements)
+
+    def alone(self) -> None:
+        """Be the only transaction that makes roots, which have no row above them to lock."""
+        if self._alone:
+            self._connection.tell(self._alone)
 
     def all(self, kind: type[Kept], where: str = "", *values: object) -> list[Kept]:
         return read_as(kind, self.ask(select(kind, where, *values))[0])
@@ -97,7 +107,7 @@ class Work:
         return first(self.all(Meter, "WHERE id = ?", node))
 
     def line(self, node: str, kind: str, key: str) -> Line | None:
-        return first(self.all(Line, "WHERE node = ? AND kind = ? AND key = ?", node, kind, key))
+        return first(read_as(Line, self.ask(self.line_at(node, kind, key))[0]))
 
     # ── changes ───────────────────────────────────────────────────────────────────────────────────
 
