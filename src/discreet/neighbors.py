@@ -88,7 +88,19 @@ class Relation:
 @plain.kept()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replace(Relation):
-    """One row, or one unit's rows, exchanged for another."""
+    """One row, or one unit's rows, exchanged for another.
+
+    Formula.
+            two tables are neighbours where one row (or all rows of one unit) differs
+
+            unit      the column that says whose row it is
+            max_rows  of one unit that count; which of them is chosen at random
+
+    Validity. The number of rows (of units) is public.
+    Example.
+            print(dp.Replace(), dp.Replace(unit="person", max_rows=4))
+    See also. `dp.AddRemove`; docs/deciding/choosing.md.
+    """
 
     name: ClassVar[str] = "replace"
 
@@ -104,7 +116,19 @@ class Replace(Relation):
 @plain.kept()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddRemove(Relation):
-    """One row, or one unit with all its rows, added or taken away."""
+    """One row, or one unit with all its rows, added or taken away.
+
+    Formula.
+            two tables are neighbours where one has one row (or one unit's rows) more
+
+            unit      the column that says whose row it is
+            max_rows  of one unit that count; which of them is chosen at random
+
+    Validity. Nothing is public, not even the number of rows.
+    Example.
+            print(dp.AddRemove(), dp.AddRemove(unit="person", max_rows=4))
+    See also. `dp.Replace`; docs/deciding/choosing.md.
+    """
 
     name: ClassVar[str] = "add_remove"
 

@@ -79,7 +79,11 @@ _BOUNDS_WHY = "bounds set the noise and are never read from the data"
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A real column on the declared range [low, high], encoded with 16 bits (or 32 where asked)."""
+    """A real column on the declared range [low, high], encoded with 16 bits (or 32 where asked).
+    Validity. The range is public: never read it from the data.
+    Example.  print(dp.Real(0, 200_000), dp.Real(0, 1, missing=0.5))
+    See also. `dp.Integer`, `dp.unbounded_mean`; docs/deciding/choosing.md.
+    """
 
     low: float = _UNDECLARED
     high: float = _UNDECLARED
@@ -136,6 +140,8 @@ class Real:
 class Integer:
     """A whole-number column on the declared range [low, high];
     exact, every whole number is a grid point.
+    Example.  print(dp.Integer(18, 90))
+    See also. `dp.Real`, `dp.Category`.
     """
 
     low: int = _UNDECLARED
@@ -193,6 +199,8 @@ class Date(Integer):
     Arrow, pandas, polars, numpy and Python, and ISO 8601 text. A time with a zone or an offset is
     the instant in UTC, one without is taken as it stands (`discreet.dates`). Anything else, numbers
     included, is missing; what lies outside is the nearest bound.
+    Example.  print(dp.Date("2024-01-01", "2024-12-31"))
+    See also. `dp.Datetime`; docs/how-to/dates.md.
     """
 
     origin: str | None = None
@@ -248,6 +256,8 @@ class Datetime(Date):
     """A column of moments on the declared range, to the second: ``Datetime("2024-01-01",
     "2024-12-31 23:59:59")``; read as `Date` is, as whole seconds since the first moment. The range
     spans at most 68 years.
+    Example.  print(dp.Datetime("2024-01-01", "2024-12-31 23:59:59"))
+    See also. `dp.Date`; docs/how-to/dates.md.
     """
 
     kind: ClassVar[str] = "datetime"
@@ -259,6 +269,8 @@ class Datetime(Date):
 class Boolean:
     """A yes/no column; True counts as 1. A cell that is neither has no value, or becomes `missing`
     where one was named.
+    Example.  print(dp.Boolean(), dp.Boolean(missing=False))
+    See also. `dp.Category`, `dp.proportion`.
     """
 
     missing: bool | None = None
@@ -294,6 +306,8 @@ class Category:
     truth with those that read as true or false (the rules stand at the head of `schema.py`).
     A cell that matches no level becomes `missing` if one was named (it must be a declared level),
     else it has no level.
+    Example.  print(dp.Category(["school", "vocational", "degree"]))
+    See also. `dp.Boolean`, `dp.Open`, `dp.table`.
     """
 
     levels: Sequence[str | int | bool]
@@ -386,6 +400,8 @@ class Open:
 
     A character is a Unicode code point. Two spellings that look alike (é as one code point or as
     two) are two keys.
+    Example.  print(dp.Schema({"city": dp.Open(), "cost": dp.Real(0, 300)}))
+    See also. `dp.Category`, `dp.table`; docs/how-to/open-keys.md.
     """
 
     kind: ClassVar[str] = "open"
@@ -404,6 +420,8 @@ _KINDS: dict[str, type[Column]] = {
 class Schema(Mapping[str, Column]):
     """The declared columns by name; immutable:
     names and columns are rebuilt, and nothing can be assigned.
+    Example.  print(dp.Schema({"age": dp.Integer(18, 90), "member": dp.Boolean()}))
+    See also. `dp.Real`, `dp.Integer`, `dp.Boolean`, `dp.Category`, `dp.Date`.
     """
 
     __slots__ = ("_columns",)

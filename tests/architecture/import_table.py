@@ -88,6 +88,12 @@ TABLE = (
         "the filter; it never sees data or noise",
     ),
     _row(
+        "trusted.tree",
+        f"{VOCABULARY} specs accounting trusted.ledger trusted.losses",
+        "psycopg cryptography",
+        "budgets within budgets; it never sees data or noise",
+    ),
+    _row(
         "trusted.noise",
         f"{VOCABULARY} specs search trusted.compiled trusted.later"
         " trusted.extensions.data_dependent trusted.extensions.open_keys"
@@ -369,14 +375,14 @@ TABLE = (
     ),
     _row(
         "bundled",
-        "errors plain exact neighbors schema",
+        "errors plain exact neighbors schema trusted.datasets trusted.session",
         "pandas",
         "made-up tables to try things on",
     ),
     _row(
         "remote",
         f"{VOCABULARY} specs accounting trusted.losses trusted.ledger trusted.release"
-        " trusted.session inference.results.stored asking.written remote.dummy",
+        " trusted.session trusted.tree inference.results.stored asking.written remote.dummy",
         "httpx",
         "sessions on data that a service holds; no engine, no noise",
     ),

@@ -30,6 +30,7 @@ MAY_ASK_FOR_BITS = {
     "trusted/session.py": "the name of a question without a key",
     "trusted/ledger/core.py": "the name of a reservation",
     "trusted/ledger/opening.py": "the name of a ledger",
+    "trusted/tree/records.py": "the names of nodes and reservations",
     "trusted/engines/memory.py": "the name of a data set in memory",
     "trusted/ledger/sqlite.py": "the name of a file that is being made",
     "trusted/scale/files.py": "the key of a digest that is never shown",

@@ -26,7 +26,7 @@ from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
 from discreet.sensitivity import L1, L2, LInf, Rows
 from discreet.specs.aggregation.part_outputs import OutputsPlan, PartOutputs
 from discreet.specs.queries.histograms import GridCounts
-from discreet.specs.queries.keys import Subset
+from discreet.specs.queries.keys import Between, Levels, Subset
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import Sum
 from discreet.specs.registry import query_from_dict
@@ -243,6 +243,29 @@ def test_an_interrupt_ends_all_processes(monkeypatch):
         os.kill(children[0], 0)
 
 
+def test_an_interrupt_at_the_fork_does_not_run_the_program_twice(monkeypatch, tmp_path):
+    """A child that is interrupted before its work begins would go on with the caller's program."""
+    fork, mine = os.fork, os.getpid()
+
+    def interrupted():
+        child = fork()
+        if child == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        return child
+
+    monkeypatch.setattr(os, "fork", interrupted)
+    try:
+        found = in_processes([lambda: np.array([3.0])], 1)
+    except KeyboardInterrupt:
+        if os.getpid() != mine:
+            (tmp_path / "twice").touch()
+            os._exit(1)
+        raise
+    assert found.tolist() == [[3.0]]
+    assert not (tmp_path / "twice").exists()
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
+
+
 def test_filters_leave_rows_out_of_their_parts():
     data = engine([("u", 5, "ab"[n % 2], True) for n in range(12)], Replace())
     keys = (Subset("g", (0,)),)
@@ -346,3 +369,17 @@ def test_what_cannot_be_run_is_refused():
     ):
         with pytest.raises(InvalidParameter):
             make()
+
+
+@pytest.mark.parametrize("key", [Subset("level", (0,)), Levels("level", 1), Between("sum", 0, 5)])
+def test_a_question_about_outputs_says_which_rows_count(key):
+    """A replaced part can make a value vanish where a key leaves it out: with `optional` False the
+    stated change is one value replaced, and the noise would be too small.
+    """
+    factor, rehearsal = Factor("sum", TWO["sum"].encoding()), Rehearsal(SCHEMA, Replace())
+    for kind in (GridCounts, Sum):
+        given = (factor,) if kind is Sum else factor
+        rehearsal.require(asked(kind((key,), given, True), TWO))
+        with pytest.raises(InvalidParameter, match="rows that its schema allows"):
+            rehearsal.require(asked(kind((key,), given, False), TWO))
+    rehearsal.require(asked(GridCounts((), factor, False), TWO))

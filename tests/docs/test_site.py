@@ -4,6 +4,11 @@ say where they come from, formulas and hover text are what pages write.
 
 from __future__ import annotations
 
+import importlib
+import re
+import sys
+from pathlib import Path
+
 import pytest
 from markdown import markdown
 from tools.site import evidence, markup, reference
@@ -12,11 +17,25 @@ from tools.site.groups import GROUPS
 from tools.site.pages import LostLink, Site, linked_text
 
 import discreet as dp
+from discreet.asking.records import RECORDS
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_every_public_name_stands_in_one_group_of_the_reference() -> None:
     reference.checked_groups()
     assert sum(map(len, GROUPS.values())) == len(dp.__all__)
+
+
+def test_every_public_name_has_an_example_and_leads_on() -> None:
+    """The build runs the examples; here they are counted."""
+    assert not [name for name in dp.__all__ if len(reference.examples(name)) != 1]
+    for name in dp.__all__:
+        found = {part.word: part.text for part in reference.parts(reference.docstring(name))}
+        assert "dp." in found["Example"] or name in found["Example"], name
+        assert re.search(r"`dp\.|docs/", found["See also"]), name
+        if any(record.name == name for record in RECORDS):
+            assert {"Price", "Example", "See also"} <= {*found}, name
 
 
 def test_formulas_become_mathml_and_code_stays() -> None:
@@ -58,5 +77,32 @@ def test_blocks_are_those_that_the_tests_run() -> None:
 
 
 def test_measured_tables_say_where_they_come_from() -> None:
-    for table in evidence.stored().values():
+    tables = evidence.stored()
+    for table in tables.values():
         assert table["command"] in evidence.table_text(table)
+        name = re.match(r"make bench NAME=(\w+)|python (benchmarks/\w+)", table["command"])
+        assert name, table["command"]
+        assert (ROOT / "benchmarks" / f"{name[1] or name[2].split('/')[1]}.py").exists()
+
+
+def test_benchmarks_store_what_the_evidence_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    stored = importlib.import_module("stored")
+    monkeypatch.setattr(stored, "FOLDER", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["benchmarks/noise.py", "--runs", "9", "--store"])
+    given = {
+        "about": "coverage",
+        "title": "A table",
+        "says": "What it shows.",
+        "columns": [stored.column("law"), stored.column("held", digits=2, target="≥ 0.94")],
+        "rows": [{"law": "normal", "held": stored.share(95, 100)}],
+    }
+    with pytest.raises(ValueError, match="Monte-Carlo"):
+        stored.table("one", runs=100, **given)
+    path = stored.table("one", runs=100, error="a standard error", **given)
+    text = evidence.table_text(evidence.read(path))
+    assert "| normal | 0.95 ± 0.02 |" in text
+    assert "`make bench NAME=noise ARGS='--runs 9'`" in text
+    assert [*stored.ABOUT] == [*evidence.PARTS]

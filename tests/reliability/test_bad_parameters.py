@@ -273,7 +273,7 @@ def test_case_07_no_delta_where_one_is_needed():
         5,
         ["x"],
         ("x",),
-        {"x": 1},
+        {"xx": 1},
         b"x",
         10**5000,
         dp.Real,

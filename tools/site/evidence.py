@@ -1,13 +1,14 @@
-"""Tables of measured figures: docs/evidence/*.json says what was measured, by which command, when,
-with which version and with what Monte-Carlo error. Pages show them; nobody types them.
+"""Tables of measured figures: benchmarks/results/*.json says what was measured, by which command,
+when, with which version and with what Monte-Carlo error. Benchmarks write them (`--store`,
+benchmarks/stored.py), pages show them; nobody types them.
 
-    title      what the table is called
+    title      what the table is called           about    which part of the page it stands in
     says       one sentence: what it shows
     command    that measured it        date, version, machine   when, of what, on what
     runs       simulated data sets a figure, or null            error   what ± is, or null
     columns    [{"key", "title"}], with "digits" and "target" where they have some
     rows       [{key: text, number, or {"value": x, "error": y}}]
-    notes      sentences below the table        seen_in   pages that show it (may be empty)
+    notes      sentences below the table
 """
 
 from __future__ import annotations
@@ -17,9 +18,22 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs" / "evidence"
-REQUIRED = ("title", "says", "command", "date", "version", "machine", "runs", "error", "columns",
-            "rows")  # fmt: skip
+FOLDER = ROOT / "benchmarks" / "results"
+REQUIRED = ("title", "about", "says", "command", "date", "version", "machine", "runs", "error",
+            "columns", "rows")  # fmt: skip
+
+
+# the parts of the page, in order: what a table is about, the heading, what is asked there
+PARTS = {
+    "coverage": ("Coverage", "Does a 95 % interval hold the truth in 95 of 100 samples?"),
+    "width": ("Width", "How much wider is it than an interval that knew more?"),
+    "size": ("Size of tests", "How often does a test reject what is true?"),
+    "power": ("Power of tests", "How often does it find what is there?"),
+    "accuracy": ("Accuracy", "How near does an answer come, beside other libraries?"),
+    "privacy": ("Privacy, attacked", "What do audits and attacks find?"),
+    "speed": ("Speed", "What does it cost in time and memory?"),
+    "house": ("The house", "How large is what must be right, and how is it checked?"),
+}
 
 
 class BadEvidence(RuntimeError):
@@ -37,6 +51,8 @@ def read(path: Path) -> dict[str, Any]:
     lost = [field for field in REQUIRED if field not in table]
     if lost:
         raise BadEvidence(f"{path.name} lacks {', '.join(lost)}")
+    if table["about"] not in PARTS:
+        raise BadEvidence(f"{path.name} is about {table['about']!r}, not one of {', '.join(PARTS)}")
     keys = [column["key"] for column in table["columns"]]
     for row in table["rows"]:
         if [*row] != keys:
@@ -54,7 +70,7 @@ def table_text(table: dict[str, Any]) -> str:
     ]
     titles = [column["title"] for column in columns]
     lines = [
-        f"**{table['title']}.** {table['says']}",
+        table["says"],
         "",
         "| " + " | ".join(titles) + " |",
         "|" + "|".join(" --: " if number else " :-- " for number in numeric) + "|",
@@ -98,10 +114,16 @@ def overview(tables: dict[str, dict[str, Any]]) -> str:
     lines = [
         "# Evidence",
         "",
-        "Figures that pages of this site state as measured. Each table is read from a file in "
-        "`docs/evidence/` that a benchmark wrote, with the command that measures it again.",
+        "What this project states as measured. Each table is read from a file in "
+        "`benchmarks/results` that a benchmark wrote, with the command that measures it again. "
+        "What did not hold is on a page of its own: [what failed](failed.md).",
         "",
     ]
-    for name, table in tables.items():
-        lines += [f"## {table['title']} {{ #{name} }}", "", f"<!-- evidence: {name} -->", ""]
+    for about, (heading, asked) in PARTS.items():
+        found = [name for name, table in tables.items() if table["about"] == about]
+        if found:
+            lines += [f"## {heading}", "", asked, ""]
+        for name in found:
+            lines += [f"### {tables[name]['title']} {{ #{name} }}", ""]
+            lines += [f"<!-- evidence: {name} -->", ""]
     return "\n".join(lines)

@@ -1,7 +1,7 @@
 """A page of the repository as mkdocs reads it: outputs stand below code, names and files are links,
 and directives are replaced by what they name.
 
-    <!-- evidence: NAME -->   the measured table of docs/evidence/NAME.json
+    <!-- evidence: NAME -->   the measured table of benchmarks/results/NAME.json
     <!-- peer: NAME -->       another library's code and what it printed, docs/coming-from/peers/
 
 Nothing here reads or writes a file but pictures (`Written.files`).

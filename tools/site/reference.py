@@ -91,10 +91,12 @@ def page(name: str) -> str:
     for part in shown:
         if part.word == "":
             pieces.append(prose(part.text))
+        elif part.word == "Formula":
+            pieces += ["## Formula", formula(part.text)]
         elif part.word not in ("Example", "See also"):
             pieces += [f"## {TITLES.get(part.word, part.word)}", prose(part.text)]
     for code in examples(name):
-        pieces += ["## Example", f"```python\n{code}\n```"]
+        pieces += ["## Example", f"```python\nimport discreet as dp\n\n{code}\n```"]
     pieces += [*_members(thing), *_answer(thing)]
     for part in shown:
         if part.word == "See also":
@@ -134,6 +136,13 @@ def signature(name: str) -> str:
 def _plain(text: str) -> str:
     """An annotation without the quotes that postpone it."""
     return re.sub(r"(: |-> |^)'([^']*)'", r"\1\2", text)
+
+
+def formula(text: str) -> str:
+    """A formula and, below it, what its letters mean."""
+    written, _, legend = text.partition("\n\n")
+    shown = f"``` {{ .text .formula }}\n{textwrap.dedent(written)}\n```"
+    return f"{shown}\n\n{prose(textwrap.dedent(legend))}".rstrip()
 
 
 def prose(text: str) -> str:

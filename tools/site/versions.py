@@ -37,8 +37,9 @@ def built() -> list[str]:
 def write() -> None:
     """The list of versions and the page that leads to the newest."""
     names = built()
+    if not names:  # a part of the pages, without the first
+        return
     listed = [{"version": name, "title": name, "aliases": []} for name in names]
-    if listed:
-        listed[0]["aliases"] = ["latest"]
+    listed[0]["aliases"] = ["latest"]
     (SITE / "versions.json").write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
     (SITE / "index.html").write_text(LEADING.format(version=names[0]), encoding="utf-8")

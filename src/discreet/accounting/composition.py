@@ -48,6 +48,11 @@ def compose(*guarantees: Any) -> Any:
     (C7); once an (ε, δ) guarantee is in, only pure and (ε, δ) ones can join it here (ε and δ add).
     A loss distribution turns pure, (ε, δ) and Gaussian guarantees into its own kind;
     a trade-off function takes every kind.
+
+    Example.
+            print(dp.compose(dp.GDP(0.3), dp.GDP(0.4)))
+            print(dp.compose(dp.PureDP(0.3), dp.PureDP(0.4)))
+    See also. `dp.Ledger`, `dp.PLD`; docs/accounting.md.
     """
     if any(getattr(one, "kind", None) in ("pld", "tradeoff") for one in guarantees):
         return _compose_curves(guarantees)

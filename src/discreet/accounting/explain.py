@@ -43,6 +43,10 @@ def explain(
 
     Theorem.  `power_bound`, `guess_bound` and `odds_bound`.
     Checked.  tests/accounting/test_explain.py::test_every_sentence_holds_for_randomised_response
+
+    Example.
+            print(dp.explain(dp.ApproxDP(epsilon=1, delta=1e-6), prior=0.5))
+    See also. `dp.GDP`, `dp.ApproxDP`; docs/deciding/choosing.md.
     """
     if isinstance(guarantee, type) or not hasattr(guarantee, "tradeoff"):
         raise InvalidParameter(

@@ -62,7 +62,20 @@ def _checked_delta(value: object, name: str = "delta") -> float:
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class PureDP(PrivacyProfile):
-    """ε-differential privacy."""
+    """ε-differential privacy.
+
+    Formula.
+            P(answer in S | data) ≤ e^ε · P(answer in S | neighbour),   for every set S of answers
+
+            epsilon  ε: 0 tells nothing, 1 limits odds to change by a factor of 2.7
+
+    Price.    Spends of ε₁ and ε₂ add up to ε₁ + ε₂.
+    Example.
+            budget = dp.PureDP(1)
+            print(dp.explain(budget))
+            print(budget / 4, dp.compose(dp.PureDP(0.3), dp.PureDP(0.2)))
+    See also. `dp.GDP`, `dp.ApproxDP`, `dp.explain`; docs/accounting.md.
+    """
 
     epsilon: float
     kind: ClassVar[str] = "pure"
@@ -147,7 +160,21 @@ class PureDP(PrivacyProfile):
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class ApproxDP(PrivacyProfile):
-    """(ε, δ)-differential privacy."""
+    """(ε, δ)-differential privacy.
+
+    Formula.
+            P(answer in S | data) ≤ e^ε · P(answer in S | neighbour) + δ
+
+            epsilon  ε
+            delta    δ: far below one over the number of people
+
+    Price.    A budget of (ε, δ) is kept as the Gaussian μ that implies it, beside a part of δ: its
+              parts are `dp.GDP` spends (docs/how-to/budgets.md).
+    Example.
+            budget = dp.ApproxDP(epsilon=1, delta=1e-6)
+            print(budget.split({"table": 1, "model": 3}))
+    See also. `dp.GDP`, `dp.PureDP`, `dp.plan`; docs/deciding/choosing.md.
+    """
 
     epsilon: float
     delta: float
@@ -252,7 +279,20 @@ class ApproxDP(PrivacyProfile):
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class GDP(PrivacyProfile):
-    """μ-Gaussian differential privacy."""
+    """μ-Gaussian differential privacy.
+
+    Formula.
+            telling data from a neighbour is as hard as telling N(0, 1) from N(μ, 1)
+
+            mu  μ: 0.1 is hard to notice, 1 is the usual upper end, 3 tells nearly all
+
+    Price.    Spends of μ₁ and μ₂ add up to √(μ₁² + μ₂²).
+    Example.
+            spend = dp.GDP(0.5)
+            print(spend.epsilon_at(1e-6), spend.delta_at(1.0))
+            print(dp.explain(spend))
+    See also. `dp.ApproxDP`, `dp.PureDP`, `dp.ZCDP`, `dp.explain`.
+    """
 
     mu: float
     kind: ClassVar[str] = "gdp"

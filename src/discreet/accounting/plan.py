@@ -124,6 +124,10 @@ def plan(
 
     `accountant` is "pld" (tight) or "rdp" (Gaussian noise; Poisson samples or none):
     a Rényi plan needs more noise.
+
+    Example.
+            print(dp.plan(epsilon=2, delta=1e-5, steps=1000, sampling_rate=0.01))
+    See also. `dp.SGD`, `dp.PLD`; docs/accounting.md.
     """
     missing = [
         name
@@ -228,6 +232,14 @@ def rows_needed(
 
     *Method*: width = 2·quantile of N(0, σ²/n) plus noise of the range over n·μ (or Laplace, range
     over n·ε).
+
+    Price.    None: no data are read.
+    Example.
+            rows = dp.rows_needed(
+                dp.GDP(0.1), width=1000, standard_deviation=30_000, low=0, high=200_000
+            )
+            print(rows)
+    See also. `dp.preview`, `dp.sample_size`.
     """
     from statistics import NormalDist
 

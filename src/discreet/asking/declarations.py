@@ -140,6 +140,19 @@ def declare(path: str | Path, source: Any = None) -> Dataset:
 
     `source` takes the place of the declared one: a file or several, or a table in memory, which
     goes by the declared name. `open()` uses the declared budget unless it is given another.
+
+    Example.
+            dp.load_census().frame.to_csv("census.csv", index=False)
+            dp.write_declaration(
+                "census.toml",
+                source="census.csv",
+                schema={"age": dp.Integer(18, 90)},
+                neighbors=dp.Replace(),
+                budget=dp.GDP(1),
+            )
+            session = dp.declare("census.toml").open()
+            print(dp.mean(session, "age", spend=dp.GDP(0.1)))
+    See also. `dp.write_declaration`, `dp.read_plan`; docs/how-to/command-line.md.
     """
     return read_declaration(path).dataset(source)
 
@@ -160,6 +173,19 @@ def write_declaration(
     schema=…, neighbors=dp.Replace(), budget=dp.ApproxDP(1, 1e-6), separator=";")``.
 
     Paths stand in the file as they are given, and are read as relative to it.
+
+    Example.
+            from pathlib import Path
+
+            dp.write_declaration(
+                "survey.toml",
+                source="survey.csv",
+                schema={"age": dp.Integer(18, 90), "region": dp.Category(["N", "S"])},
+                neighbors=dp.Replace(),
+                budget=dp.ApproxDP(epsilon=1, delta=1e-6),
+            )
+            print(Path("survey.toml").read_text())
+    See also. `dp.declare`.
     """
     words = {
         "source": _paths_of(source),

@@ -31,7 +31,14 @@ from discreet.trusted.release import Question
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What the caller believes about the data; used for the forecast alone."""
+    """What the caller believes about the data; used for the forecast alone.
+
+    Example.
+            session = dp.load_visits().open(budget=dp.GDP(1))
+            guess = dp.Assumptions(rows=6000, mean=36, standard_deviation=30)
+            print(dp.preview(session, dp.mean, "hours", spend=dp.GDP(0.3), assume=guess))
+    See also. `dp.preview`.
+    """
 
     rows: float | None = None
     mean: float | None = None
@@ -168,6 +175,13 @@ def preview(
     needs no assumption (`SelectionPreview`). `level` is that of the intervals; a level of a column
     (no float) is handed to an estimator that takes one. A plan (`dp.read_plan`) has its own spends
     and assumptions: ``dp.preview(session, plan)`` checks and forecasts all of it.
+
+    Price.    None: no data are read.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            guess = dp.Assumptions(standard_deviation=30_000)
+            print(dp.preview(session, dp.mean, "income", spend=dp.GDP(0.1), assume=guess))
+    See also. `dp.Assumptions`, `dp.rows_needed`, `dp.power`; docs/how-to/budgets.md.
     """
     if type(estimator) is ReleasePlan:
         return estimator.preview(session, level=level)

@@ -26,6 +26,13 @@ def from_json(text: str) -> Any:
     """The result that `to_json` of a result wrote; a text that no result wrote is refused.
 
     Tests are made again from the result in the text.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            income = dp.mean(session, "income", spend=dp.GDP(0.1))
+            again = dp.from_json(income.to_json())
+            print(again == income)
+    See also. `dp.Result`.
     """
     read = FORMATS.get(_format(text))
     made = resolve(read)(text) if read is not None else None

@@ -94,7 +94,19 @@ class PlannedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ReleasePlan:
-    """Questions with their spends, in the order in which they are asked; see `dp.read_plan`."""
+    r"""Questions with their spends, in the order in which they are asked; see `dp.read_plan`.
+
+    Example.
+            from pathlib import Path
+
+            Path("plan.toml").write_text(
+                "budget = { mu = 0.5 }\n"
+                "[questions.ages]\nestimator = 'mean'\ncolumn = 'age'\nshare = 1\n"
+            )
+            session = dp.load_census().open(budget=dp.GDP(0.5))
+            print(dp.preview(session, dp.read_plan("plan.toml")))
+    See also. `dp.read_plan`.
+    """
 
     questions: tuple[PlannedQuestion, ...]
     budget: Guarantee | None = None
@@ -132,7 +144,22 @@ class ReleasePlan:
 
 @plain.called
 def read_plan(path: str | Path) -> ReleasePlan:
-    """The plan that a TOML file writes down (this module's first lines show one)."""
+    r"""The plan that a TOML file writes down (this module's first lines show one).
+
+    Example.
+            from pathlib import Path
+
+            Path("plan.toml").write_text(
+                "budget = { mu = 0.5 }\n"
+                "[questions.ages]\nestimator = 'mean'\ncolumn = 'age'\nshare = 1\n"
+                "[questions.regions]\nestimator = 'histogram'\ncolumn = 'region'\nshare = 1\n"
+            )
+            plan = dp.read_plan("plan.toml")
+            session = dp.load_census().open(budget=dp.GDP(0.5))
+            for name, answer in plan.run(session).items():
+                print(name, answer.params)
+    See also. `dp.ReleasePlan`, `dp.preview`; docs/how-to/budgets.md.
+    """
     return plan_of(_PLAN.read(path))
 
 

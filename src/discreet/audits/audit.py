@@ -63,6 +63,13 @@ def audit(
                 "canaries" flips a coin for each of thousands of rows of a release
     runs        that are guessed, 20 000 by default (a tenth as many more choose the rule)
     confidence  that the bound is not above the truth
+
+    Validity. A lower bound at the confidence that was asked for; a procedure that passes may still
+              leak (docs/theory/audits.md).
+    Price.    None: made-up rows.
+    Example.
+            print(dp.audit(dp.count, method="replay", spend=dp.GDP(1), neighbors=dp.AddRemove()))
+    See also. docs/how-to/audits.md, docs/tutorials/five-objections.md.
     """
     name = getattr(target, "__name__", type(target).__name__)
     level = _between(confidence, "confidence=", 0.5, 1)

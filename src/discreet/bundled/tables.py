@@ -14,11 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet import plain
 from discreet.neighbors import AddRemove, Neighbors, Replace
 from discreet.schema import Boolean, Category, Integer, Real, Schema
+
+if TYPE_CHECKING:
+    from discreet.trusted.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,12 @@ class BundledTable:
     columns      lists by name; a missing cell is None
     schema       a declaration that fits: public bounds and levels
     neighbors    what to protect
+
+    Example.
+            census = dp.load_census()
+            print(census.schema, census.neighbors)
+            session = census.open(budget=dp.GDP(1))
+    See also. `dp.load_census`, `dp.load_visits`.
     """
 
     name: str
@@ -50,6 +59,15 @@ class BundledTable:
             frame["date"] = pandas.to_datetime(frame["date"])
         return frame
 
+    def open(self, **asked: Any) -> Session:
+        """A session on the table as it is declared: ``dp.load_census().open(budget=dp.GDP(1))``;
+        what is asked is as for `Dataset.open`.
+        """
+        from discreet.trusted.datasets import from_frame
+
+        data = from_frame(self.frame, name=self.name, schema=self.schema, neighbors=self.neighbors)
+        return data.open(**asked)
+
     def __str__(self) -> str:
         return f"{self.name}: {self.description}"
 
@@ -58,6 +76,11 @@ class BundledTable:
 def load_census() -> BundledTable:
     """8000 made-up people: yearly income, age, sex, education, region, weekly hours; some incomes
     and hours are missing.
+
+    Example.
+            print(dp.load_census())
+            print(dp.load_census().frame.head())
+    See also. `dp.load_visits`, `dp.BundledTable`.
     """
     return BundledTable(
         "census",
@@ -90,6 +113,11 @@ _VISITS: dict[str, Callable[[str], Any]] = {
 def load_visits() -> BundledTable:
     """Visits of 2600 made-up patients to a hospital in 2024: person, date, ward, whether it was
     urgent, hours of stay; several rows a person.
+
+    Example.
+            print(dp.load_visits())
+            print(dp.load_visits().frame.head())
+    See also. `dp.load_census`, `dp.AddRemove`.
     """
     return BundledTable(
         "visits",

@@ -16,8 +16,15 @@ from collections.abc import Iterable
 
 
 class DiscreetError(Exception):
-    """Root of all errors of this library; `asked`, `found`,
+    r"""Root of all errors of this library; `asked`, `found`,
     `why` and `remedy` are its four parts.
+
+    Example.
+            try:
+                dp.GDP(-1)
+            except dp.DiscreetError as error:
+                print(error.asked, error.found, error.why, error.remedy, sep="\n")
+    See also. `dp.InvalidParameter`, `dp.BudgetExceeded`.
     """
 
     def __init__(self, asked: str, found: str, why: str, remedy: str) -> None:
@@ -52,11 +59,28 @@ def shown(value: object, most: int = 80) -> str:
 
 
 class InvalidParameter(DiscreetError, ValueError):
-    """A parameter is outside its documented domain."""
+    """A parameter is outside its documented domain.
+
+    Example.
+            try:
+                dp.ApproxDP(epsilon=1, delta=2)
+            except dp.InvalidParameter as error:
+                print(error)
+    See also. `dp.DiscreetError`.
+    """
 
 
 class UndeclaredColumn(DiscreetError, LookupError):
-    """A column is not in the schema."""
+    """A column is not in the schema.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            try:
+                dp.mean(session, "incme", spend=dp.GDP(0.1))
+            except dp.UndeclaredColumn as error:
+                print(error)
+    See also. `dp.Schema`.
+    """
 
     def __init__(self, name: object, declared: Iterable[str]) -> None:
         names = sorted(declared)
@@ -75,7 +99,16 @@ class UndeclaredColumn(DiscreetError, LookupError):
 
 
 class WrongColumnKind(DiscreetError, TypeError):
-    """A declared column does not have the kind that the question needs."""
+    """A declared column does not have the kind that the question needs.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            try:
+                dp.mean(session, "region", spend=dp.GDP(0.1))
+            except dp.WrongColumnKind as error:
+                print(error)
+    See also. `dp.Schema`, `dp.DiscreetError`.
+    """
 
     def __init__(self, name: str, kind: str, needed: str, asked: str, instead: str = "") -> None:
         super().__init__(
@@ -87,11 +120,27 @@ class WrongColumnKind(DiscreetError, TypeError):
 
 
 class UnknownName(DiscreetError, AttributeError):
-    """A name that the library does not have."""
+    """A name that the library does not have.
+
+    Example.
+            try:
+                dp.meen
+            except dp.UnknownName as error:
+                print(error)
+    See also. `dp.DiscreetError`.
+    """
 
 
 class NeighborsMissing(DiscreetError, TypeError):
-    """No neighbour relation was given; `meant` is the one that a text or a class names."""
+    """No neighbour relation was given; `meant` is the one that a text or a class names.
+
+    Example.
+            try:
+                dp.from_arrays({"a": [1, 2]}, schema={"a": dp.Integer(0, 3)})
+            except dp.NeighborsMissing as error:
+                print(error)
+    See also. `dp.Replace`, `dp.AddRemove`.
+    """
 
     def __init__(self, found: str = "no neighbour relation was given", meant: str = "") -> None:
         super().__init__(
@@ -107,7 +156,16 @@ class NeighborsMissing(DiscreetError, TypeError):
 
 
 class BudgetExceeded(DiscreetError):
-    """The ledger's box has no room for this price; nothing was debited and no data was read."""
+    """The ledger's box has no room for this price; nothing was debited and no data was read.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(0.1))
+            try:
+                dp.mean(session, "age", spend=dp.GDP(0.5))
+            except dp.BudgetExceeded as error:
+                print(error)
+    See also. `dp.Ledger`; docs/how-to/budgets.md.
+    """
 
     def __init__(self, *, price: str, left: str, remedy: str) -> None:
         super().__init__(
@@ -121,17 +179,56 @@ class BudgetExceeded(DiscreetError):
 class LedgerRefused(DiscreetError):
     """The ledger cannot do this safely (forked, pickled, tampered with, another request under a
     key, …).
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            dp.mean(session, "age", spend=dp.GDP(0.1), key="one")
+            try:
+                dp.mean(session, "hours", spend=dp.GDP(0.1), key="one")
+            except dp.LedgerRefused as error:
+                print(error)
+    See also. `dp.Ledger`.
     """
+
+
+class NodeFrozen(LedgerRefused):
+    """A budget is frozen: nothing is debited or drawn until it is unfrozen."""
 
 
 class DataShapeRefused(DiscreetError, ValueError):
     """The data's outer shape does not fit (columns of different lengths, a declared column is
     absent).
+
+    Example.
+            try:
+                dp.from_arrays(
+                    {"a": [1, 2], "b": [1]},
+                    schema={"a": dp.Integer(0, 3), "b": dp.Integer(0, 3)},
+                    neighbors=dp.Replace(),
+                )
+            except dp.DataShapeRefused as error:
+                print(error)
+    See also. `dp.from_arrays`, `dp.DiscreetError`.
     """
 
 
 class SourceChanged(DiscreetError):
-    """A file is not the one that was declared; the text is always the same."""
+    """A file is not the one that was declared; the text is always the same.
+
+    Example.
+            frame = dp.load_census().frame
+            frame.to_csv("census.csv", index=False)
+            data = dp.read_csv(
+                "census.csv", schema={"age": dp.Integer(18, 90)}, neighbors=dp.Replace()
+            )
+            session = data.open(budget=dp.GDP(1))
+            frame.head(100).to_csv("census.csv", index=False)
+            try:
+                dp.mean(session, "age", spend=dp.GDP(0.1))
+            except dp.DiscreetError as error:
+                print(type(error).__name__, error)
+    See also. `dp.read_csv`, `dp.ReleaseFailed`.
+    """
 
     def __init__(self) -> None:
         super().__init__(
@@ -145,7 +242,12 @@ class SourceChanged(DiscreetError):
 
 
 class ReleaseFailed(DiscreetError):
-    """The statistic could not be computed after the debit; the text does not depend on the data."""
+    """The statistic could not be computed after the debit; the text does not depend on the data.
+
+    Example.
+            print(dp.ReleaseFailed("mean income"))
+    See also. `dp.SourceChanged`, `dp.DiscreetError`.
+    """
 
     def __init__(self, key: str) -> None:
         super().__init__(
@@ -160,6 +262,10 @@ class ReleaseFailed(DiscreetError):
 class MissingExtra(DiscreetError, ImportError):
     """An optional dependency is not installed; `extra` is the one that brings it, "" where none
     does.
+
+    Example.
+            print(dp.MissingExtra("matplotlib", "plots", "a picture"))
+    See also. `dp.DiscreetError`; docs/start/install.md.
     """
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
@@ -172,20 +278,45 @@ class MissingExtra(DiscreetError, ImportError):
 
 
 class NoTheorem(DiscreetError, TypeError):
-    """A conversion was asked for that no theorem gives."""
+    """A conversion was asked for that no theorem gives.
+
+    Example.
+            try:
+                dp.compose(dp.ApproxDP(1, 1e-6), dp.GDP(0.5))
+            except dp.NoTheorem as error:
+                print(error)
+    See also. `dp.compose`.
+    """
 
 
 class InsecureNoise(DiscreetError):
-    """Seeded noise was about to be used where real privacy is promised."""
+    """Seeded noise was about to be used where real privacy is promised.
+
+    Example.
+            print(issubclass(dp.InsecureNoise, dp.DiscreetError), dp.InsecureNoise.__doc__)
+    See also. `dp.DiscreetError`; docs/theory/exact-noise.md.
+    """
 
 
 class ServiceRefused(DiscreetError):
     """A service could not be asked, refused, or answered something else than was asked; `status`
     is that of its answer, where it gave one.
+
+    Example.
+            try:
+                dp.connect("ftp://curator.example.org/", token="none")
+            except dp.DiscreetError as error:
+                print(error)
+    See also. `dp.connect`.
     """
 
     status: int | None = None
 
 
 class NotAnswered(DiscreetError):
-    """A question was handed in, and there is no answer yet: the same key gets it."""
+    """A question was handed in, and there is no answer yet: the same key gets it.
+
+    Example.
+            print(issubclass(dp.NotAnswered, dp.DiscreetError), dp.NotAnswered.__doc__)
+    See also. `dp.connect`.
+    """

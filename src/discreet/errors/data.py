@@ -187,6 +187,16 @@ def no_file(name: str) -> DataShapeRefused:
     )
 
 
+def file_twice() -> DataShapeRefused:
+    """A file that is named twice, or has two names."""
+    return DataShapeRefused(
+        "files",
+        "one of them is there twice: named twice, found by a pattern too, or under two names",
+        "each of its rows would count twice, and the guarantee is about rows that count once",
+        "name every file once, and folders or patterns that share none",
+    )
+
+
 def unreadable(kind: str) -> DataShapeRefused:
     """A file that its reader cannot read, or a stream that does not give what it gave."""
     if kind not in ("parquet", "csv"):

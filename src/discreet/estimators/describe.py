@@ -50,6 +50,13 @@ def describe(
 
     The noise of every number grows with the square root of the number of columns (with that number
     itself for a pure spend). Least and greatest values are not told: each of them is one person's.
+
+    Validity. Intervals are for one number at a time.
+    Price.    One spend for all columns. Name only those that you will publish.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.describe(session, ["age", "hours"], spend=dp.GDP(0.5)))
+    See also. `dp.mean`, `dp.std`, `dp.quantiles`, `dp.missing`.
     """
     opened = _open(session)
     questions = describe_questions(opened.public, columns, spend=spend)

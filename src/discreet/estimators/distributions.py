@@ -58,6 +58,19 @@ def ecdf(
 
     *Method*: noisy counts at all levels of a tree over the column's grid, made consistent by least
     squares (docs/theory/trees.md).
+
+    Formula.
+            F(x) = (rows at or below x + noise) / N, consistent over a tree of counts
+
+    Validity. Rows are independent draws; `band` holds at all points at once.
+    Price.    The spend, once a key; any number of quantiles can be read off afterwards.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            income = dp.ecdf(session, "income", spend=dp.GDP(0.3))
+            top = income.quantiles([0.9])
+            print(top.estimate, top.low, top.high)
+            income.plot()
+    See also. `dp.quantiles`, `dp.density`.
     """
     return EcdfResult(
         _open(session).release(
@@ -83,6 +96,19 @@ def density(
     `bins` is a number of equal bins over the declared range or increasing edges; by default the
     number that minimises the expected squared error of sampling, noise and bin width together for a
     normal law that fills the declared range (`default_bins`).
+
+    Formula.
+            f = (Nₖ + Z) / (N·w)
+
+            w  the width of the bin
+
+    Validity. Rows are independent draws; the bands are for the histogram's own density.
+    Price.    The spend, once a key, for all bins together.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            ages = dp.density(session, "age", spend=dp.GDP(0.2))
+            ages.plot()
+    See also. `dp.histogram`, `dp.ecdf`.
     """
     return DensityResult(
         _open(session).release(

@@ -43,6 +43,17 @@ def covariance(
 
     `spend` is GDP, zCDP or (ε, δ): the noise is Gaussian.
     A filter `where` keeps some rows, as in dp.mean.
+
+    Formula.
+            cov(a, b) = Σ (aᵢ − mean a)(bᵢ − mean b) / (N − 1) + noise
+
+    Price.    The spend, once a key, for all pairs: moments are one release
+              (docs/theory/covariance.md).
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            fit = dp.covariance(session, ["age", "hours", "income"], spend=dp.GDP(0.5))
+            print(fit.summary())
+    See also. `dp.correlation`, `dp.variance`, `dp.ols`.
     """
     return CovarianceResult(
         _open(session).release(
@@ -62,6 +73,17 @@ def correlation(
 ) -> CorrelationResult:
     """Pearson correlations of two or more number columns,
     with intervals within [−1, 1] (reference.md F2, G5).
+
+    Formula.
+            r = cov(a, b) / √(v(a)·v(b))
+
+    Price.    The spend, once a key, for all pairs.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            fit = dp.correlation(session, ["age", "hours", "income"], spend=dp.GDP(0.5))
+            print(fit.between("age", "income"))
+            fit.plot()
+    See also. `dp.covariance`, `dp.ols`, `dp.independence_test`.
     """
     return CorrelationResult(
         _open(session).release(

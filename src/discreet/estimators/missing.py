@@ -34,6 +34,13 @@ def missing(
     ``dp.missing(session, ["age", "income"], spend=dp.GDP(0.1))``.
 
     One release for all columns; the noise grows with the square root of their number.
+
+    Validity. Intervals are for one column and state at a time.
+    Price.    The spend, once a key, for all columns.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.missing(session, ["income", "hours"], spend=dp.GDP(0.2)))
+    See also. docs/deciding/missing.md, `dp.describe`.
     """
     question = missing_question(_open(session).public, columns, spend=spend)
     return MissingResult(_open(session).release(question, key=key))

@@ -87,6 +87,20 @@ def median(
     (option `eta`; needs `delta`, and may answer ⊥: then `released` is False and the estimate is
     read from the search). `interval_share` is the part of the spend that the interval gets; with
     0 the last three release one number, and its interval is the declared range.
+
+    Formula.
+            P(v) falls exponentially in the number of rows between v and the median
+
+            v  a value of the declared range: what is released is a draw of it
+
+    Validity. Independent rows; the interval assumes no shape (docs/theory/quantile-intervals.md).
+    Price.    The spend, once a key. Noise is in ranks, about 1/μ rows: a wide declared range costs
+              little.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            income = dp.median(session, "income", spend=dp.GDP(0.2))
+            print(income.summary())
+    See also. `dp.quantile`, `dp.quantiles`, `dp.iqr`, `dp.trimmed_mean`.
     """
     question = median_question(
         _open(session).public,
@@ -119,6 +133,13 @@ def quantile(
 ) -> QuantileResult | CellQuantilesResult:
     """The q-quantile of a number column: the least value with at least a share q of the rows at or
     below it; `by` and `method` as for `median`.
+
+    Validity. Independent rows; the interval assumes no shape.
+    Price.    The spend, once a key. Quantiles near 0 and 1 are told by few rows and need more.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.quantile(session, "income", 0.9, spend=dp.GDP(0.2)))
+    See also. `dp.median`, `dp.quantiles`, `dp.ecdf`.
     """
     question = quantile_question(
         _open(session).public,
@@ -155,6 +176,13 @@ def quantiles(
 ) -> QuantilesResult:
     """Several quantiles in one release: up to three by searches of their own, more from one noisy
     tree of counts at about logarithmic cost.
+
+    Validity. Independent rows; intervals are for one quantile at a time.
+    Price.    The spend, once a key, for all of them.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.quantiles(session, "income", [0.1, 0.25, 0.5, 0.75, 0.9], spend=dp.GDP(0.3)))
+    See also. `dp.quantile`, `dp.ecdf`, `dp.iqr`.
     """
     return QuantilesResult(
         _open(session).release(

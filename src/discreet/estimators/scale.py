@@ -41,6 +41,17 @@ def iqr(
 ) -> IQRResult:
     """The interquartile range of a number column,
     with an interval that assumes no shape (reference.md B6).
+
+    Formula.
+            estimate = Q(¾) − Q(¼)
+
+            Q  the quantile function of the column clamped to its declared range
+
+    Price.    The spend, once a key; half of it for each quartile.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.iqr(session, "income", spend=dp.GDP(0.3)))
+    See also. `dp.mad`, `dp.std`, `dp.quantiles`.
     """
     return IQRResult(
         _open(session).release(
@@ -63,6 +74,17 @@ def mad(
     with an interval (reference.md B6).
 
     ``normal=True`` multiplies it by 1.4826, which makes it the standard deviation of normal data.
+
+    Formula.
+            estimate = median of |x − c|
+
+            c  a private median, released first
+
+    Price.    The spend, once a key, for the centre and the deviation together.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.mad(session, "income", spend=dp.GDP(0.3)))
+    See also. `dp.iqr`, `dp.std`, `dp.median`.
     """
     release = _open(session).release(
         mad_question(_open(session).public, column, spend=spend, normal=normal, where=where),

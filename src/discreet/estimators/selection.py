@@ -56,6 +56,16 @@ def select(
     or a list of number columns (their sums). The score is the number of rows, or the sum of the
     column named by `score`. `method` is "exponential", "permute-and-flip" or "noisy-max"; the best
     for the spend where left out.
+
+    Validity. `score_gap` bounds how much worse the chosen one may be, for every data set; that it
+              is the best is not certain.
+    Price.    The spend, once a key, however many candidates there are.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            groups = {"young": {"age": (18, 30)}, "north": {"region": "N"}}
+            answer = dp.select(session, groups, spend=dp.GDP(0.1))
+            print(answer.chosen, answer.score_gap(0.95))
+    See also. `dp.mode`, `dp.top`, `dp.above_threshold`.
     """
     asked = build.select_asked if _is_new(session, key) else build.select_question
     question = asked(_open(session).public, candidates, spend=spend, score=score, method=method)
@@ -74,6 +84,15 @@ def mode(
 ) -> ChoiceResult:
     """The most frequent level of a Category or Boolean column:
     the most frequent eye colour, say.
+
+    Formula.
+            P(level) falls exponentially in how many rows it is behind the most frequent one
+
+    Price.    The spend, once a key, however many levels there are.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.mode(session, "region", spend=dp.GDP(0.1)))
+    See also. `dp.top`, `dp.select`, `dp.histogram`.
     """
     asked = build.mode_asked if _is_new(session, key) else build.mode_question
     question = asked(_open(session).public, column, spend=spend, where=where, method=method)
@@ -95,6 +114,12 @@ def top(
 
     One choice after another among those that are left, at equal prices: permute-and-flip for a pure
     spend, exponential choices for all others.
+
+    Price.    The spend, once a key, in k equal choices.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.top(session, "region", 2, spend=dp.GDP(0.2)).chosen)
+    See also. `dp.mode`, `dp.select`.
     """
     asked = build.top_asked if _is_new(session, key) else build.top_question
     question = asked(_open(session).public, candidates, k, spend=spend, where=where)
@@ -133,6 +158,15 @@ def above_threshold(
 
     `questions` is a list of filters or a mapping from labels to filters. The threshold is public:
     choose it without looking at the data.
+
+    Price.    The spend, once a key, whatever the number of questions: only `positives` costs
+              (sparse vector, docs/theory/selection.md).
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            ages = {f"{age} to {age + 9}": {"age": (age, age + 9)} for age in range(20, 90, 10)}
+            found = dp.above_threshold(session, ages, 1400, spend=dp.GDP(0.5))
+            print(found.hits, found.score_gap(0.95))
+    See also. `dp.watch`, `dp.select`, `dp.histogram`.
     """
     return ThresholdResult(
         _open(session).release(
@@ -151,6 +185,16 @@ def watch(session: Session, threshold: int, *, spend: Guarantee, positives: int 
 
     It has no key: a watch lives in this process alone and cannot be resumed,
     because its noise is written nowhere.
+
+    Price.    The spend, once, at the opening; answers below the threshold are free.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            watch = dp.watch(session, 1400, spend=dp.GDP(0.5))
+            for age in range(20, 90, 10):
+                if watch.above({"age": (age, age + 9)}):
+                    print("a large group begins at", age)
+                    break
+    See also. `dp.above_threshold`, `dp.holdout`.
     """
     return Watch(
         _open(session).open_threshold(
@@ -163,7 +207,14 @@ def watch(session: Session, threshold: int, *, spend: Guarantee, positives: int 
 
 
 class Watch:
-    """An open watch; see `watch`. It cannot be copied, pickled, or used after a fork."""
+    """An open watch; see `watch`. It cannot be copied, pickled, or used after a fork.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            watch = dp.watch(session, 3000, positives=2, spend=dp.GDP(0.5))
+            print(watch.above({"region": "N"}), watch.above({"age": (18, 90)}))
+    See also. `dp.watch`.
+    """
 
     __slots__ = ("_noisy", "_session")
 

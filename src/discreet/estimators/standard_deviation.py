@@ -33,6 +33,16 @@ def std(
 
     `by` is as for `dp.table`: declared categories or bins, each with a standard deviation of its
     own out of one release.
+
+    Formula.
+            s = √v,   interval = square roots of the ends of the variance's interval
+
+    Validity. As the variance's.
+    Price.    That of `dp.variance`.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.std(session, "age", by="region", spend=dp.GDP(0.3)))
+    See also. `dp.variance`, `dp.mad`, `dp.describe`.
     """
     question = std_question(_open(session).public, column, spend=spend, by=by, where=where)
     return StdResult(_open(session).release(question, key=key))

@@ -54,6 +54,12 @@ def trimmed_mean(
 
     Its noise does not grow with the declared range. `trim` is a share below one half, as a fraction
     with a denominator up to 10**6.
+
+    Price.    The spend, once a key: both ends and the mean between them.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.trimmed_mean(session, "income", trim=0.05, spend=dp.GDP(0.5)))
+    See also. `dp.median`, `dp.unbounded_mean`; docs/theory/trimmed.md.
     """
     opened = _open(session)
     search = begun(opened.public, column, spend=spend, where=where, asked="a trimmed mean")

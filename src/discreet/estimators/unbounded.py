@@ -216,6 +216,15 @@ def unbounded_mean(
 
     The result says how many rows lie outside the range that was found,
     and its interval allows for what they take from the mean.
+
+    Price.    The spend, once a key. Part of it finds the range: where a tight range is public
+              knowledge, `dp.mean` is more precise.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            income = dp.unbounded_mean(session, "income", spend=dp.GDP(0.5))
+            print(income.summary())
+            print(income.range)
+    See also. `dp.trimmed_mean`, `dp.location`, `dp.friendly_mean`; docs/how-to/unbounded.md.
     """
     opened = _open(session)
     search = begun(opened.public, column, spend=spend, where=where, asked="an unbounded mean")
@@ -323,6 +332,12 @@ def location(
 
     Centre and scale are found by noisy counts; two steps towards the M-estimate follow, each a mean
     of values clipped to centre ± half-width.
+
+    Price.    The spend, once a key, for centre, scale and both steps.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.location(session, "income", spend=dp.GDP(0.5)))
+    See also. `dp.unbounded_mean`, `dp.median`, `dp.robust`.
     """
     opened = _open(session)
     search = begun(opened.public, column, spend=spend, where=where, asked="a location")
@@ -414,6 +429,17 @@ def truncated_mean(
 ) -> TruncatedMeanResult:
     """The mean of sign(x)·min(|x|, bound), for a public bound (reference.md F4);
     values are clamped to the declared range first.
+
+    Formula.
+            estimate = Σ sign(xᵢ)·min(|xᵢ|, bound) / N + noise
+
+            bound  public: choose it without looking at the data
+
+    Price.    The spend, once a key; noise is in proportion to the bound, not to the declared range.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.truncated_mean(session, "income", bound=120_000, spend=dp.GDP(0.2)))
+    See also. `dp.mean`, `dp.unbounded_mean`.
     """
     return TruncatedMeanResult(
         _open(session).release(

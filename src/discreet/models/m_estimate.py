@@ -70,6 +70,15 @@ def m_estimate(
                lectures' instead.
     Validity.  As `RegressionResult`; the mean function must be right,
                or coefficients are those of the nearest solution.
+
+    Price.    The spend, once a key, for the whole fit.
+    Example.
+            import math
+
+            session = dp.load_census().open(budget=dp.GDP(1))
+            fit = dp.m_estimate(session, "income ~ age", psi=math.tanh, spend=dp.GDP(0.5))
+            print(fit.summary())
+    See also. `dp.robust`, `dp.logistic`, `dp.subsample`.
     """
     opened = _open(session)
     model, choice, family = user_model(opened.public.schema, formula, psi, mean, reach, where, base)

@@ -48,6 +48,23 @@ def ols(
 
     ``method="moments"`` is exact least squares from one release of second moments, for errors of
     equal variance: it needs many more rows (`discreet.models.moments`).
+
+    Formula.
+            Σ wᵢ·clip((yᵢ − xᵢ'β)/σ, ±c)·xᵢ + noise = 0
+
+            c   four scales of the residuals, up to six in large samples: one row moves the sum by a
+                bounded amount
+            wᵢ  weights that bound rows with large xᵢ
+            σ   the scale, estimated in the same fit
+
+    Validity. Slopes are those of the linear model where errors are symmetric or independent of the
+              columns; intervals are sandwich intervals with the noise in them.
+    Price.    The spend, once a key, for the whole fit: coefficients, errors, tests and predictions.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            fit = dp.ols(session, "income ~ age + education", spend=dp.GDP(0.5), key="wages")
+            print(fit.summary())
+    See also. `dp.robust`, `dp.residuals`, `dp.tune`; docs/how-to/regression.md.
     """
     method = plain.text(method, "method=")
     if method == "clipped":
@@ -85,6 +102,18 @@ def robust(
 ) -> RegressionResult:
     """Huber's robust regression with Mallows weights and unknown scale (reference.md H1, H2);
     `c` is 1.345 unless noise dominates.
+
+    Formula.
+            Σ wᵢ·clip((yᵢ − xᵢ'β)/σ, ±c)·xᵢ + noise = 0,   c = 1.345
+
+    Validity. As of `dp.ols`, and rows with wild responses or columns move it little.
+    Price.    The spend, once a key, for the whole fit.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            fit = dp.robust(session, "income ~ age + region", spend=dp.GDP(0.5), key="wages")
+            print(fit.summary())
+            fit.plot()
+    See also. `dp.ols`, `dp.m_estimate`, `dp.location`.
     """
     family = "robust" if c is None else huber_of(c)
     return _fitted(session, formula, family, spend, where, solver, base, key)
@@ -107,6 +136,19 @@ def logistic(
     ``C(region, base="N") ~ age`` (reference.md H2, E4).
 
     ``method="objective"`` and ``"output"`` are those of dp.erm, with its `penalty`.
+
+    Formula.
+            log(p / (1 − p)) = x'β
+
+            p  the probability that the column is True, or has the level
+
+    Validity. Independent rows (or units); intervals are sandwich intervals with the noise in them.
+    Price.    The spend, once a key, for the whole fit.
+    Example.
+            session = dp.load_visits().open(budget=dp.GDP(1))
+            fit = dp.logistic(session, "urgent ~ hours", spend=dp.GDP(0.5))
+            print(fit.summary())
+    See also. `dp.erm`, `dp.accuracy`, `dp.compare`.
     """
     method = plain.text(method, "method=")
     if method in METHODS and solver is None:
@@ -152,6 +194,22 @@ def poisson(
                ``dp.m_estimate(session, formula, mean=lambda eta: min(math.exp(eta), most),
                spend=…)``: it clips nothing, and only the mean must be right; a smaller `most` makes
                it more precise.
+
+    Price.    The spend, once a key, for the whole fit.
+    Example.
+            import numpy as np
+
+            rng = np.random.default_rng(1)
+            age = rng.integers(18, 91, 6000)
+            calls = rng.poisson(np.exp(-1 + age / 40))
+            data = dp.from_arrays(
+                {"age": age, "calls": calls},
+                schema={"age": dp.Integer(18, 90), "calls": dp.Integer(0, 20)},
+                neighbors=dp.Replace(),
+            )
+            fit = dp.poisson(data.open(budget=dp.GDP(1)), "calls ~ age", spend=dp.GDP(0.5))
+            print(fit.summary())
+    See also. `dp.logistic`, `dp.m_estimate`.
     """
     return _fitted(session, formula, "poisson", spend, where, solver, base, key)
 

@@ -49,6 +49,13 @@ def residuals(
 
     `bins` is a number of bins between −4 and 4 scales, or increasing edges in units of the scale;
     everything beyond is in two open cells at the ends. The rows are those of the fit's filter.
+
+    Price.    The spend, once a key, beside that of the fit.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            fit = dp.ols(session, "income ~ age + education", spend=dp.GDP(0.5))
+            dp.residuals(session, fit, spend=dp.GDP(0.2)).plot()
+    See also. `dp.ols`, `dp.robust`.
     """
     return ResidualsResult(
         _open(session).release(

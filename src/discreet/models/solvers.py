@@ -80,6 +80,12 @@ class GradientDescent:
 
     `steps` None is 14 + 2 ln n. `step_size` None is the one that leaves 1e-4 of the way from the
     start, at most 0.7.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(2))
+            fit = dp.ols(session, "income ~ age", solver=dp.GradientDescent(), spend=dp.GDP(1))
+            print(fit.summary())
+    See also. `dp.Newton`, `dp.SGD`; docs/theory/classical-solvers.md.
     """
 
     steps: int | None = None
@@ -117,6 +123,12 @@ class GradientDescent:
 class Newton:
     """θ ← θ − ησH̃⁻¹(mean gradient + noise) with a fresh noisy curvature H̃ a step, in white
     columns; damping η = 1 is pure (reference.md G5).
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(2))
+            fit = dp.ols(session, "income ~ age", solver=dp.Newton(steps=4), spend=dp.GDP(1))
+            print(fit.summary())
+    See also. `dp.GradientDescent`, `dp.ols`; docs/theory/classical-solvers.md.
     """
 
     steps: int = 6
@@ -149,6 +161,17 @@ class SGD:
     (None: a tenth of an (ε, δ) spend's own). `batch` None is a twentieth of the rows, at least 256,
     at most a quarter of them. `law` "laplace" is for pure spends (reference.md E5): rows are
     weighed by min(1, R/‖x‖₁), and there is no δ₀.
+
+    Example.
+            session = dp.load_census().open(budget=dp.ApproxDP(epsilon=4, delta=1e-5))
+            fit = dp.logistic(
+                session,
+                "sex ~ age",
+                solver=dp.SGD(steps=400, batch=1024),
+                spend=dp.ApproxDP(epsilon=3, delta=1e-6),
+            )
+            print(fit.summary())
+    See also. `dp.network`, `dp.GradientDescent`, `dp.plan`.
     """
 
     steps: int = 1000
@@ -192,6 +215,17 @@ class SGD:
 class MayNotConverge(DiscreetError, UserWarning):
     """A solver may stop short of its solution, as public facts alone say: a warning in the four
     parts of an error, given before anything is spent.
+
+    Example.
+            import warnings
+
+            session = dp.load_census().open(budget=dp.GDP(2))
+            few = dp.GradientDescent(steps=2, step_size=0.1)
+            with warnings.catch_warnings(record=True) as found:
+                warnings.simplefilter("always")
+                dp.ols(session, "income ~ age", solver=few, spend=dp.GDP(1))
+            print(found[0].category.__name__)
+    See also. `dp.GradientDescent`, `dp.Newton`.
     """
 
 

@@ -62,7 +62,7 @@ def release_of(
         delta=question.delta,
         found=_found(told),
         filled=filled,
-        made_up=made_up,
+        made_up=made_up or told.get("made_up") is True,
     )
 
 

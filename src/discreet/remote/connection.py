@@ -46,6 +46,11 @@ def connect(
     `token` is made on the service's page *Account*; without one DISCREET_TOKEN is read. `receipts`
     is a file that keeps what the service signed, so that an older copy of its ledger is noticed in
     later sessions too. An answer is waited for as many seconds as `patience` says.
+
+    Example.
+            curator = dp.connect("https://curator.example.org", token="made on the page Account")
+            print(curator)
+    See also. `dp.Session`, `dp.NotAnswered`, `dp.ServiceRefused`.
     """
     address = _address(plain.text(url, "url"))
     token = os.environ.get("DISCREET_TOKEN") if token is None else plain.text(token, "token=")

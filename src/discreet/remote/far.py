@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.accounting.guarantees import Guarantee
-from discreet.asking.written import guarantee_of_letters
+from discreet.asking.written import guarantee_of_letters, letters_of
 from discreet.errors import DiscreetError
 from discreet.errors.remote import foreign_words
 from discreet.trusted.ledger.units import COORDINATES, Amounts, capacity, charge
 from discreet.trusted.losses.pricing import Price
+
+if TYPE_CHECKING:
+    from discreet.trusted.tree.node import Box
 
 Words = dict[str, Any]
 LONGEST_AMOUNT = 80
@@ -69,6 +72,23 @@ def words_of_price(price: Price) -> dict[str, str]:
     return {
         name: _decimal(units, places)
         for name, units, places in zip(COORDINATES, held.as_tuple(), (12, 12, 18, 12), strict=True)
+    }
+
+
+def words_of_box(box: Box) -> Words:
+    """A box of a budget tree, as a seat may see it."""
+    return {
+        "node": box.node,
+        "name": box.name,
+        "kind": box.kind,
+        "budget": letters_of(box.budget),
+        "box": words_of_price(box.box),
+        "left": words_of_price(box.left.exact()),
+        "spent": words_of_price(box.spent.exact()),
+        "reserved": words_of_price(box.reserved.exact()),
+        "head": box.head,
+        "frozen": box.frozen,
+        "closed": box.closed,
     }
 
 

@@ -53,6 +53,8 @@ class Service:
             headers={"Authorization": f"Bearer {token}", "Accept": "application/json"},
             timeout=httpx.Timeout(30.0, read=WAIT + 30.0),
             follow_redirects=False,
+            # a proxy of the environment would be shown the token of a service of this machine
+            trust_env=address.startswith("https:"),
             transport=transport,
         )
 
@@ -149,7 +151,11 @@ class StudySeat:
         node, found = self.boxes()[0]["node"], list[Words]()
         while True:
             after = found[-1]["number"] if found else -1
-            page = self._service.get(f"/v1/ledger/{node}", after=after, limit=200)["entries"]
+            page = self._service.get(f"/v1/ledger/{node}", after=after, limit=200).get("entries")
+            if type(page) is not list or not all(
+                type(one) is dict and type(one.get("number")) is int for one in page
+            ):
+                raise foreign_words("entries of a ledger that are none")
             if not page or page[-1]["number"] <= after:
                 return found
             found += page
@@ -186,13 +192,14 @@ class StudySeat:
                 raise waits_for_owner(key)
             if status == 200 and state == "answered":
                 return told
+            if type(told.get("answer")) is not str:
+                raise foreign_words("an answer without its place")
             waited = time.monotonic() - began
             if waited > self._service.patience:
                 ready = told.get("ready_at")
                 raise not_yet(key, f"it is paid for and not ready before {ready}")
-            status, told = self._service.call(
-                "GET", f"/v1/answers/{told['answer']}", query={"wait": WAIT}
-            )
+            place = urllib.parse.quote(told["answer"], safe="")
+            status, told = self._service.call("GET", f"/v1/answers/{place}", query={"wait": WAIT})
 
 
 def as_header(key: str) -> str:

@@ -33,7 +33,17 @@ Paths = str | Path | Sequence[str | Path]
 
 
 class Dataset:
-    """Declared data that nobody can look at: open a session on it to ask questions."""
+    """Declared data that nobody can look at: open a session on it to ask questions.
+
+    Example.
+            census = dp.load_census()
+            data = dp.from_frame(
+                census.frame, name="census", schema=census.schema, neighbors=census.neighbors
+            )
+            session = data.open(budget=dp.GDP(1), ledger="census.ledger")
+            print(data.neighbors, session.remaining())
+    See also. `dp.from_frame`, `dp.Session`, `dp.Ledger`.
+    """
 
     __slots__ = ("__weakref__", "_budget", "_engine", "_neighbors", "_schema")
 
@@ -128,6 +138,15 @@ def read_parquet(
     units that count) is kept on disk while the data set is open, two bytes a cell or as it came, in
     files without a name in the folder `cache`; with ``cache=None`` nothing is kept on disk between
     questions, and the rows of a model are in memory.
+
+    Price.    None: the files' schema alone is read.
+    Example.
+            dp.load_census().frame.to_parquet("census.parquet")
+            data = dp.read_parquet(
+                "census.parquet", schema={"age": dp.Integer(18, 90)}, neighbors=dp.Replace()
+            )
+            print(dp.mean(data.open(budget=dp.GDP(1)), "age", spend=dp.GDP(0.1)))
+    See also. `dp.read_csv`, `dp.from_batches`, `dp.from_database`.
     """
     return _read(path, "parquet", schema, neighbors, (memory_limit, cache))
 
@@ -146,7 +165,7 @@ def read_csv(
     memory_limit: str | int | None = None,
     cache: str | Path | None = "temporary",
 ) -> Dataset:
-    """A data set in one or several CSV files with a header;
+    r"""A data set in one or several CSV files with a header;
     every cell is read as text first, so no cell can fail.
 
     How the file is written is declared, never guessed from its rows: the mark between fields, the
@@ -154,6 +173,23 @@ def read_csv(
     value beside the empty one, for example ``separator=";", decimal=",", encoding="cp1252"`` for
     what Excel writes in much of Europe, and ``missing_text=("NA",)`` for what R does. Folders,
     patterns, `memory_limit` and `cache` are as in `read_parquet`.
+
+    Price.    None: the header alone is read.
+    Example.
+            from pathlib import Path
+
+            Path("survey.csv").write_text("hours;wage\n38;17,50\n40;NA\n", encoding="cp1252")
+            data = dp.read_csv(
+                "survey.csv",
+                schema={"hours": dp.Integer(0, 80), "wage": dp.Real(0, 100)},
+                neighbors=dp.Replace(),
+                separator=";",
+                decimal=",",
+                encoding="cp1252",
+                missing_text=("NA",),
+            )
+            print(data.check())
+    See also. `dp.read_parquet`, `dp.declare`; docs/how-to/large-data.md.
     """
     from discreet.specs.dialects import Dialect
 
@@ -175,6 +211,19 @@ def from_frame(
     `name` is bound to every key, as the path of a file is: under the same ledger file it must
     always mean the same rows, which only the holder can know. It is public, and needed beside a
     ledger file.
+
+    Price.    None: no cell is looked at before a question is paid for.
+    Example.
+            import pandas
+
+            frame = pandas.DataFrame({"hours": [38, 40, 20], "member": [True, False, True]})
+            data = dp.from_frame(
+                frame,
+                schema={"hours": dp.Integer(0, 80), "member": dp.Boolean()},
+                neighbors=dp.Replace(),
+            )
+            print(data.schema)
+    See also. `dp.read_parquet`, `dp.read_csv`, `dp.from_arrays`, `dp.Dataset`, `dp.declare`.
     """
     declared, relation = Schema(schema), require_neighbors(neighbors)
     made = memory_engine_from_arrays if isinstance(frame, Mapping) else memory_engine_from_frame
@@ -191,6 +240,15 @@ def from_arrays(
 ) -> Dataset:
     """A data set in a mapping from column names to arrays or lists of one length; `name` as in
     `from_frame`.
+
+    Example.
+            data = dp.from_arrays(
+                {"hours": [38, 40, 20]},
+                schema={"hours": dp.Integer(0, 80)},
+                neighbors=dp.AddRemove(),
+            )
+            print(data.neighbors)
+    See also. `dp.from_frame`.
     """
     declared, relation = Schema(schema), require_neighbors(neighbors)
     return _in_memory(memory_engine_from_arrays(arrays, declared, relation), name)

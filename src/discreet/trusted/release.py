@@ -207,6 +207,12 @@ class Release:
 
     `public_count` is the number of rows (row-level Replace) or of units (Replace with a unit),
     else None.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            release = dp.count(session, where={"region": "N"}, spend=dp.GDP(0.1)).release
+            print(release.integers, release.guarantee, release.neighbors)
+    See also. `dp.Result`, `dp.from_json`.
     """
 
     description: Description

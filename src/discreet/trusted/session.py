@@ -35,19 +35,13 @@ from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
 from discreet.sensitivity import OneRow
 from discreet.specs.mechanisms.mechanism import fits_in_size
-from discreet.specs.queries.keys import may_leave_out
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.rehearsal import Rehearsal
+from discreet.trusted.later import later
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.ledger.requests import Debit, Reservation, asked_key, reservation_id
-from discreet.trusted.losses.pricing import (
-    Price,
-    guarantee_of,
-    price_of,
-    price_of_spend,
-    within_spend,
-)
+from discreet.trusted.losses.pricing import Price, guarantee_of, price_of, within_spend
 from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.source import SecureSource, Source
 from discreet.trusted.release import (
@@ -67,6 +61,9 @@ class Session:
     Nothing that its promise depends on can be assigned. `public` is a copy for callers to read:
     what is checked before a debit is the session's own (`_schema`, `_neighbors`), which equals what
     the engine reads rows by.
+
+    Example.  print(dp.load_census().open(budget=dp.GDP(1)).remaining())
+    See also. `dp.Dataset`, `dp.Ledger`; docs/how-to/budgets.md.
     """
 
     __slots__ = (
@@ -90,7 +87,7 @@ class Session:
         if engine.schema != schema or engine.neighbors != neighbors:
             raise questions.another_engine()
         if type(ledger) is not Ledger:
-            raise plain.not_exact(ledger, "ledger=")
+            ledger = later("discreet.trusted.tree.node", "require_node")(ledger)
         self._engine, self._source, self._ledger = engine, source, ledger
         self._secure = type(source) is SecureSource  # whatever another source says of itself
         self._schema, self._neighbors = engine.schema, neighbors  # nobody else holds them
@@ -205,7 +202,7 @@ class Session:
     ) -> Reservation:
         """Set budget aside for a procedure of several steps; closing it gives back the rest."""
         spend, delta = plain_spend(spend), rational(delta, "delta=")
-        return self.ledger.reserve(price_of_spend(spend, box=self.ledger.box, delta=delta), key=key)
+        return self.ledger.reserve_spend(spend, delta, key=key)
 
     def book(self, spend: Guarantee, *, note: str, key: str | None = None) -> Debit:
         """Debit what was given away elsewhere, by its guarantee; see procedures/booking.py."""
@@ -225,10 +222,10 @@ class Session:
                   of them, and the whole question is built anew from what its parts write of
                   themselves (`plain_question`), so nothing inside it can be of another type or
                   change later; the sensitivity is computed here again, and a query that says that
-                  every row counts has only keys that leave none out.
+                  every row counts has only keys that leave none out (`Rehearsal`).
         Checked.  tests/claims/test_plain_values.py, tests/reliability/test_hostile_objects.py
         """
-        question, schema = plain_question(question), self._schema
+        question = plain_question(question)
         query, mechanism = question.query, question.mechanism
         if mechanism.reads != query.gives:
             raise mismatched(
@@ -237,10 +234,6 @@ class Session:
         if not fits_in_size(mechanism, query.size):
             raise mismatched("its mechanism reads a statistic of another size than its query gives")
         self._rehearsal.require(query)
-        if not query.optional and any(may_leave_out(key, schema) for key in query.keys):
-            raise mismatched(
-                "its query says that every row counts, and its keys can leave rows out"
-            )
         proven = query.sensitivity(self._neighbors)
         if isinstance(proven, OneRow) and proven.rows not in (None, self.public.rows):
             raise mismatched("its query states another number of rows than is public")

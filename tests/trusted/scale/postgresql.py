@@ -32,14 +32,17 @@ def run(*command):
 
 
 @contextlib.contextmanager
-def server():
-    """The address of a database `postgres`, with the password of its owner in it."""
+def server(*, durable=False):
+    """The address of a database `postgres`, with the password of its owner in it; `durable`: what
+    it commits is on the disk.
+    """
     folder = Path(tempfile.mkdtemp(prefix="discreet-pg-"))
     (folder / "password").write_text(PASSWORD)
     if os.geteuid() == 0:
         shutil.chown(folder, OWNER)
         shutil.chown(folder / "password", OWNER)
-    data, options = folder / "data", f"-k {folder} -c listen_addresses='' -F"
+    data, options = folder / "data", f"-k {folder} -c listen_addresses=''"
+    options += "" if durable else " -F"
     try:
         run(
             *(program("initdb"), "-D", str(data), "-U", "tester", "-E", "UTF8", "--locale=C"),

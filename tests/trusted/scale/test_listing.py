@@ -59,6 +59,24 @@ def test_a_file_is_itself_whatever_marks_its_name_has(tmp_path):
     assert rows(tmp_path / "a[1]*.parquet") == 3
 
 
+def test_a_file_that_is_named_twice_is_refused(folder):
+    """Its rows would count twice, and one person with them."""
+    one = folder / "one.parquet"
+    for given in ([one, one], [folder, one], [f"{folder}/*.parquet", f"{folder}/o*.parquet"]):
+        with pytest.raises(DataShapeRefused, match="there twice"):
+            rows(given)
+    for link in (os.symlink, os.link):
+        other = folder / f"{link.__name__}.parquet"
+        link(one, other)
+        with pytest.raises(DataShapeRefused, match="there twice"):
+            rows(folder)
+        other.unlink()
+    assert rows([folder / "b", one]) == 9
+    os.symlink(folder, folder / "b" / "again")
+    with pytest.raises(DataShapeRefused, match="could not be read"):
+        rows(folder)
+
+
 CHANGES = {
     "added": lambda folder: write(folder / "b" / "new.parquet", 7),
     "removed": lambda folder: (folder / "b" / "two.parquet").unlink(),

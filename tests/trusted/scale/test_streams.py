@@ -154,6 +154,20 @@ def test_what_is_told_otherwise_fails_after_the_debit_and_goes_on_later(otherwis
     assert session.ledger.spent() == debited
 
 
+def test_a_pass_that_failed_is_compared_with_no_more():
+    """Columns that were never read together before: nothing is kept of a pass with other rows."""
+    now = [READERS["reader"]]
+    session = opened(lambda columns: now[0](columns))
+    dp.mean(session, "y", spend=dp.GDP(1))
+    now[0] = OTHERWISE["one cell"]
+    with pytest.raises(dp.ReleaseFailed):
+        dp.covariance(session, ["x", "y"], spend=dp.GDP(1), key="later")
+    now[0] = READERS["reader"]
+    spent = session.ledger.spent()
+    dp.covariance(session, ["x", "y"], spend=dp.GDP(1), key="later")
+    assert session.ledger.spent() == spent
+
+
 def test_a_type_that_moves_no_cell_is_noticed():
     """Text that says the same is another reading: "3.0" is level 3 as text, and 3 as a number."""
     given = pa.table({"g": pa.array(["1", "2"])})

@@ -50,6 +50,12 @@ class PLD(PrivacyProfile):
     Proof.    docs/theory/pld.md: dominating pairs compose; connecting the dots dominates;
               truncation, wrapping and rounding are bounded and added.
     Checked.  tests/accounting/test_pld.py, tests/accounting/test_pld_exact.py
+
+    Example.
+            steps = dp.plan(epsilon=2, delta=1e-5, steps=100, sampling_rate=0.01)
+            losses = steps.pld
+            print(losses.epsilon_at(1e-5), losses.epsilon_bounds(1e-6))
+    See also. `dp.compose`, `dp.plan`; docs/theory/pld.md.
     """
 
     factors: tuple[tuple[Factor, int], ...]

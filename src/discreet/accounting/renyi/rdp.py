@@ -41,7 +41,18 @@ LARGEST_NUMBER_OF_ORDERS = 4096
 @plain.kept()
 @dataclass(frozen=True, slots=True)
 class ZCDP(PrivacyProfile):
-    """ρ-zero-concentrated differential privacy."""
+    """ρ-zero-concentrated differential privacy.
+
+    Formula.
+            D_α(data ‖ neighbour) ≤ ρ·α   for every order α > 1
+
+            D_α  Rényi divergence of the answer's two laws
+
+    Price.    Spends add: ρ₁ + ρ₂. Gaussian noise of μ has ρ = μ²/2.
+    Example.
+            print(dp.ZCDP(0.05).epsilon_at(1e-6))
+    See also. `dp.RDP`, `dp.GDP`.
+    """
 
     rho: float
     kind: ClassVar[str] = "zcdp"
@@ -98,6 +109,12 @@ class ZCDP(PrivacyProfile):
 class RDP(PrivacyProfile):
     """Rényi differential privacy at finitely many orders;
     `orders` increase strictly and `epsilons` bound D_α at each.
+
+    Price.    Composition adds at every order.
+    Example.
+            curve = dp.RDP(orders=(2.0, 8.0, 32.0), epsilons=(0.1, 0.4, 1.6))
+            print(curve.epsilon_at(1e-6))
+    See also. `dp.ZCDP`, `dp.PLD`, `dp.compose`.
     """
 
     orders: tuple[float, ...]

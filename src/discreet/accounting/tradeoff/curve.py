@@ -59,6 +59,11 @@ class TradeOff(PrivacyProfile):
               and then f is the curve of a pair (Dong–Roth–Su 2022, Proposition 2.2). Larger hits or
               smaller alarms lower f: the rounding direction.
     Checked.  tests/accounting/test_tradeoff.py::test_curves_are_convex_and_fall
+
+    Example.
+            curve = dp.TradeOff.through([(0, 1), (0.2, 0.4), (0.4, 0.2), (1, 0)])
+            print(curve.tradeoff(0.1), curve.delta_at(1.0))
+    See also. `dp.GDP`, `dp.PLD`, `dp.explain`.
     """
 
     certain: float

@@ -52,6 +52,24 @@ def friendly_clusters(
     k-means runs on `parts` secret parts. Parts agree if each centre of one has a centre of the
     other within `radius`, and the centres of each lie more than six radii apart; nothing is
     released where fewer than half agree. It fails to protect with probability `delta`.
+
+    Price.    The spend, once a key; `delta` as for `dp.friendly_mean`.
+    Example.
+            import numpy as np
+
+            rng = np.random.default_rng(1)
+            places = np.array([-40.0, 0.0, 40.0])[rng.integers(0, 3, 4000)]
+            data = dp.from_arrays(
+                {"x": places + rng.normal(0, 2, 4000)},
+                schema={"x": dp.Real(-1000, 1000)},
+                neighbors=dp.AddRemove(),
+            )
+            session = data.open(budget=dp.ApproxDP(epsilon=6, delta=1e-5))
+            found = dp.friendly_clusters(
+                session, ["x"], k=3, radius=4, parts=150, spend=dp.ApproxDP(epsilon=4, delta=1e-6)
+            )
+            print(found.found, found.centres.round(1).tolist())
+    See also. `dp.friendly_mean`, `dp.subsample`.
     """
     public = _open(session).public
     question = friendly_clusters_question(

@@ -52,6 +52,15 @@ def friendly_mean(
     fewer than half are near each other nothing is released but that. It fails to protect with
     probability `delta`. `refine` spends three quarters of μ² on the mean of all rows clipped about
     the friendly mean: less noise, and the spread of the rows is released beside it.
+
+    Price.    The spend, once a key; the probability `delta` of no protection is charged as δ₀.
+    Example.
+            session = dp.load_census().open(budget=dp.ApproxDP(epsilon=2, delta=1e-6))
+            both = dp.friendly_mean(
+                session, ["age", "hours"], radius=90, spend=dp.ApproxDP(epsilon=1, delta=1e-7)
+            )
+            print(both.summary())
+    See also. `dp.unbounded_mean`, `dp.friendly_clusters`; docs/how-to/friendly.md.
     """
     points, failure = points_of_rows(_open(session).public, columns, radius, spend, delta)
     if type(refine) is not bool:

@@ -160,6 +160,20 @@ def subsample(
     **The function runs beside the private data with your rights**, on each part in a fork of this
     process: it must be one you trust, depend on its arguments alone, and not write them anywhere.
     It has no time limit, since a clock would let one part decide over another.
+
+    Validity. Independent rows; the interval is about the function at this part size.
+    Price.    The spend, once a key, whatever the function computes.
+    Example.
+            def skew(hours):
+                middle = hours - hours.mean()
+                return (middle**3).mean() / (middle**2).mean() ** 1.5
+
+            session = dp.load_census().open(budget=dp.GDP(2))
+            found = dp.subsample(
+                session, skew, columns="hours", output=dp.Real(-3, 3), spend=dp.GDP(1)
+            )
+            print(found.summary())
+    See also. `dp.subsample_test`, `dp.friendly_mean`; docs/how-to/subsample.md.
     """
     public = _open(session).public
     on = on_parts(

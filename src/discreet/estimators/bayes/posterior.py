@@ -55,6 +55,20 @@ def posterior(
 
     Noise and clamping are in the likelihood. With ``naive=True`` they are not: that posterior takes
     noisy numbers as exact, is too narrow, and says so wherever it is shown.
+
+    Formula.
+            p(θ | released) ∝ prior(θ) · P(released numbers | θ)
+
+            released  noisy sums of clamped rows: noise and clamping are in P
+
+    Price.    The spend, once a key; draws, intervals and predictions are free.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            family = dp.BetaBinomial("education", level="degree")
+            share = dp.posterior(session, family, spend=dp.GDP(0.1))
+            print(share.summary())
+            print(share.probability(low=0.3))
+    See also. `dp.posterior_sample`, `dp.proportion`; docs/how-to/bayes.md.
     """
     plain.truth(naive, "naive=")
     question = posterior_question(_open(session).public, family, spend=spend, where=where)

@@ -63,6 +63,14 @@ def posterior_sample(
     A point of the grid is a number, or a tuple of the family's parameters: (mean, sd), shares of
     all levels, (intercept, slopes …, sigma). `samples` draws share the spend. The temper λ is what
     the spend affords, at most 1; a spend that affords more is not used up.
+
+    Price.    The spend, once a key, for all draws together.
+    Example.
+            session = dp.load_census().open(budget=dp.PureDP(2))
+            family = dp.BetaBinomial("education", level="degree")
+            grid = [place / 50 for place in range(1, 50)]
+            print(dp.posterior_sample(session, family, grid=grid, spend=dp.PureDP(1)))
+    See also. `dp.posterior`.
     """
     sampling = sampling_of(
         _open(session).public, family, grid=grid, samples=samples, spend=spend, where=where

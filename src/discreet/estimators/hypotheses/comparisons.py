@@ -63,6 +63,16 @@ def compare(
               two-sided 0.041 to 0.056 at 50 rows and 0.044 to 0.055 from 200 on; one-sided 0.042 to
               0.058, but 0.026 to 0.063 where a group expects 2.5 rows and a share of 0.05
               (docs/theory/tests.md).
+
+    Formula.
+            difference = share of group − share of the baseline,   from one table of noisy counts
+
+    Price.    The spend, once a key, for all groups, pairs and tests.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            found = dp.compare(session, "education", level="degree", by="sex", spend=dp.GDP(0.2))
+            print(found.summary())
+    See also. `dp.compare_means`, `dp.proportion_test`, `dp.sample_size`; docs/how-to/ab-tests.md.
     """
     return ComparisonResult(
         _open(session).release(
@@ -141,6 +151,15 @@ def independence_test(
     Validity. Independent rows. Simulated sizes at 0.05, ε from 0.1 to 2: 0.042 to 0.057 at 50 rows,
               also where most cells expect less than one, and 0.044 to 0.056 from 200 on
               (docs/theory/tests.md).
+
+    Formula.
+            X² = Σ (count − expected)² / variance,   the noise in its null law
+
+    Price.    The spend, once a key: one table.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.independence_test(session, "region", "education", spend=dp.GDP(0.2)).test())
+    See also. `dp.goodness_of_fit`, `dp.compare`, `dp.correlation`.
     """
     return IndependenceResult(
         _open(session).release(
@@ -197,6 +216,13 @@ def goodness_of_fit(
 
     `expected` are weights of all levels (a mapping, or a list in their order) or of `bins`;
     they are scaled to add up to 1.
+
+    Price.    The spend, once a key: one histogram.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            shares = {"E": 0.25, "N": 0.25, "S": 0.25, "W": 0.25}
+            print(dp.goodness_of_fit(session, "region", shares, spend=dp.GDP(0.2)).test())
+    See also. `dp.histogram`, `dp.independence_test`.
     """
     return FitResult(
         _open(session).release(
@@ -289,6 +315,14 @@ def rank_test(
     near the quantiles that are expected serve best. Every bin costs noise: where the range is close
     to the data, or edges near the expected quartiles are passed, 4 bins have most power at strong
     privacy (docs/theory/tests.md).
+
+    Price.    The spend, once a key: one table of groups by bins.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            edges = [0, 25_000, 45_000, 70_000, 200_000]
+            found = dp.rank_test(session, "income", by="sex", bins=edges, spend=dp.GDP(0.2))
+            print(found.test())
+    See also. `dp.compare_means`, `dp.median`.
     """
     return RankResult(
         _open(session).release(

@@ -40,6 +40,16 @@ def mean_test(
     spend=dp.GDP(0.2)).test(alternative="greater")`` (reference.md F1, F4).
 
     The release is that of `dp.mean`; `test(other)` asks about other values at no cost.
+
+    Formula.
+            t = (mean − null) / standard error,   noise in the error
+
+    Price.    The spend, once a key, as `dp.mean`.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            mean = dp.mean_test(session, "income", 50_000, spend=dp.GDP(0.2))
+            print(mean.test(alternative="greater"))
+    See also. `dp.mean`, `dp.paired_test`, `dp.power`.
     """
     return MeanTestResult(
         _open(session).release(
@@ -83,6 +93,16 @@ def compare_means(
     Validity. Independent rows. Simulated sizes at 0.05, 10 000 data sets each, 50 to 10 000 rows,
               ε from 0.1 to 2: 0.044 to 0.057 for two groups, in the middle of the range and far
               from it, 0.042 to 0.057 for three and four (docs/theory/tests.md).
+
+    Formula.
+            t = (mean of group − mean of the baseline) / standard error,   noise in the error
+
+    Price.    The spend, once a key, for all groups, pairs and tests.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            found = dp.compare_means(session, "income", by="sex", spend=dp.GDP(0.2))
+            print(found.summary())
+    See also. `dp.compare`, `dp.rank_test`, `dp.table`.
     """
     return MeansResult(
         _open(session).release(
@@ -126,6 +146,22 @@ def paired_test(
 
     The differences first − second are summed exactly on a grid that both columns share: the range
     of the difference is twice the range that holds both columns.
+
+    Validity. Independent rows (pairs).
+    Price.    The spend, once a key.
+    Example.
+            import numpy as np
+
+            rng = np.random.default_rng(1)
+            before = rng.normal(50, 10, 4000)
+            data = dp.from_arrays(
+                {"before": before, "after": before + rng.normal(0.8, 5, 4000)},
+                schema={"before": dp.Real(0, 100), "after": dp.Real(0, 100)},
+                neighbors=dp.Replace(),
+            )
+            session = data.open(budget=dp.GDP(1))
+            print(dp.paired_test(session, "after", "before", spend=dp.GDP(0.5)).test())
+    See also. `dp.mean_test`, `dp.compare_means`.
     """
     return PairedResult(
         _open(session).release(

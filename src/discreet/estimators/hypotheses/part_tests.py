@@ -57,6 +57,19 @@ def subsample_test(
     anywhere. Failures and NaN count as no rejection. It has no time limit, since a clock would let
     one part decide over another. A test made for its data has more power: this is the fallback for
     tests that have no private form.
+
+    Validity. Independent rows, and a test that keeps its level in a part.
+    Price.    The spend, once a key, whatever the function computes.
+    Example.
+            from scipy.stats import ttest_ind
+
+            def differ(income, sex):
+                return ttest_ind(income[sex == "male"], income[sex == "female"]).pvalue
+
+            session = dp.load_census().open(budget=dp.GDP(2))
+            found = dp.subsample_test(session, differ, columns=["income", "sex"], spend=dp.GDP(1))
+            print(found.test())
+    See also. `dp.subsample`, `dp.compare_means`.
     """
     question = subsample_question(
         _open(session).public,

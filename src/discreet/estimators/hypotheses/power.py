@@ -60,6 +60,13 @@ def power(
 
     `dp.sample_size`, `dp.smallest_effect` and `dp.spend_needed` find the rows, the effect and the
     spend at which the power is the one that is wanted.
+
+    Price.    None: no data are read.
+    Example.
+            planned = dp.power(dp.compare, rows=8000, baseline=0.10, share=0.125, spend=dp.GDP(0.1))
+            print(planned)
+            planned.plot()
+    See also. `dp.sample_size`, `dp.smallest_effect`, `dp.spend_needed`.
     """
     return _planned(_plan(test, spend, alternative, alpha, assumed), checked_rows(rows), spend)
 
@@ -76,6 +83,12 @@ def sample_size(
 ) -> PowerResult:
     """The least number of rows (`rows` of the answer) at which a test has the power asked for:
     ``dp.sample_size(dp.proportion_test, null=0.5, share=0.56, spend=dp.PureDP(1)).rows``.
+
+    Validity. As of `dp.power`.
+    Price.    None: no data are read.
+    Example.
+            print(dp.sample_size(dp.compare, baseline=0.10, share=0.125, spend=dp.GDP(0.1)).rows)
+    See also. `dp.power`, `dp.rows_needed`.
     """
     plan = _plan(test, spend, alternative, alpha, assumed)
     return _planned(plan, plan.rows_for(_wanted(power, plan.alpha)), spend)
@@ -99,6 +112,12 @@ def smallest_effect(
     or of a group (the nearest one above the null or baseline, below it for ``alternative="less"``),
     the ``difference`` of means, the ``effect`` of `subsample_test`. It is rounded to four digits,
     away from the null.
+
+    Validity. As of `dp.power`.
+    Price.    None: no data are read.
+    Example.
+            print(dp.smallest_effect(dp.compare, rows=12_000, baseline=0.1, spend=dp.GDP(0.1)))
+    See also. `dp.power`, `dp.sample_size`.
     """
     record, build = _planning(test)
     name, count = record.effect, checked_rows(rows)
@@ -151,6 +170,12 @@ def spend_needed(
     `kind` is "GDP" (the least μ), "PureDP" (the least ε, of pure privacy), or "ApproxDP" with
     `delta` (the least ε at that δ). It is rounded up to three digits. What is assumed is as for
     `dp.power`.
+
+    Validity. As of `dp.power`.
+    Price.    None: no data are read.
+    Example.
+            print(dp.spend_needed(dp.compare, rows=12_000, baseline=0.1, share=0.125))
+    See also. `dp.power`, `dp.sample_size`.
     """
     record, build = _planning(test)
     make, count = _spends(kind, delta), checked_rows(rows)

@@ -47,6 +47,16 @@ def proportion_test(
                canonical noise of (ε, δ)-DP, from a ledger with as much ε and δ₀.
     Validity.  Independent rows. Exact size where the number of rows is public.
     Reference. reference.md M3; Awan and Slavković (2018, 2020), Awan and Vadhan (2023).
+
+    Formula.
+            p-value = P(X' + Z at least as far out as X + Z | share = null),   X' binomial
+
+    Price.    The spend, once a key; other null values cost nothing more.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            test = dp.proportion_test(session, "education", 0.3, level="degree", spend=dp.GDP(0.1))
+            print(test)
+    See also. `dp.proportion`, `dp.compare`, `dp.power`; docs/how-to/ab-tests.md.
     """
     checked_share(null, "null")
     checked_alternative(alternative)

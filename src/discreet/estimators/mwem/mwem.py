@@ -75,6 +75,18 @@ def mwem(
 
     Method.    Hardt, Ligett and McSherry (2012), in exact whole numbers.
     Validity.  As `Mwem`: measured counts have intervals, all other answers are marked.
+
+    Price.    The spend, once a key, for all rounds.
+    Example.
+            schema = {
+                "sex": dp.Category(["female", "male"], missing="female"),
+                "education": dp.Category(["school", "vocational", "degree"], missing="school"),
+            }
+            data = dp.from_frame(dp.load_census().frame, schema=schema, neighbors=dp.Replace())
+            session = data.open(budget=dp.PureDP(2))
+            weights = dp.mwem(session, ["sex", "education"], rounds=2, spend=dp.PureDP(1))
+            print(weights.report())
+    See also. `dp.synthesize`; docs/how-to/mwem.md.
     """
     opened = _open(session)
     plan = plan_of(opened.public, columns, bins, queries, rounds, spend, variant)

@@ -91,6 +91,20 @@ def synthesize(
     Method.    Noisy tables in three releases; a log-linear model of them gives rows (`frame`), and
                answers come from the tables (`share`, `table`, `mean`, `fit`).
     Validity.  As `Synthesis`.
+
+    Price.    The spend, once a key, for three releases. Everything that is asked of the synthesis
+              afterwards is free.
+    Example.
+            session = dp.load_census().open(budget=dp.ApproxDP(epsilon=2, delta=1e-6))
+            synth = dp.synthesize(
+                session,
+                ["sex", "education", "region"],
+                analyses=["sex + education"],
+                spend=dp.ApproxDP(epsilon=1, delta=1e-7),
+            )
+            print(synth.frame().head())
+            print(synth.share({"sex": "female", "education": "degree"}))
+    See also. `dp.mwem`, `dp.table`; docs/how-to/synthesis.md, docs/deciding/synthetic-rows.md.
     """
     opened = _open(session)
     plan = plan_of(opened.public, columns, bins, analyses, spend)

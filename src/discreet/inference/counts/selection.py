@@ -42,6 +42,12 @@ class SelectionResult(Told):
     see `score_gap`, `summary`, `to_frame`, `to_json`.
 
     `before` is the count of the rows that hold a value, where it was released beside the choice.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            found = dp.mode(session, "region", spend=dp.GDP(0.1))
+            print(found.summary())
+    See also. `dp.select`, `dp.top`, `dp.above_threshold`.
     """
 
     release: Release

@@ -32,6 +32,12 @@ _PROPER = "a posterior of a prior that is not proper need not exist, above all w
 class BetaBinomial:
     """The share θ of rows that are True (of a Boolean column) or have a level (of a Category one);
     θ ~ Beta(a, b), rows independent.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            family = dp.BetaBinomial("sex", prior=(5, 5), level="female")
+            print(dp.posterior(session, family, spend=dp.GDP(0.2)))
+    See also. `dp.posterior`, `dp.DirichletMultinomial`.
     """
 
     column: str
@@ -64,6 +70,11 @@ class BetaBinomial:
 class DirichletMultinomial:
     """The shares of all levels of a Category or Boolean column; θ ~ Dirichlet(prior), one number
     for every level or one for all of them.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.posterior(session, dp.DirichletMultinomial("region"), spend=dp.GDP(0.2)))
+    See also. `dp.posterior`, `dp.BetaBinomial`.
     """
 
     column: str
@@ -102,6 +113,17 @@ class DirichletMultinomial:
 class GammaPoisson:
     """The rate λ of an Integer column whose rows are Poisson counts, clamped to the declared range;
     λ ~ Gamma(shape, rate), of mean shape/rate.
+
+    Example.
+            import numpy as np
+
+            calls = np.random.default_rng(1).poisson(2.5, 3000)
+            data = dp.from_arrays(
+                {"calls": calls}, schema={"calls": dp.Integer(0, 12)}, neighbors=dp.Replace()
+            )
+            session = data.open(budget=dp.GDP(1))
+            print(dp.posterior(session, dp.GammaPoisson("calls", prior=(2, 1)), spend=dp.GDP(0.5)))
+    See also. `dp.posterior`, `dp.poisson`.
     """
 
     column: str
@@ -128,6 +150,11 @@ class NormalModel:
     """Mean and standard deviation of a number column whose rows are normal, clamped to the declared
     range. Without a prior: the middle of the range with the weight of a quarter of a row, and a
     variance of about a quarter of the squared half range, Inverse-Gamma(2, ·).
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.posterior(session, dp.NormalModel("age"), spend=dp.GDP(0.3)))
+    See also. `dp.posterior`, `dp.mean`.
     """
 
     column: str
@@ -168,6 +195,11 @@ class LinearModel:
     ~ N(0, place²); standard deviations (of predictors given those before them, and of residuals)
     log-normal with median `spread` and log-deviation ln `factor`; regressions of a predictor on
     those before it ~ N(0, 1). By default (1, 0.5, 0.25, 2).
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            print(dp.posterior(session, dp.LinearModel("income ~ age"), spend=dp.GDP(0.5)))
+    See also. `dp.posterior`, `dp.ols`.
     """
 
     formula: str

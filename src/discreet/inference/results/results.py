@@ -70,6 +70,14 @@ class Quantity:
 class Result(Told):
     """An estimate with honest uncertainty; see `params`, `std_errors`, `confidence_interval`,
     `summary`, `to_frame`, `plot`; ``result["north"].interval`` is one cell's.
+
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(1))
+            result = dp.mean(session, "income", spend=dp.GDP(0.1))
+            print(result.estimate, result.interval, result.noise_share)
+            print(result.confidence_interval(0.99, target="data"))
+            print(result.to_frame())
+    See also. `dp.from_json`, `dp.Release`.
     """
 
     release: Release

@@ -38,6 +38,16 @@ def holdout(session: Session, *, threshold: float, answers: int, spend: Guarante
     `threshold` is how far a claimed mean may be off before it is a surprise, as a share of the
     range of what is averaged. As a watch it has no key and cannot be resumed: a crash ends it, and
     the debit stands.
+
+    Validity. Answers hold whatever was asked before, adaptively chosen questions included
+              (docs/theory/holdout.md).
+    Price.    The spend, once, at the opening: for `answers` surprises and any number of agreements.
+    Example.
+            session = dp.load_census().open(budget=dp.GDP(2))
+            holdout = dp.holdout(session, threshold=0.05, answers=5, spend=dp.GDP(1))
+            print(holdout.share({"education": "degree"}, training=0.30))
+            print(holdout.left, "surprises left")
+    See also. `dp.watch`, `dp.accuracy`; docs/how-to/holdout.md.
     """
     opened = _open(session)
     question = build.holdout_question(

@@ -47,6 +47,17 @@ def accuracy(
                reads that row alone, so that one row moves the count by at most 1.
     Validity.  The interval is about new rows where the session's rows were not fitted: open a
                session on a holdout.
+
+    Formula.
+            share = (right rows + Z) / N
+
+    Price.    The spend, once a key: one count.
+    Example.
+            visits = dp.load_visits()
+            session = visits.open(budget=dp.GDP(1))
+            fit = dp.logistic(session, "urgent ~ hours", spend=dp.GDP(0.5))
+            print(dp.accuracy(session, fit, spend=dp.GDP(0.1)))
+    See also. `dp.holdout`, `dp.network`, `dp.tune`.
     """
     opened = _open(session)
     question = accuracy_question(opened.public, fit, spend=spend, where=where)

@@ -85,6 +85,19 @@ def network(
                noise.
     Validity.  There are no intervals for weights, since the model is not identified. Ask
                `dp.accuracy` of rows that were not fitted for how often it is right.
+
+    Price.    The spend, once a key, for all steps together (a loss distribution adds them up).
+    Example.
+            session = dp.load_census().open(budget=dp.ApproxDP(epsilon=4, delta=1e-5))
+            net = dp.network(
+                session,
+                "sex ~ income + hours",
+                hidden=(4,),
+                spend=dp.ApproxDP(epsilon=2, delta=1e-6),
+                solver=dp.SGD(steps=50, batch=512),
+            )
+            print(net.summary())
+    See also. `dp.accuracy`, `dp.logistic`, `dp.SGD`; docs/how-to/which-learner.md.
     """
     opened = _open(session)
     chosen = SGD() if solver is None else solver

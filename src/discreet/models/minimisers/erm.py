@@ -61,6 +61,18 @@ def erm(
                correction), or output perturbation; the minimiser is certified in whole numbers.
                A GDP, zCDP or (ε, δ) spend learns a metric first and pays for intervals.
     Validity.  As `PerturbedResult`. A pure spend and the hinge give coefficients alone.
+
+    Formula.
+            θ = argmin Σ loss(xᵢ, yᵢ; θ) + (Λ/2)‖θ‖² + noise'θ
+
+            Λ  `penalty`
+
+    Price.    The spend, once a key.
+    Example.
+            session = dp.load_visits().open(budget=dp.GDP(1))
+            machine = dp.erm(session, "urgent ~ hours", loss="huber-hinge", spend=dp.PureDP(0.5))
+            print(machine.summary())
+    See also. `dp.logistic`, `dp.accuracy`; docs/how-to/which-learner.md.
     """
     opened = _open(session)
     schema = opened.public.schema

@@ -124,6 +124,10 @@ def trial(procedure: Callable[..., Any], *asked: Any, **options: Any) -> Trial:
 
     It has neither a `spend` nor a `key`: every run spends what `dp.tune` gives it, and none is
     kept.
+
+    Example.
+            print(dp.trial(dp.robust, "income ~ age", c=1.0))
+    See also. `dp.tune`.
     """
     return Trial(procedure, asked, tuple(options.items()))
 
@@ -165,6 +169,22 @@ def tune(
     spend        of everything together: one debit, one release
 
     With a `key`, asking again returns the stored answer and runs nothing.
+
+    Price.    One spend for all runs (docs/theory/tuning.md); a run that is not released costs
+              nothing more.
+    Example.
+            session = dp.load_census().open(
+                budget=dp.ApproxDP(epsilon=4, delta=1e-5), pure=1.5, delta0=5e-6
+            )
+            trials = [
+                dp.trial(dp.ols, "income ~ age"),
+                dp.trial(dp.ols, "income ~ age + education"),
+            ]
+            best = dp.tune(
+                session, trials, score="squared error", trials=4, spend=dp.ApproxDP(1, 1e-6)
+            )
+            print(best.chosen)
+    See also. `dp.trial`, `dp.holdout`; docs/how-to/tuning.md.
     """
     asked = _asked(session, candidates, score, spend, trials, eta)
     return _result(session.release(asked.question, key=key))

@@ -117,9 +117,14 @@ class _Process:
     def __init__(self, work: Callable[[], Floats], width: int) -> None:
         self._width, self._ended = width, False
         self._shared = mmap.mmap(-1, len(MARK) + 8 * width)
-        self._child = os.fork()
-        if self._child == 0:
-            _alone(work, self._shared)
+        # an interrupt between the fork and `_alone` would run the caller's program twice
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._child = os.fork()
+            if self._child == 0:
+                _alone(work, self._shared)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def answer(self) -> Floats:
         """The numbers, once the process has ended, however it did."""

@@ -23,7 +23,7 @@ from discreet.neighbors import Neighbors, Replace
 from discreet.schema import Boolean, Category, Column, Open, Schema
 from discreet.seclusion import Failed, aside
 from discreet.specs.aggregation.part_outputs import PartOutputs
-from discreet.specs.queries.keys import Key
+from discreet.specs.queries.keys import Key, may_leave_out
 from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.query import Query
 from discreet.specs.reads import misread
@@ -48,8 +48,8 @@ class Rehearsal:
         self._engines: dict[int, MemoryEngine] = {}  # with this many rows
 
     def require(self, query: Query) -> None:
-        """Refuses a query that misreads a column, or fails on made-up rows: its failure on real
-        ones would tell of them.
+        """Refuses a query that misreads a column, says that every row counts where its keys can
+        leave rows out, or fails on made-up rows: its failure on real ones would tell of them.
         """
         found = self._refusal(query)
         if found is not None:
@@ -61,6 +61,8 @@ class Rehearsal:
         if text in self._tried:
             return None
         found = misread(query, self._schema)
+        if found is None and not query.optional and self._leaves_out(query):
+            found = "its query says that every row counts, and its keys can leave rows out"
         if found is None and isinstance(aside(lambda: self._tries(query)), Failed):
             found = "its query fails on rows that its schema allows"
         if found is None:
@@ -69,6 +71,9 @@ class Rehearsal:
                 self._engines.clear()
             self._tried.add(text)
         return found
+
+    def _leaves_out(self, query: Query) -> bool:
+        return any(may_leave_out(key, self._schema) for key in query.keys)
 
     def _tries(self, query: Query) -> None:
         if type(query) is PartOutputs:

@@ -45,6 +45,16 @@ class Ledger:
 
     It may be shared by threads. A file may be opened by many processes; a ledger in memory refuses
     to go on after a fork. Neither can be copied or pickled: another process opens the same path.
+
+    Price.    A question that would overfill the box is refused before anything is read.
+    Example.
+            ledger = dp.Ledger.open(dp.GDP(1), path="census.ledger")
+            session = dp.load_census().open(ledger=ledger)
+            dp.mean(session, "age", spend=dp.GDP(0.1), key="mean age")
+            print(ledger)
+            print(ledger.verify())
+            print(ledger.how_many(dp.GDP(0.1)), "more of that price")
+    See also. `dp.Session`, `dp.BudgetExceeded`; docs/theory/ledger.md.
     """
 
     def __init__(self, store: Store) -> None:
@@ -77,7 +87,7 @@ class Ledger:
         expected_head  a head (`ledger.head`) noted earlier; refused if the file does not know it:
         it is an older copy
         """
-        budget = None if budget is None else _plain_budget(budget)
+        budget = None if budget is None else plain_budget(budget)
         expected_head = (
             None if expected_head is None else plain.text(expected_head, "expected_head=")
         )
@@ -133,7 +143,7 @@ class Ledger:
         """How many more requests of this price, or of a spend, fit."""
         given: Any = price
         if not plain.derives(type(given), Price):
-            given = price_of_spend(_plain_budget(given), box=self.box)
+            given = price_of_spend(plain_budget(given), box=self.box)
         return charge(given).times_in(self.remaining())
 
     def box_in(self, reservation: str | None) -> Price:
@@ -339,6 +349,12 @@ class Ledger:
             )
         return Reservation(self, name)
 
+    def reserve_spend(
+        self, spend: Guarantee, delta: Fraction, *, key: str | None = None
+    ) -> Reservation:
+        """Set aside what a procedure that will spend `spend`, and `delta` of δ₀, may need."""
+        return self.reserve(price_of_spend(spend, box=self.box, delta=delta), key=key)
+
     def close_reservation(self, reservation: str) -> Amounts:
         """Hand back what a reservation did not debit; returns how much that was.
 
@@ -420,7 +436,7 @@ class Ledger:
         raise refusals.not_copied()
 
 
-def _plain_budget(budget: Guarantee) -> Guarantee:
+def plain_budget(budget: Guarantee) -> Guarantee:
     if not plain.among(type(budget), get_args(Guarantee)):
         raise refusals.not_a_guarantee(plain.kind_name(budget))
     return plain.rebuilt(budget)
@@ -436,14 +452,14 @@ def _same_promise(first: Entry | None, request: Mapping[str, Any]) -> None:
     if first is None:
         return
     before = first.request or {}
-    asked, found = (_protected(one) for one in (request, before))
+    asked, found = (protected(one) for one in (request, before))
     if asked != found:
         raise refusals.other_relation(asked, found)
     if request.get("secure", True) != before.get("secure", True):
         raise refusals.other_noise(secure=request.get("secure", True))
 
 
-def _protected(request: Mapping[str, Any]) -> str:
+def protected(request: Mapping[str, Any]) -> str:
     neighbors = request.get("neighbors")
     if not isinstance(neighbors, Mapping):
         return "that are not stated"

@@ -68,6 +68,9 @@ class FileSource:
             if not os.path.isfile(path):
                 raise data.no_file(os.path.basename(path))
         self._files, self._seen = self._opened()
+        found = {fingerprint.facts[3:] for fingerprint in self._seen}  # places on the disk
+        if len(found) != len(self._seen):
+            raise data.file_twice()
         self.columns, self.types = self._files[0].columns, self._files[0].types
         self.size = sum(fingerprint.facts[0] for fingerprint in self._seen)
         self._check_types()
@@ -105,7 +108,9 @@ class FileSource:
 
     def _found(self) -> tuple[str, ...]:
         """The files that are named; a folder or a pattern is looked up again."""
-        return tuple(listed_files(self._given, self.kind))
+        with contextlib.suppress(OSError):  # nobody may list a folder, or one leads to itself
+            return tuple(listed_files(self._given, self.kind))
+        raise data.unreadable(self.kind)
 
     def _opened(self) -> tuple[tuple[OneFile, ...], tuple[Fingerprint, ...]]:
         """The files, and what is remembered of each:

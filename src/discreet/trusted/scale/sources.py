@@ -38,6 +38,18 @@ def from_batches(
     other rows or other types than before, is cut short or raises fails the question after its
     debit; the same key goes on later. `name`, `memory_limit` and `cache` are as in `from_frame`
     and `read_parquet`.
+
+    Example.
+            import pyarrow
+
+            table = pyarrow.table({"age": [31, 52, 47]})
+            data = dp.from_batches(
+                lambda columns: table.select(columns).to_reader(),
+                schema={"age": dp.Integer(18, 90)},
+                neighbors=dp.Replace(),
+            )
+            print(data.schema)
+    See also. `dp.read_parquet`, `dp.from_database`; docs/how-to/large-data.md.
     """
     if not callable(make_reader):
         raise data.no_stream()
@@ -63,6 +75,22 @@ def from_database(
     a list such as ``("public", "visits")``; names are quoted. Each pass is one statement, so one
     snapshot; rows that changed since an earlier pass fail the question. `memory_limit` and `cache`
     are as in `read_parquet`.
+
+    Example.
+            import sqlite3
+
+            with sqlite3.connect("clinic.db") as base:
+                base.execute("CREATE TABLE visits (cost REAL, person INTEGER)")
+                rows = [(float(40 + i % 100), i // 3) for i in range(3000)]
+                base.executemany("INSERT INTO visits VALUES (?, ?)", rows)
+            data = dp.from_database(
+                "sqlite:///clinic.db",
+                "visits",
+                schema={"cost": dp.Real(0, 500)},
+                neighbors=dp.Replace(unit="person", max_rows=3),
+            )
+            print(dp.mean(data.open(budget=dp.GDP(1)), "cost", spend=dp.GDP(0.5)))
+    See also. `dp.from_batches`, `dp.read_parquet`.
     """
     from discreet.trusted.scale.databases import Table
 

@@ -62,9 +62,10 @@ class StreamSource:
         found = _Sums(self._key, asked, self.types)
         yield self._tasks(asked, rows, found)
         with self._lock:
-            for about, total in found.totals.items():
-                if self._sums.setdefault(about, total) != total:
-                    raise ValueError("other rows than in an earlier pass")
+            known = self._sums | found.totals
+            if known != found.totals | self._sums:
+                raise ValueError("other rows than in an earlier pass")
+            self._sums = known  # of passes that came to their end, and of no other
 
     def _tasks(self, names: Sequence[str], rows: int, found: _Sums) -> Iterator[Task]:
         """Batches of at most so many rows, small ones together."""
