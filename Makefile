@@ -17,7 +17,7 @@ demo: setup
 	$(VENV)/bin/discreet demo
 
 test: setup
-	$(VENV)/bin/python -m pytest -n 2 $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 # compiled modules are kept, also where the environment says otherwise: two thirds of collecting is
 # compiling, once in each worker
@@ -29,7 +29,7 @@ docs: setup
 
 # a minute on two cores: every room with its sharpest checks; make test runs all
 quick: setup
-	$(VENV)/bin/python -m pytest -n 2 -m "not slow" $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
 
 # branches of the trusted rooms that the tests reach; fails below the share that pyproject.toml names
 coverage: setup

@@ -325,6 +325,7 @@ def test_a_pipeline_that_learns_privately_is_silent():
     assert clone(pipeline).get_params().keys() == pipeline.get_params().keys()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
 @pytest.mark.parametrize("spend", [dp.GDP(5), dp.PureDP(20), dp.ApproxDP(20, 1e-6)], ids=str)
 def test_the_scaler_learns_from_one_release_a_column(tmp_path, neighbors, spend):
@@ -410,6 +411,7 @@ def test_wrong_cross_validations_are_refused():
         private_cross_validate(line(neighbors="replace"), X, y, spend=dp.GDP(1))
 
 
+@pytest.mark.slow
 def test_a_pipeline_of_sklearns_own_warns_when_a_private_step_fits():
     X, y, _ = draws(200)
     for pipeline in (
@@ -462,6 +464,7 @@ def network(**changes):
     return PrivateMLPClassifier(**(options | changes))
 
 
+@pytest.mark.slow
 def test_a_network_classifies_predicts_and_scores():
     X, _, _ = draws(3000)
     ring = np.where((X**2).sum(axis=1) > 2, "out", "in")

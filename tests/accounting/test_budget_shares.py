@@ -41,6 +41,7 @@ def lost_at_most(budget, parts):
     return 2 * parts + 2**-50 * max(box.epsilon, box.mu_squared, box.rho)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("parts", [1, 2, 7, 12, 365])
 def test_equal_parts_fill_the_box(budget, parts) -> None:
@@ -51,6 +52,7 @@ def test_equal_parts_fill_the_box(budget, parts) -> None:
     assert 0 <= max(left.epsilon, left.mu_squared, left.rho) <= lost_at_most(budget, parts)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     budget=st.one_of(

@@ -47,6 +47,7 @@ def test_limits_of_gaussian_guarantees_have_closed_forms() -> None:
         )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("coins", [1, 2, 5, 40])
 def test_randomised_answers_reach_the_pure_limit_and_stay_below_all_others(

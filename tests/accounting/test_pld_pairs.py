@@ -233,6 +233,7 @@ FACTORS = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("factor", FACTORS, ids=str)
 @pytest.mark.parametrize("direction", ["remove", "add"])
 @pytest.mark.parametrize("step", [0.11, 0.03, 0.004])

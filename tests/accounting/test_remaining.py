@@ -34,6 +34,7 @@ def test_a_new_session_has_its_whole_budget_left(budget) -> None:
         assert left.epsilon == pytest.approx(budget.epsilon_at(1e-6))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_about_so_many_more_is_so_many_more(budget) -> None:
     session = opened(budget)

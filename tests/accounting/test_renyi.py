@@ -200,6 +200,7 @@ def test_bounded_range_on_exponential_mechanisms():
             )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("epsilon", "order"), [(0.3, 1.5), (1.0, 2.0), (2.0, 8.0), (5.0, 3.3)])
 def test_laplace_curve_is_the_integral(epsilon, order):
     with mpmath.workdps(30):

@@ -6,6 +6,7 @@ python tests/architecture/code_lines.py [folder]    one line a module of src/dis
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import sys
 import tokenize
@@ -25,6 +26,7 @@ SILENT = {
 }
 
 
+@functools.cache
 def code_lines(text: str) -> int:
     """How many lines of a module's text hold code."""
     held: set[int] = set()

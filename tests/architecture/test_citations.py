@@ -125,8 +125,9 @@ def test_every_citation_names_what_is_there() -> None:
 
 
 def test_there_are_many_citations() -> None:
-    found = [one for one in citations() if one.page == PAGE]
-    sections = [one for one in citations() if one.page == f"theory/{SECTIONS}"]
+    every = citations()
+    found = [one for one in every if one.page == PAGE]
+    sections = [one for one in every if one.page == f"theory/{SECTIONS}"]
     assert len({one.place for one in found if one.place.startswith("src/")}) > FEWEST
     assert len(found) > 2 * FEWEST
     assert len(sections) > 10

@@ -128,5 +128,6 @@ def f():
     assert code_lines(text) == 5
 
 
+@pytest.mark.slow
 def test_the_house_is_measured(house: House) -> None:
     assert house.core_lines > house.extension_lines > 0

@@ -66,6 +66,7 @@ def ours(formula):
     return design, np.stack([user_scale(column, codes) for column in design.columns], axis=1)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "formula",
     [
@@ -245,6 +246,7 @@ HUGE = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_formulas_are_refused_at_once(name):
     start = time.process_time()

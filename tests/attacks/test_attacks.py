@@ -142,6 +142,7 @@ class Leaking:
         return "leaking"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("attack", "asked"),
     [
@@ -205,6 +206,7 @@ def test_attacks_are_reached_as_a_room_of_the_package() -> None:
     assert dp.attacks.Raw is Raw
 
 
+@pytest.mark.slow
 def test_no_module_of_the_library_imports_the_attacks() -> None:
     named = [
         str(path.relative_to(SOURCE))

@@ -98,6 +98,7 @@ def test_reports_of_devices_are_measured_up_to_their_claim(spec: Any, least: flo
     assert not found.violated
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("fault", CONTROLS, ids=[one.name for one in CONTROLS])
 def test_every_broken_procedure_is_caught(fault: Fault) -> None:
     few = any(word in fault.name for word in ("× 0.9", "× 0.8", "relation"))

@@ -48,6 +48,7 @@ def test_the_p_value_is_that_of_the_claim() -> None:
         assert chance(dp.PureDP(1), right, 400) == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_bounds_of_whole_audits_are_seldom_above_the_truth() -> None:
     """400 audits of randomised response, whose law is known: the pilot's choice costs nothing."""
     truth, above = 1.0, 0

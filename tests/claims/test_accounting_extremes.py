@@ -64,6 +64,7 @@ def test_mu_of_a_pure_guarantee_is_the_least_that_holds(epsilon):
         assert tail(mpmath.mpf(mu) * (1 - mpmath.mpf(10) ** -14) / 2) > kink
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mu", ["1e-6", "0.001", "1", "30", "1000"])
 def test_epsilon_and_delta_of_a_gaussian_guarantee_are_rounded_up(mu):
     with mpmath.workdps(300):

@@ -74,6 +74,7 @@ def hockey(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("eta", ETAS)
 @pytest.mark.parametrize("gamma", GAMMAS)
 def test_the_generating_function_and_the_mean_are_those_of_the_law(eta, gamma) -> None:
@@ -85,6 +86,7 @@ def test_the_generating_function_and_the_mean_are_those_of_the_law(eta, gamma) -
         assert expected == pytest.approx(float(law @ u**number), rel=1e-8)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("eta", ETAS)
 def test_pure_runs_keep_their_multiple_of_epsilon_and_attain_it(eta) -> None:
     rng, epsilon, largest = np.random.default_rng(5), 0.4, 0.0
@@ -132,6 +134,7 @@ def discretised(mu: float, cells: int = 4000) -> tuple[np.ndarray, np.ndarray]:
     return np.diff(ndtr(edges)), np.diff(ndtr(edges - mu))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("eta", [Fraction(0), Fraction(1)])
 @pytest.mark.parametrize("mu", [pytest.param(0.2, marks=pytest.mark.slow), 1.0])
 def test_no_order_of_gaussian_runs_exceeds_the_price(mu, eta) -> None:
@@ -165,6 +168,7 @@ def test_the_price_is_that_of_the_theorem() -> None:
     assert float(mean_runs(Fraction(0), gamma)) == pytest.approx(10, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_gaussian_curve_stays_above_beyond_the_last_point() -> None:
     for mu, mean, eta in ((0.05, 3, 0), (0.2, 10, 0), (0.2, 1.2, 1), (1.0, 100, 2)):
         exact, gamma = Fraction(repr(mu)), gamma_for(mean, Fraction(eta))
@@ -275,6 +279,7 @@ def declared(tmp_path, kind: str) -> dp.Dataset:
     return dp.read_parquet(path, schema=SCHEMA, neighbors=dp.Replace())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_a_run_has_the_budget_of_one_run_and_no_more(kind, tmp_path) -> None:
     seen = []
@@ -303,6 +308,7 @@ def test_a_run_has_the_budget_of_one_run_and_no_more(kind, tmp_path) -> None:
     assert session.ledger.spent().exact().mu_squared >= loss_of(release.mechanism).mu_squared
 
 
+@pytest.mark.slow
 def test_the_best_run_is_the_one_with_the_greatest_score() -> None:
     scores: list[int] = []
 

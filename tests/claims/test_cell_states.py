@@ -156,6 +156,7 @@ def test_rows_that_tie_are_kept_by_their_own_unit_alone(tmp_path, monkeypatch):
             assert moved == added, (kind, turn)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("spend", [dp.GDP(50), dp.PureDP(400)], ids=str)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_shares_come_out_with_intervals_and_come_back_from_json(neighbors, spend):

@@ -111,6 +111,7 @@ def test_the_inequalities_of_the_proof_hold_exactly():
     assert 2 * a**2 + b**2 >= 2 * k**2
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("columns", [4, 8, 30])
 def test_many_columns_attacked_by_random_and_extreme_rows(columns):
     """Rows at the corners (all inner products), inside, at 0 and mixed:
@@ -174,6 +175,7 @@ def statistic(question, rows, neighbors):
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("where", [None, {"g": "p"}], ids=["all", "filtered"])
 def test_no_neighbour_moves_the_released_statistic_further(neighbors, where):

@@ -57,6 +57,7 @@ def hockey_stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "moved"),
     [
@@ -160,6 +161,7 @@ def test_the_variance_is_the_laws(epsilon: float, delta: float) -> None:
     assert mechanism.variance <= mechanism.noise.variance
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.1), (0.05, 0.1)])
 @pytest.mark.parametrize("way", [_uncut, _flat, draw_cut], ids=["drawn again", "flat", "as chosen"])
 def test_the_sampler_follows_the_law(epsilon: float, delta: float, way: object) -> None:

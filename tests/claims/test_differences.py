@@ -53,6 +53,7 @@ def statistic(question, rows, neighbors):
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", [PureDP(1), GDP(1)], ids=str)
 def test_no_neighbour_moves_the_moments_further_than_claimed_and_one_moves_them_as_far(

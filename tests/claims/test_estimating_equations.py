@@ -159,6 +159,7 @@ def random_response(rng, family, n):
     ).astype(np.int32)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_weights_never_exceed_their_bound(seed):
     rng = np.random.default_rng(seed)
@@ -249,6 +250,7 @@ def test_gram_sensitivity_is_never_exceeded(part, neighbors):
     assert worst > 0.7
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("family", FAMILIES, ids=named)
 def test_sums_are_exact_and_do_not_depend_on_order_or_blocks(family):
     """Against Python integers, row by row; shuffled and repeated rows give the same numbers."""
@@ -287,6 +289,7 @@ def test_sums_are_exact_and_do_not_depend_on_order_or_blocks(family):
         assert query_from_dict(query.to_dict()) == query
 
 
+@pytest.mark.few(2)
 @pytest.mark.compiled
 @pytest.mark.parametrize("family", FAMILIES, ids=named)
 def test_the_compiled_pass_is_bit_identical(family):
@@ -348,6 +351,7 @@ def test_gradients_agree_with_floating_point():
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("keys", [(), (Subset("d", (0, 1)),)], ids=["all", "filtered"])
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove(unit="id", max_rows=2)], ids=str)
 def test_engines_agree(neighbors, keys, tmp_path):

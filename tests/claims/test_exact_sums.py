@@ -60,6 +60,7 @@ def test_sums_and_gram_do_not_depend_on_the_order_of_rows():
     assert any(naive[0][row].sum() != naive[1][row].sum() for row in range(20))
 
 
+@pytest.mark.slow
 def test_gram_does_not_depend_on_the_batch_size():
     codes = tuple(
         np.random.Generator(np.random.PCG64(place))

@@ -130,6 +130,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_file_that_changed_is_refused_with_one_text_before_the_debit(change, tmp_path):
     path = tmp_path / "data.csv"

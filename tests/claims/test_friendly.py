@@ -57,6 +57,7 @@ HELD = (Held("x"), Held("y"))
 # -- the filter ----------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("centres", [1, 2, 3])
 def test_weights_move_by_three_and_survivors_are_friendly(centres):
     found = seen(random_pairs(np.random.default_rng(centres), 1200, centres))
@@ -65,6 +66,7 @@ def test_weights_move_by_three_and_survivors_are_friendly(centres):
     assert found.mean > 0.1
 
 
+@pytest.mark.slow
 def test_filters_that_do_not_hold_are_noticed():
     """The controls: the printed filter, that of the figure, tuples without a separation."""
     random = np.random.default_rng(0)
@@ -137,6 +139,7 @@ def rounded(core, bits):
     )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("centres", [1, 2])
 def test_means_move_no_further_than_their_noise_says(centres):
     random, looked, most = np.random.default_rng(5), 0, 0.0
@@ -195,6 +198,7 @@ def spread_p_value(sample):
     return 2 * min(chi2.cdf(squares, len(sample)), chi2.sf(squares, len(sample)))
 
 
+@pytest.mark.slow
 def test_the_answer_has_the_law_of_the_theorem():
     """Noisy weight and mean: normal with the stated spreads, and not with others by 30 %."""
     core = FriendlyCore(50 << WEIGHT_BITS, 10, (35, -20))

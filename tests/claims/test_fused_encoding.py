@@ -18,6 +18,7 @@ def plain_codes(values: np.ndarray, encoding: Encoding) -> np.ndarray:
     ).astype(kernels.code_dtype(encoding))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "column",
     [

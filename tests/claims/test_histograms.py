@@ -71,6 +71,7 @@ def allowed(came, went, change):
     return max(came, went) <= change.rows
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("where", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize(
     "neighbors",

@@ -115,6 +115,7 @@ def statistics(part, relation, training) -> dict[tuple, list[int]]:
     return found
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", parts())
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_no_neighbour_moves_a_surprise_further(name, relation) -> None:
@@ -255,6 +256,7 @@ def test_noise_for_half_the_sensitivity_is_caught() -> None:
     assert worst_sequence(mechanism, 2) > 1.5 * guarantee_of(mechanism).epsilon
 
 
+@pytest.mark.slow
 def test_an_answer_without_noise_is_caught(monkeypatch) -> None:
     """Neighbours then give different answers."""
 
@@ -304,6 +306,7 @@ def test_all_parts_are_charged() -> None:
     assert loss.mu_squared == 4 * Fraction(16, 2048**2)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 @pytest.mark.parametrize(
     "spend", [dp.GDP(0.5), dp.PureDP(0.5), dp.ApproxDP(0.5, 1e-6), dp.ZCDP(0.125)], ids=str

@@ -107,6 +107,7 @@ def pairs_of(relation):
     return [(rows, [*rows, *unit]) for rows in bases for unit in one]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["memory", pytest.param("file", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_scores_move_by_no_more_than_is_claimed(relation, kind, tmp_path):
@@ -245,6 +246,7 @@ def question_of(family, grid, relation, spend, rows=4):
     return sampling_of(public, family, grid=grid, spend=spend).question
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("family", "grid"), GRIDS, ids=lambda one: type(one).__name__)
 @pytest.mark.parametrize("spend", [dp.PureDP(0.5), dp.GDP(0.3), dp.PureDP(1000)], ids=str)
 def test_a_draw_has_the_stated_law(family, grid, spend):

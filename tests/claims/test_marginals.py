@@ -183,6 +183,7 @@ def neighbouring(neighbors):
             yield from itertools.combinations(tables, 2)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("name", ENGINES)
 def test_no_unit_moves_tables_or_distances_further_than_claimed(name, neighbors, tmp_path):
@@ -217,6 +218,7 @@ def test_no_unit_moves_tables_or_distances_further_than_claimed(name, neighbors,
     }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_the_law_of_noisy_tables_keeps_epsilon_on_a_small_domain(neighbors):
     """All outputs near the data, for all neighbours: the ratio of the exact laws is at most e^ε;
@@ -248,6 +250,7 @@ def test_the_law_of_noisy_tables_keeps_epsilon_on_a_small_domain(neighbors):
     assert worst(spread / 2) > float(epsilon)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_the_law_of_chosen_distances_keeps_epsilon_on_a_small_domain(neighbors):
     """All orders of the chosen tables, for all neighbours: the ratio of the exact laws is at most

@@ -68,6 +68,7 @@ def evaluated(reader, theta, compiled, monkeypatch):
     return reader.gradient(theta)
 
 
+@pytest.mark.few(2)
 @compiled_and_not
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.kind)
 def test_every_pass_is_within_its_error(family, compiled, monkeypatch):
@@ -167,6 +168,7 @@ def misleading(kind):
     return columns, yes
 
 
+@pytest.mark.few(2)
 @compiled_and_not
 @pytest.mark.parametrize("kind", ["alike", "nothing", "one class", "far away"])
 def test_wherever_it_begins_it_certifies(kind, compiled, monkeypatch):
@@ -235,6 +237,7 @@ def test_a_tolerance_below_the_error_of_a_pass_is_met_exactly(monkeypatch):
     assert len(asked) < 60
 
 
+@pytest.mark.slow
 def test_tolerances_leave_room_for_the_errors_of_passes():
     """As calibrated, whatever the scale of residuals: no exact pass is needed."""
     for family, sigma in [(one, 0.5) for one in FAMILIES] + [(Huber(1.345), 2.0**-12)]:

@@ -100,6 +100,7 @@ def claimed(sensitivity):
 X_CELLS = [(x, True, "p") for x in NUMBERS]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("neighbors", BOTH + UNITS, ids=str)
@@ -133,6 +134,7 @@ def test_a_claim_that_forgets_the_count_is_exceeded():
     assert sum((a - b) ** 2 for a, b in zip(gone, held, strict=True)) > forgotten
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("norm", [1, 2])
 @pytest.mark.parametrize("neighbors", BOTH + UNITS, ids=str)
@@ -150,6 +152,7 @@ def test_shares_move_no_further_than_claimed(neighbors, norm, engine):
         assert found >= Fraction(4, 5) * bound
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("neighbors", BOTH + UNITS, ids=str)
 def test_counts_with_a_cell_for_rows_without_a_value(neighbors, engine):
@@ -174,6 +177,7 @@ def test_a_cell_that_is_filled_in_holds_a_value(engine):
         assert query.assemble(execute(made, query.plan())) == [2]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("neighbors", BOTH + UNITS, ids=str)
 def test_scores_of_cells_that_hold_a_value(neighbors, engine):

@@ -90,6 +90,7 @@ def test_blocks_and_threads_do_not_matter(family, part, monkeypatch):
     ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     ("rows", "width"), [(0, 3), (1, 1), (2, 60), (700, 70), (300, LARGEST_COLUMNS)]
@@ -225,6 +226,7 @@ def columns_of(kind):
     return table
 
 
+@pytest.mark.few(3)
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     "neighbors", [dp.Replace(), dp.AddRemove(unit="id", max_rows=2)], ids=["rows", "units"]
@@ -256,6 +258,7 @@ def test_columns_are_encoded_alike_in_blocks_and_compiled(neighbors, kind, where
         assert (models.encoded_matrix(model.columns, codes, rows) == plain).all()
 
 
+@pytest.mark.slow
 def test_memory_is_two_bytes_a_cell_and_blocks():
     """Encoding a model's columns and summing its equations holds 2 bytes a cell, 16 a row,
     and blocks of a fixed size.

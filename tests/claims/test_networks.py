@@ -81,6 +81,7 @@ def squared(gradient):
     return sum(int(value) ** 2 for value in gradient)
 
 
+@pytest.mark.few(2)
 @SHAPE
 def test_no_row_adds_more_than_the_clip_norm(shape):
     """Single rows by the reader itself, and 2000 rows at each of ten weights by their factors."""
@@ -127,6 +128,7 @@ def test_a_factor_that_is_rounded_to_nearest_would_exceed_the_clip_norm():
     assert norms.max() > clip**2
 
 
+@pytest.mark.few(2)
 @SHAPE
 def test_a_row_adds_the_same_whatever_is_beside_it(shape, monkeypatch):
     rng, count = np.random.default_rng(5), 300

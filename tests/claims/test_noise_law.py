@@ -95,6 +95,7 @@ def test_draws_follow_the_law(kind, spread):
     assert p_value(kind, spread, sample(MAKERS[kind](spread))) > ALPHA
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("kind", "spread"), SPREADS)
 @pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_a_spread_off_by_a_tenth_is_rejected(kind, spread, factor):

@@ -142,6 +142,7 @@ def test_a_margin_that_is_too_small_is_caught(kind, margin, name):
     assert wrong > 0
 
 
+@pytest.mark.few(2)
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     ("kind", "steps"),

@@ -61,6 +61,7 @@ ENGINES = ("memory", "files")
 MODES = ("error", "always", "default")
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("method", [*METHODS, "draw"])
 @pytest.mark.parametrize("engine", ENGINES)
@@ -95,6 +96,7 @@ def test_no_state_of_numpy_lets_a_flag_out(flags, data_sets, monkeypatch):
         )
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("method", [*METHODS, "draw"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_failure_looks_the_same(engine, method, data_sets, monkeypatch):
@@ -130,6 +132,7 @@ OPEN = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", OPEN)
 @pytest.mark.parametrize("mode", MODES)
 def test_an_open_watch_says_nothing_but_its_answers(kind, mode, data_sets, monkeypatch):

@@ -104,6 +104,7 @@ def answers(asked: Callable[[Any], Any], *, spoilt: bool) -> list[Any]:
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ASKED)
 def test_what_was_handed_out_changes_nothing_later(name: str) -> None:
     assert answers(ASKED[name], spoilt=True) == answers(ASKED[name], spoilt=False)

@@ -471,6 +471,7 @@ def own_rows(rng, words, rows):
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "neighbors",
     [

@@ -87,6 +87,7 @@ def outputs_of(data, given, source=None):
     return [tuple(float(value) for value in row) for row in zip(*columns, strict=True)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_one_unit_moves_one_row_of_the_table(neighbors):
     words = [int.from_bytes(secrets.token_bytes(7), "little") for _ in range(8)]
@@ -158,6 +159,7 @@ FAILING = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("how", FAILING)
 def test_a_function_that_gives_no_number_gives_the_missing_value(how, capfd):
     data = engine([("u", 1, "a", True)] * 6, Replace())

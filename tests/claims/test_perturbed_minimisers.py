@@ -138,6 +138,7 @@ def test_a_loss_that_is_not_convex_is_refused():
         query_of(Poisson(20.0))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.kind)
 def test_the_solver_always_certifies(family):
     rng = np.random.default_rng(3)
@@ -295,6 +296,7 @@ def hockey_stick(first, second, penalty, sigma, gamma):
     return float(np.maximum(masses[0] - gamma * masses[1], 0).sum())
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", ["replaced", "added or removed"])
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.kind)
 def test_pure_densities_stay_within_their_price(family, relation):

@@ -82,6 +82,7 @@ def test_a_score_is_what_its_name_says(score: str, size: float) -> None:
         assert truth - 300 * 0.2 / LEVELS <= found / LEVELS <= truth + 300 * 1.2 / LEVELS
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("score", FAMILY)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_sensitivity_is_never_exceeded(score: str, neighbors) -> None:

@@ -108,6 +108,7 @@ def open_session(columns, schema, neighbors):
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 def test_histogram_noise_is_what_was_charged(neighbors, spend):

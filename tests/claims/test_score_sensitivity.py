@@ -93,6 +93,7 @@ def pairs_of(relation):
     return [([base], [base, *unit]) for unit in units]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "relation",
     [

@@ -96,6 +96,7 @@ def neighbours(cells: int, rows: int, change: str) -> list[tuple[Histogram, Hist
     return pairs
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize("change", ["replaced", "added or removed"])
 @pytest.mark.parametrize(("below", "above"), [(1, 1), (3, 1), (1, 0)])

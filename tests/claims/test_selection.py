@@ -244,6 +244,7 @@ def test_exponential_choice_keeps_its_bounded_range(sensitivity):
     )
 
 
+@pytest.mark.slow
 def test_an_exponential_choice_without_the_factor_two_is_caught():
     """The rate that scores moving one way allow, used where they move both ways."""
     priced = ExponentialChoice(ONE_WAY, Fraction(3, 5))
@@ -310,6 +311,7 @@ def test_noisy_max_takes_the_first_of_equal_sums(monkeypatch):
             )
 
 
+@pytest.mark.few(2)
 @SENSITIVITIES
 @pytest.mark.parametrize("step", ["exponential", "permute and flip"])
 def test_top_choices_keep_their_parts(sensitivity, step):
@@ -353,6 +355,7 @@ THRESHOLDS = {
 }
 
 
+@pytest.mark.few(2)
 @SENSITIVITIES
 @pytest.mark.parametrize("design", THRESHOLDS)
 def test_above_threshold_keeps_epsilon_for_all_answers(sensitivity, design):
@@ -507,6 +510,7 @@ def too_far(seen, law, draws):
     return statistic > stats.chi2.isf(1e-9, len(law) - 1)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", SAMPLED)
 def test_samplers_follow_their_laws(name):
     mechanism, scores, law = SAMPLED[name]

@@ -65,6 +65,7 @@ RELATIONS = [
 ]
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize(("low", "high"), [(-2, 2), (0, 3), (1, 3), (-3, -1), (-1, 3), (1, 1)])
 @pytest.mark.parametrize(("cells", "optional"), [(1, False), (1, True), (2, False), (3, True)])

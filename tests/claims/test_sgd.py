@@ -122,6 +122,7 @@ def descent_of(sensitivity, **changes):
 # ── sums ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda one: one.kind)
 def test_a_batch_gradient_never_moves_further_than_stated(family):
     rng = np.random.default_rng(5)
@@ -146,6 +147,7 @@ def test_a_batch_gradient_never_moves_further_than_stated(family):
     assert largest >= 0.8 * added.squared, "the bound should be nearly attained"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda one: one.kind)
 def test_absolute_weights_never_exceed_their_bound(family):
     rng, n = np.random.default_rng(15), 300
@@ -235,6 +237,7 @@ def poisson_p_values(gap, count, rate, batches=4000):
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("gap", [Fraction(4.0), Fraction(0.5), Fraction(30.0)])
 def test_poisson_batches_have_their_law_and_a_wrong_law_is_noticed(gap):
     rate = -math.expm1(-1 / float(gap))
@@ -243,6 +246,7 @@ def test_poisson_batches_have_their_law_and_a_wrong_law_is_noticed(gap):
     assert min(poisson_p_values(gap, 40, min(0.999, 1.3 * rate))) < ALPHA
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("count", "size"), [(6, 2), (7, 3), (5, 1)])
 def test_fixed_batches_are_uniform_subsets(count, size):
     source, draws = SeededSource("subsets"), 6000
@@ -455,6 +459,7 @@ def test_rows_that_a_filter_drops_are_drawn_and_add_nothing():
     assert counts[places[()]] > 0.1 * len(rows.drawn)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stated", [9, 10**6])
 def test_another_number_of_rows_than_the_public_one_is_refused_before_the_debit(stated):
     session = seeded_session(small_data(dp.Replace()), dp.ApproxDP(6, 1e-5), 1)

@@ -78,6 +78,7 @@ def whole(triangle):
     return np.array([float(one) for one in triangle]) * np.array([1.0, math.sqrt(2), 1.0])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_one_unit_moves_the_scores_no_further_than_claimed(name, neighbors):

@@ -188,6 +188,7 @@ def vectors(design, units, gap=None):
     return np.concatenate(parts, axis=1)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("cells", [1, 2, 4])
 @pytest.mark.parametrize("name", UNIT_DESIGNS)
 def test_units_of_any_shares_stay_within_the_bounds(name, cells):

@@ -116,6 +116,7 @@ ASKED: list[tuple[list[str], str, Ask]] = [
 LONG = ("median", "quantile", "quantiles", "test", "regression")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("words", "key", "ask"),
     [
@@ -172,6 +173,7 @@ def test_twice_costs_once_and_says_so(folder: Path) -> None:
     assert "What to do" in taken.stderr
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("letters", "spend"),
     [
@@ -323,6 +325,7 @@ WRONG = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_refusals(folder: Path, wrong: str) -> None:
     words, found = WRONG[wrong]

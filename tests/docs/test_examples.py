@@ -140,6 +140,7 @@ def test_the_runner_runs_shares_names_and_fails() -> None:
         run_page(page.replace("<!-- not run -->", ""), "page")
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_run_twice_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nopen('left', 'x').close()\n```\n")

@@ -69,6 +69,7 @@ def ask(
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_with_little_noise_they_are_the_textbook_matrices(neighbors: Any) -> None:
     data = table()

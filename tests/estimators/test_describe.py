@@ -23,6 +23,7 @@ def with_holes(rows: int = 3000, seed: int = 1) -> dict[str, np.ndarray]:
     return {**data, "income": np.where(np.arange(rows) % 10 == 0, np.nan, data["income"])}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "neighbors",
     [RELATIONS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in RELATIONS[1:])],
@@ -123,6 +124,7 @@ def test_dates_are_told_as_dates_and_what_is_filled_in_is_said() -> None:
     assert found.entry("x", quantity="missing").estimate == pytest.approx(3600, abs=5)
 
 
+@pytest.mark.slow
 def test_it_is_forecast() -> None:
     session = seeded_session(data_set(data=survey(rows=3000)), dp.GDP(5), "forecast")
     forecast = dp.preview(session, dp.describe, ["age", "income"], spend=dp.GDP(1))

@@ -469,6 +469,7 @@ def test_unequal_arms_have_less_power_and_half_is_the_default() -> None:
     assert power == pytest.approx(fewer, abs=0.01)
 
 
+@pytest.mark.slow
 def test_the_smallest_effect_and_the_least_spend_have_the_power_asked_for() -> None:
     found = dp.smallest_effect(dp.compare, rows=12_000, spend=dp.GDP(0.1), baseline=0.1)
     asked = {"rows": 12_000, "spend": dp.GDP(0.1), "baseline": 0.1}

@@ -57,6 +57,7 @@ def session_of(seed="held", neighbors=None, budget=None):
     return seeded_session(data, budget or dp.ApproxDP(1e4, 0.1), seed)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 @pytest.mark.parametrize("name", SEARCHES)
 def test_searches_say_how_many_rows_hold_a_value(name, spend):
@@ -67,6 +68,7 @@ def test_searches_say_how_many_rows_hold_a_value(name, spend):
     assert within_spend(result.release.mechanism, spend)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spend", [dp.GDP(2), dp.PureDP(40)], ids=str)
 @pytest.mark.parametrize("name", ["quantile", "greatest", "iqr", "mad"])
 def test_the_interval_of_that_count_covers(name, spend):

@@ -58,6 +58,7 @@ def run(session, **more):
     return dp.mwem(session, asked.pop("columns", COLUMNS), **asked)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 @pytest.mark.parametrize(
     "queries",
@@ -128,6 +129,7 @@ def test_bins_of_a_box_end_where_the_next_begins() -> None:
         side_key(cut, (0, 2))
 
 
+@pytest.mark.slow
 def test_it_costs_the_spend_and_no_more() -> None:
     for relation in RELATIONS[:2]:
         for spend in SPENDS:
@@ -322,6 +324,7 @@ ODD = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("relation", RELATIONS[:2], ids=str)
 def test_no_data_set_makes_a_difference_to_what_kind_of_answer_comes(kind, relation) -> None:

@@ -67,6 +67,7 @@ def session_for(neighbors, *, data=None, budget=None, seed=7):
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize(("spend", "delta"), SPENDS, ids=str)
 def test_every_relation_and_spend(neighbors, spend, delta):

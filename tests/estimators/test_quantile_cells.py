@@ -17,6 +17,7 @@ from discreet.trusted.losses.pricing import price_of_spend
 BINS = {"region": None, "age": [18, 40, 65.5, 90], "member": None}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 def test_all_cells_together_cost_the_spend(neighbors: Any, spend: Any) -> None:

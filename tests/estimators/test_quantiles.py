@@ -166,6 +166,7 @@ def test_results_come_back_from_json(normal: dp.Session) -> None:
 OTHER_METHODS = (("inverse", {}), ("smooth", {}), ("ptr", {"delta": 1e-6, "eta": 2}))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("spend", [dp.GDP(2), dp.PureDP(2), dp.ApproxDP(2, 1e-5), dp.ZCDP(2)])
 @pytest.mark.parametrize(("method", "options"), OTHER_METHODS)
 def test_other_methods_have_an_interval_of_their_own(

@@ -153,6 +153,7 @@ def test_a_folded_search_moves_no_further_than_one_count() -> None:
     assert worst == {replaced: replaced.weighted(1, 1), added: added.weighted(1, 1)}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 @pytest.mark.parametrize("where", [None, {"g": "p"}], ids=["all", "filtered"])

@@ -10,6 +10,7 @@ import discreet as dp
 from discreet.testing import seeded_session
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 def test_it_is_the_root_of_the_variance(neighbors: object, spend: object) -> None:

@@ -31,6 +31,7 @@ def session_of():
     return seeded_session(data, Ledger.open(dp.ApproxDP(10, 1e-6), pure=2), "split")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_steps_are_paid_out_of_what_their_spend_set_aside(name):
     session = session_of()

@@ -69,6 +69,7 @@ def synthesis():
     return made()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("spend", [dp.GDP(6), dp.PureDP(12), dp.GDP(4)], ids=str)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_answers_are_near_the_data_and_intervals_hold_it(neighbors, spend):
@@ -306,6 +307,7 @@ def test_tables_beyond_their_limits_name_the_columns_to_drop():
 # -- data of which little can be said ----------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", RELATIONS[:2], ids=str)
 @pytest.mark.parametrize("rows", [0, 1, 3])
 def test_small_and_empty_tables_give_finite_answers(relation, rows):

@@ -27,6 +27,7 @@ def wide(values: Any, neighbors: Any, name: str, column: Any = None) -> dp.Sessi
     return seeded_session(data, dp.GDP(500), name)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("trim", [0.1, Fraction(1, 4), 0.4])
 def test_with_next_to_no_noise_it_is_the_textbook_trimmed_mean(trim: Any) -> None:
     values = np.random.default_rng(3).lognormal(size=1000)
@@ -40,6 +41,7 @@ def test_with_next_to_no_noise_it_is_the_textbook_trimmed_mean(trim: Any) -> Non
     assert found.noise_share[0] < 0.01
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 def test_two_releases_stay_within_the_spend_and_come_back(neighbors: Any, spend: Any) -> None:
@@ -97,6 +99,7 @@ def test_its_noise_does_not_grow_with_the_declared_range() -> None:
     assert trimmed < mean / 20
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "values",
     [
@@ -182,6 +185,7 @@ def hits(law: str, neighbors: Any) -> int:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "law", ["lognormal", *(pytest.param(law, marks=pytest.mark.slow) for law in ("ages", "gap"))]
 )

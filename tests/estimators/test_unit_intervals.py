@@ -67,6 +67,7 @@ def half_width(name, held, *, by_unit=True):
     return 1.96 * float(np.sqrt((inverse @ (scores @ scores.T) @ inverse)[-1, -1]))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
 @pytest.mark.parametrize(

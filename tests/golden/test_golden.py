@@ -39,6 +39,7 @@ def test_all_recorded_cases_are_computed(recorded: dict[str, Any]) -> None:
     assert list(CASES.keys() - recorded.keys()) == []
 
 
+@pytest.mark.few(30)
 @pytest.mark.parametrize("name", MARKED)
 def test_a_case_is_as_recorded(name: str, recorded: dict[str, Any], sources: Sources) -> None:
     expected = recorded[name]

@@ -66,6 +66,7 @@ def parsed(result: Any) -> Any:
 # ── ledgers ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.few(2)
 @EACH_LEDGER
 def test_a_kept_ledger_is_intact_and_holds_what_it_held(
     version: str, name: str, tmp_path: Path
@@ -78,6 +79,7 @@ def test_a_kept_ledger_is_intact_and_holds_what_it_held(
     assert dp.Ledger.open(None, path=tmp_path / f"{name}.ledger", expected_head=facts["head"])
 
 
+@pytest.mark.few(2)
 @EACH_LEDGER
 def test_a_kept_ledger_opens_with_its_budget_and_no_other(
     version: str, name: str, tmp_path: Path
@@ -135,6 +137,7 @@ def test_the_same_question_with_its_key_is_free(version: str, name: str, tmp_pat
     assert asked > 30  # of units, fewer: their spread is asked for beside means, shares and tables
 
 
+@pytest.mark.few(2)
 @EACH_LEDGER
 def test_a_debit_that_was_never_answered_is_finished_for_free(
     version: str, name: str, tmp_path: Path
@@ -156,6 +159,7 @@ def test_a_debit_that_was_never_answered_is_finished_for_free(
     assert ledger.verify().ok
 
 
+@pytest.mark.few(2)
 @EACH_LEDGER
 def test_kept_reservations_can_be_closed(version: str, name: str, tmp_path: Path) -> None:
     ledger = reopened(version, name, tmp_path)
@@ -183,6 +187,7 @@ def unfilled(record: Any) -> Any:
     return [unfilled(part) for part in record] if isinstance(record, list) else record
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("version", "key"), KEYS)
 def test_a_kept_result_comes_back(version: str, key: str) -> None:
     record = RESULTS[version][key] | TOLD_SINCE[version].get(key, {})

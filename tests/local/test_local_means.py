@@ -130,6 +130,7 @@ def test_sums_are_exact_beyond_64_bits() -> None:
     assert made.counts == (2**46 - 2**44, 2 * 2**90 + 2**88)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
 def test_the_null_law_of_a_picture_has_the_p_value_as_its_shaded_mass(alternative: str) -> None:
     spec = client.OneBitResponse(client.Real(0, 100), 1)

@@ -96,6 +96,7 @@ def test_levels_are_chosen_with_the_law_that_is_priced():
         assert (chi2.sf(statistic, 3) > 1e-4) == right, (factor, statistic)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("spend", "budget"),
     [
@@ -201,6 +202,7 @@ def test_files_choose_as_memory_does(tmp_path):
     assert found[0] == found[1]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("function", "formula", "options"),
     [
@@ -228,6 +230,7 @@ def test_every_regression_chooses_and_previews(function, formula, options):
     assert 0.99 < forecast.widths[-1] / plain.widths[-1] < 1.03
 
 
+@pytest.mark.slow
 def test_named_bases_are_those_of_the_formula():
     for base, formula in (
         ({"region": "S"}, "wage ~ C(region, base='S') + kind"),
@@ -310,6 +313,7 @@ def rare(fit):
     return [note for note in fit.summary().notes if note.startswith("RARE BASE")]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "options",
     [{}, {"method": "moments"}, {"solver": "newton"}],
@@ -334,6 +338,7 @@ def test_a_rare_base_is_not_told_where_noise_hides_it():
         assert not rare(dp.logistic(session_of(150, seed), "well ~ region", spend=dp.GDP(0.5)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("base", [0.25, 0.08, 0.02])
 def test_shares_of_levels_are_those_of_the_rows(base):
     """Read from the metric, in which rare levels weigh less, within their noise and a tenth."""

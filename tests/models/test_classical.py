@@ -405,6 +405,7 @@ def test_steps_grow_with_the_logarithm_of_the_rows():
     assert GradientDescent(step_size=0.3).pace(1) == 0.3
 
 
+@pytest.mark.slow
 def test_what_may_not_converge_is_said_before_the_debit():
     """From public facts: too few steps for their size, or too much noise for the columns."""
     session, few = session_on(columns(3000)), session_on(columns(25))
@@ -485,6 +486,7 @@ def test_results_have_the_usual_verbs_and_come_back_from_json(name, solver):
     assert result.predict([[1.0, 0.5]]).shape == (1, 3)
 
 
+@pytest.mark.slow
 def test_results_draw_themselves():
     result = fit(session_on(columns(300)), "robust", "gradient")
     assert result.plot().axes

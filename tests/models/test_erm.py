@@ -68,6 +68,7 @@ def test_every_release_is_in_the_ledger_within_the_spend():
         dp.count(session, spend=dp.GDP(0.1))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("loss", ["logistic", "huber-hinge"])
 @pytest.mark.parametrize("method", ["objective", "output"])
 @pytest.mark.parametrize("relation", [dp.Replace(), dp.AddRemove()], ids=["replace", "add"])
@@ -86,6 +87,7 @@ def test_a_pure_fit_has_coefficients_and_says_why_no_intervals(loss, method, rel
     assert np.array_equal(again.params, fit.params)
 
 
+@pytest.mark.slow
 def test_a_frame_is_read_as_the_formula_reads_it():
     frame = frame_of()
     fit = dp.erm(session_of(frame), "y ~ a + c", spend=dp.GDP(1))
@@ -191,6 +193,7 @@ def test_classifiers_of_scikit_learn_take_pure_spends():
     assert not hasattr(fitted, "predict_proba")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("method", ["objective", "output"])
 @pytest.mark.parametrize("spend", [dp.PureDP(0.1), dp.GDP(0.1)], ids=str)
 @pytest.mark.parametrize("penalty", [1e-300, 1e-6, 2.0])

@@ -102,6 +102,7 @@ def test_a_key_gives_the_same_network_again_for_nothing():
 # ── what it learns ────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_networks_learn_what_a_line_cannot(fits):
     new = columns(2000, seed=7)
     assert np.mean(fits["b"].predict(new) == new["b"]) > 0.8
@@ -213,6 +214,7 @@ def test_an_accuracy_of_units_is_priced_for_all_their_rows(relation, fits):
     assert result.estimate == pytest.approx(wanted, abs=0.02)
 
 
+@pytest.mark.slow
 def test_files_and_memory_give_the_same_network(tmp_path):
     data = columns(150)
     pd.DataFrame(data).to_parquet(tmp_path / "rows.parquet")
@@ -344,6 +346,7 @@ ODD = {
 }
 
 
+@pytest.mark.few(2)
 @BOTH
 @pytest.mark.parametrize("name", ODD)
 def test_odd_data_have_finite_answers_of_the_same_shape(name, neighbors):

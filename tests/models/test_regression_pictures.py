@@ -110,6 +110,7 @@ def test_a_reference_stands_beside(fit):
             fit.plot(reference=wrong)
 
 
+@pytest.mark.slow
 def test_trajectories_have_every_iterate(fit, session):
     for shown in (
         fit,

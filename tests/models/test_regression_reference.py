@@ -94,6 +94,7 @@ def test_estimates_errors_and_intervals(name):
     assert fit.noise_to_signal.max() < 0.05
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["moments", "ols", "logistic"])
 def test_joint_tests_of_linear_hypotheses(name):
     """(Rb − r)ᵀ(RVRᵀ)⁻¹(Rb − r), the same number as statsmodels computes from its own fit;
@@ -115,6 +116,7 @@ def test_joint_tests_of_linear_hypotheses(name):
     assert "2 degrees of freedom" in str(ours)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["moments", "ols", "logistic"])
 def test_ellipses(name):
     """The border is where the Wald statistic of two coefficients has its quantile."""

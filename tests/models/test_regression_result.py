@@ -68,6 +68,7 @@ def test_user_maps_are_exact_and_centred_columns_say_so():
     np.testing.assert_allclose(matrix, np.diag([1 / 5, 1 / 20]))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("family", ["robust", "ols", "logistic", "poisson"])
 def test_json_summary_and_frames(family):
     fit = fitted(family, seed=3)

@@ -66,6 +66,7 @@ def asks(holdout, fit):
     ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_every_question_works_under_every_relation(relation, fit) -> None:
     data = arrays()
@@ -336,6 +337,7 @@ ODD = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", ODD)
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_no_data_set_makes_a_difference_to_what_kind_of_answer_comes(kind, relation, fit) -> None:

@@ -59,6 +59,7 @@ def entries(session: dp.Session) -> list[str]:
 # ── what leaves ─────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.slow
 def test_one_debit_and_one_release_which_a_key_gives_again(monkeypatch: Any) -> None:
     session = seeded_session(data_set(), BUDGET, 3)
     best = tuned(session, key="best")
@@ -207,6 +208,7 @@ def test_the_preview_says_the_price_of_the_theorem() -> None:
     assert 1.219 < spent.epsilon <= 1.22
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("budget", "spend"),
     [
@@ -250,6 +252,7 @@ def test_penalties_of_perturbed_minimisers_are_tried() -> None:
     assert best.fit.penalty == pytest.approx((3, 10, 30)[best.place], rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "score", ["squared error", pytest.param("log-loss", marks=pytest.mark.slow)]
 )
@@ -358,6 +361,7 @@ def edited() -> Any:
     return made
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "more",
     [
@@ -401,6 +405,7 @@ def test_bad_input_is_refused_before_the_debit(more: dict[str, Any], says: str) 
     assert entries(session) == ["open"]
 
 
+@pytest.mark.slow
 def test_runs_whose_result_could_not_be_told_are_refused_before_the_debit() -> None:
     """(100, 10⁻⁶) for four runs is a price in ε and δ, but no Gaussian curve is known below it."""
     session = data_set().open(budget=dp.ApproxDP(400, 1e-4), pure=300, delta0=5e-5)
@@ -409,6 +414,7 @@ def test_runs_whose_result_could_not_be_told_are_refused_before_the_debit() -> N
     assert entries(session) == ["open"]
 
 
+@pytest.mark.slow
 def test_a_trial_that_could_not_run_is_refused_before_the_debit() -> None:
     session = data_set().open(budget=BUDGET)
     for formula, wrong in (("t ~ nobody", dp.UndeclaredColumn), ("y ~ a", dp.InvalidParameter)):

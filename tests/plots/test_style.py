@@ -181,6 +181,7 @@ def test_heads_stand_above_the_data(name: str) -> None:
     assert shown["width"] == round(96 * figure.get_size_inches()[0])
 
 
+@pytest.mark.slow
 def test_pictures_of_guarantees_keep_their_layout() -> None:
     ledger = dp.Ledger.open(dp.ApproxDP(1, 1e-6))
     for figure in (

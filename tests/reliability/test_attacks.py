@@ -321,6 +321,7 @@ def test_case_39_no_noise_repeats_after_a_fork_or_in_another_process(tmp_path):
     assert ledger.verify().ok
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_case_40_replay_gives_the_same_answer_and_a_new_key_a_new_debit(relation):
     data = dp.from_arrays(

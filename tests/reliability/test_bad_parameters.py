@@ -413,6 +413,7 @@ def test_case_14_a_level_that_is_no_probability(level):
         assert np.isfinite(result.confidence_interval(edge, target="data")).all()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "bins",
     [

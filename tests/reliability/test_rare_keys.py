@@ -57,6 +57,7 @@ def probe(mechanism, rows):
     return worst
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("delta", [1e-8, 1e-7])
@@ -107,6 +108,7 @@ def city_data(source, rare, folder, neighbors):
     return dp.read_parquet(place, schema=SCHEMA, neighbors=neighbors)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("source", ["arrays", "frame", "parquet", "csv"])
 @pytest.mark.parametrize(
     "neighbors", [dp.AddRemove(), dp.AddRemove(unit="id", max_rows=2)], ids=str
@@ -175,6 +177,7 @@ def test_case_34_unicode_keys_are_told_apart_and_come_back_as_they_are():
     assert "<table" in result._repr_html_()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "column",
     [

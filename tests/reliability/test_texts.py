@@ -65,6 +65,7 @@ def texts_of(columns: dict[str, Any], neighbors: Any, break_engine: bool) -> lis
     return texts
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("break_engine", [False, True])
 @pytest.mark.parametrize("relation", ["replace", "add_remove", "units", "replaced units"])
 def test_case_44_texts_do_not_depend_on_the_data(relation, break_engine, caplog, capfd):
@@ -171,6 +172,7 @@ def test_case_44_a_source_that_broke_before_a_question_costs_nothing(tmp_path):
     assert not any(secret in text for text in texts for secret in SECRETS)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("source", ["arrays", "frame", "parquet", "csv"])
 def test_case_46_a_rare_key_shows_nowhere(source, tmp_path):
     """A group-by has its declared cells, whoever is in the data;
@@ -230,6 +232,7 @@ def _places(record: Any) -> list[tuple[Any, Any]]:
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["count", "median", "mean"])
 def test_hostile_texts_are_refused_and_fill_no_memory(name: str) -> None:
     session = small_data(0.5, dp.AddRemove()).open(budget=dp.GDP(3))

@@ -53,6 +53,7 @@ def test_there_are_many_and_each_has_its_name():
     assert len({one.name for one in WRONG_CALLS}) == len(WRONG_CALLS)
 
 
+@pytest.mark.few(20)
 @pytest.mark.parametrize("wrong", WRONG_CALLS, ids=lambda wrong: wrong.name)
 def test_a_wrong_call_is_refused_in_four_parts(wrong, desk):
     before = desk.session.ledger.entries()

@@ -48,6 +48,7 @@ def outcome(session: Any, ask: Any, spend: Any) -> Any:
         return type(error).__name__, str(error)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "name",
     [
@@ -83,6 +84,7 @@ def test_every_estimator_is_asked_or_refused_here() -> None:
     assert [record.name for record in RECORDS if record.name not in asked] == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", list(REFUSED))
 def test_what_sees_rows_is_refused_and_says_what_works(name: str) -> None:
     ask, instead = REFUSED[name]

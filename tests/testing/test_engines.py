@@ -55,6 +55,7 @@ def test_files_pass(tmp_path):
     assert found.passed, str(found)
 
 
+@pytest.mark.slow
 def test_right_answers_are_counted():
     found = check_engine(stream(), tables=few("texts", "numbers, no rows", "odd names"))
     assert found.passed, str(found)
@@ -90,6 +91,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_caught(fault):
     change, name = FAULTS[fault]
@@ -127,6 +129,7 @@ def described(table, schema, neighbors):
     )
 
 
+@pytest.mark.slow
 def test_cells_in_errors_and_descriptions_are_caught():
     for make_engine, said in (
         (quoting, "declaring it: an error that quotes a cell"),

@@ -22,6 +22,7 @@ SOURCES = {
 BY_SOURCE = pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 
 
+@pytest.mark.few(2)
 @BY_SOURCE
 def test_a_key_replays_on_data_of_the_same_name(source, tmp_path: Path) -> None:
     first = source(name="four").open(budget=dp.GDP(1), ledger=tmp_path / "l")
@@ -31,6 +32,7 @@ def test_a_key_replays_on_data_of_the_same_name(source, tmp_path: Path) -> None:
     assert [entry.kind for entry in later.ledger.entries()] == ["open", "debit", "answer"]
 
 
+@pytest.mark.few(2)
 @BY_SOURCE
 def test_a_key_belongs_to_its_name(source, tmp_path: Path) -> None:
     first = source(name="four").open(budget=dp.GDP(1), ledger=tmp_path / "l")

@@ -1,57 +1,87 @@
-"""Run a peer's file in the environment that has the peer, and keep what it printed:
+"""Run a peer's file in the environment that has the peer, and keep what its sections printed:
 
-    .venv-bench-NAME/bin/python tools/site/record_peer.py FILE-NAME…
+    .venv-bench-NAME/bin/python tools/site/record_peer.py NAME
 
-Files are docs/coming-from/peers/NAME.py; each runs in a process of its own, in an empty folder.
-Their first lines name what they need: `# needs: opendp==0.16.0`.
+The file is docs/coming-from/peers/with_NAME.py (or with_NAME.R, which Rscript runs). It runs in a
+folder that has the bundled census as census.csv. Its first line names what it needs:
+`# needs: opendp==0.16.0`. Nothing of discreet is imported here: a peer's environment lacks it.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import os
 import platform
 import re
 import subprocess
 import sys
 import tempfile
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[2] / "docs" / "coming-from" / "peers"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "coming-from" / "peers"
+CENSUS = ROOT / "src" / "discreet" / "bundled" / "census.csv.gz"
+SECTION = re.compile(r"^# == (\w+).*\n", re.MULTILINE)
+END = "@@ end of a section @@"
 
 
 def record(name: str) -> None:
     """Run one file and write its recording beside it."""
-    path = FOLDER / f"{name}.py"
+    path = next(one for one in FOLDER.glob(f"with_{name}.*") if one.suffix in (".py", ".R"))
     text = path.read_text(encoding="utf-8")
-    needs = re.search(r"^# needs: (.+)$", text, flags=re.MULTILINE)
-    names = [re.split(r"[=<>~ ]", one.strip())[0] for one in needs[1].split(",")] if needs else []
+    is_python = path.suffix == ".py"
+    mark = f'\nprint("{END}")\n' if is_python else f'\ncat("{END}\\n")\n'
+    code = SECTION.sub(mark, text) + mark
     with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "census.csv").write_bytes(gzip.decompress(CENSUS.read_bytes()))
+        script = Path(folder) / f"script{path.suffix}"
+        script.write_text(code, encoding="utf-8")
         done = subprocess.run(
-            [sys.executable, str(path)], cwd=folder, capture_output=True, text=True, check=False
+            [sys.executable if is_python else "Rscript", script.name],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         )
     if done.returncode:
         raise SystemExit(f"{name}: it failed, so nothing was recorded\n{done.stderr[-2000:]}")
+    printed = [_plain(one) for one in done.stdout.split(END)[1:-1]]
     written = {
         "command": f"python tools/site/record_peer.py {name}",
         "date": date.today().isoformat(),
-        "python": platform.python_version(),
-        "packages": {one: _version(one) for one in names},
+        "language": f"Python {platform.python_version()}" if is_python else _r_version(),
+        "packages": _packages(text) if is_python else {"R": _r_version().split()[-1]},
         "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-        "output": "\n".join(line.rstrip() for line in done.stdout.splitlines()).strip("\n"),
+        "outputs": dict(zip(SECTION.findall(text), printed, strict=True)),
     }
     path.with_suffix(".json").write_text(
         json.dumps(written, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
 
 
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        raise SystemExit(f"{package} is not in this environment: nothing was recorded") from None
+def _plain(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n")
+
+
+def _packages(text: str) -> dict[str, str]:
+    needs = re.search(r"^# needs: (.+)$", text, flags=re.MULTILINE)
+    names = [re.split(r"[=<>~ ]", one.strip())[0] for one in needs[1].split(",")] if needs else []
+    return {name: version(name) for name in names}
+
+
+def _r_version() -> str:
+    done = subprocess.run(
+        ["Rscript", "-e", "cat(R.version$major, R.version$minor, sep='.')"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return f"R {done.stdout.strip()}"
 
 
 if __name__ == "__main__":

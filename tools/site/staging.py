@@ -59,12 +59,20 @@ def stage(only: str = "", workers: int = 2) -> None:
     """Write all pages (or only those whose path begins so) and the settings of mkdocs."""
     texts = written_pages()
     made = {origin: origin.removeprefix("docs/") for origin in texts if origin.startswith("docs/")}
-    site = Site(made | places(), frozenset(dp.__all__), sources.known, _directive)
+    ours: dict[str, tuple[str, str]] = {}
+    site = Site(
+        made | places(),
+        frozenset(dp.__all__),
+        sources.known,
+        lambda kind, name: _directive(kind, name, ours),
+    )
     if only:
         texts = {
             origin: text for origin, text in texts.items() if site.places[origin].startswith(only)
         }
     outputs = outputs_of(texts, workers)
+    if peers.OURS in outputs:
+        ours |= peers.ours(texts[peers.OURS], outputs[peers.OURS])
     shutil.rmtree(STAGED, ignore_errors=True)
     for origin, text in texts.items():
         page = written(text, outputs[origin], origin=origin, site=site)
@@ -79,10 +87,10 @@ def stage(only: str = "", workers: int = 2) -> None:
     (STAGED / "mkdocs.yml").write_text(yaml.safe_dump(settings(site.linked)), encoding="utf-8")
 
 
-def _directive(kind: str, name: str) -> str:
+def _directive(kind: str, name: str, ours: dict[str, tuple[str, str]]) -> str:
     if kind == "evidence":
         return evidence.table_text(evidence.read(evidence.FOLDER / f"{name}.json"))
-    return peers.shown(name)
+    return peers.shown(name, ours)
 
 
 def _write(path: Path, content: str | bytes) -> None:

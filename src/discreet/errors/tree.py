@@ -143,3 +143,31 @@ def no_postgresql() -> InvalidParameter:
         "it carries the statements to the database",
         "pip install 'discreet[server]'",
     )
+
+
+def bad_pins(name: str, said: str) -> LedgerRefused:
+    return LedgerRefused(
+        f"the pins {name!r}",
+        f"the file system said: {said}",
+        "an answer leaves only after its place was noted outside the database",
+        "make the folder writable, or name another file",
+    )
+
+
+def bad_key_file(name: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"the key file {name!r}",
+        "it holds no key, or cannot be read or made",
+        "receipts are signed with one key, which is not in the database",
+        "correct the path, or take the file away so that a new key is made: receipts of the old "
+        "one are not recognised any more",
+    )
+
+
+def not_this_tree() -> LedgerRefused:
+    return LedgerRefused(
+        "recovering a budget tree",
+        "something was pinned below a root that this tree does not have",
+        "a root that is opened anew would grant its whole budget again",
+        "bring back a copy that has the root; do not register its data again",
+    )

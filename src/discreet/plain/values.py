@@ -57,7 +57,7 @@ _IMAGINARY: Any = complex.__dict__["imag"]
 
 def text(given: object, name: str, *, longest: int | None = None) -> str:
     """The text as an exact `str`; anything else is refused."""
-    if not derives(type(given), str):
+    if type(given) is not str and not derives(type(given), str):
         raise refused(name, f"a {kind_name(given)} is not text", "pass text")
     read = str.__str__(given)
     if longest is not None and not 1 <= len(read) <= longest:
@@ -102,7 +102,7 @@ def truth(given: object, name: str) -> bool:
 
 def fraction(given: object, name: str) -> Fraction:
     """A new exact `Fraction` of what a Fraction holds."""
-    if not derives(type(given), Fraction):
+    if type(given) is not Fraction and not derives(type(given), Fraction):
         raise refused(name, f"a {kind_name(given)} is not a Fraction", "pass a Fraction")
     numerator, denominator = (_slot(one, given, name) for one in (NUMERATOR, DENOMINATOR))
     if denominator == 0:

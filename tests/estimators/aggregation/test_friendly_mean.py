@@ -39,6 +39,7 @@ def radius_of(rows, size):
     return math.sqrt(2 * chi2.isf(0.01 / rows**2, size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "rows", "refine"), [(2, 300, True), (8, 400, True), (8, 400, False)]
 )

@@ -62,6 +62,7 @@ def ask(session, function=slope, *, output=None, spend=None, **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"aggregate": "mean"}, {"aggregate": "mean", "bias": "two sizes"}],
@@ -85,6 +86,7 @@ def test_a_number_is_near_what_the_function_gives(options):
     assert "0x" not in result.to_json()
 
 
+@pytest.mark.slow
 def test_levels_are_voted_on():
     vote = ask(session_of(), rising, output=dp.Category(["down", "up"]))
     assert type(vote) is VoteResult
@@ -102,6 +104,7 @@ def test_levels_are_voted_on():
     assert [label for (label,) in shares.labels] == ["down", "up"]
 
 
+@pytest.mark.slow
 def test_yes_and_no_have_a_share():
     result = ask(session_of(), lambda x, y: slope(x, y) > 1.5, output=dp.Boolean(), parts=40)
     low, high = result.confidence_interval()[0]
@@ -129,6 +132,7 @@ def test_a_key_gives_the_same_answer_and_another_function_is_refused():
         ask(session, lambda x, y: 2.0, key="a")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "neighbors",
     [dp.AddRemove(), dp.Replace(unit="k", max_rows=3), dp.AddRemove(unit="k", max_rows=3)],

@@ -48,6 +48,7 @@ def session_of(relation=None, budget=None):
     return seeded_session(data, dp.GDP(1000) if budget is None else budget, seed=4)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("relation", [dp.Replace(), dp.AddRemove()], ids=str)
 @pytest.mark.parametrize(("family", "grid"), ASKED, ids=lambda one: type(one).__name__)
 def test_enough_spend_draws_the_right_point_and_is_stored(family, grid, relation):

@@ -94,6 +94,7 @@ def test_tails_belong_to_a_symmetric_law_on_its_grid(noise: ReleasedNoise) -> No
         assert float(np.mean(drawn >= t)) == pytest.approx(float(noise.above(t)), abs=2e-4)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "mechanism", [GAUSSIAN, GEOMETRIC, TULAP], ids=lambda mechanism: mechanism.kind
 )

@@ -145,6 +145,7 @@ def test_symmetric_intervals_hold_what_their_test_accepts() -> None:
                 assert low - 1e-9 <= theta <= high + 1e-9
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("theta", "rows", "epsilon"),
     [
@@ -175,6 +176,7 @@ def test_fiducial_coverage_is_close_to_nominal(
     assert 1 - rejection(rows, theta, noise, low, high) == pytest.approx(0.95, abs=0.01)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["geometric", "tulap", "gaussian"])
 @pytest.mark.parametrize(("value", "rows"), [(1.0, 8), (412.0, 1000), (-2.0, 20)])
 def test_fiducial_draws_follow_the_fiducial_law(kind: str, value: float, rows: int) -> None:
@@ -196,6 +198,7 @@ def test_fiducial_draws_follow_the_fiducial_law(kind: str, value: float, rows: i
     assert not np.array_equal(share_draws(count, 50, seed=1), share_draws(count, 50, seed=2))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("a", "b"), [(0.5, 0.5), (0.5, 20.5), (3.2, 0.7), (400.0, 600.0)])
 def test_beta_variates(a: float, b: float) -> None:
     size = 30_000

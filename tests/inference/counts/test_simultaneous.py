@@ -46,6 +46,7 @@ def test_without_noise_it_is_the_kolmogorov_limit(level: float) -> None:
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("public", [True, False])
 @pytest.mark.parametrize("fourth", [0.0, (50.0 / 2) ** 2])
 def test_the_band_holds_for_the_noise_alone(public: bool, fourth: float) -> None:

@@ -128,6 +128,7 @@ def noisy_variances(
     return VarianceStatistics(values, tuple(Noise(size**2) for size in spreads))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("private", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("mu", [0.01, 0.05, 0.2])

@@ -58,6 +58,7 @@ def enumerated(counts, prior, noise, *, total=None, most=60):
     return np.average(means, axis=0, weights=weights)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("counts", "prior", "total"),
     [

@@ -68,6 +68,7 @@ def test_chi_square() -> None:
     assert chi_square_law(0.0, 0) is None
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize(
     "method",
@@ -89,6 +90,7 @@ def test_a_proportion(side: str, method: str) -> None:
     assert test.plot().axes
 
 
+@pytest.mark.slow
 def test_tests_hold_their_null_laws() -> None:
     session = seeded_session(data_set(), dp.GDP(100), 1)
     spend = dp.GDP(0.5)

@@ -88,6 +88,7 @@ def test_the_level_of_each_lies_between_one_and_bonferroni() -> None:
     assert pair_level(np.ones(3), Noise(1.0), 1 - 1e-6) == bonferroni_level(3, 1 - 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pytest.param("share", marks=pytest.mark.slow), "mean"])
 def test_a_summary_shows_groups_pairs_and_the_overall_test(kind: str) -> None:
     result = asked(kind, 3, 1, rows=3000)

@@ -350,6 +350,7 @@ def test_simulated_counts_have_their_laws():
     ).all()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "table",
     [

@@ -72,6 +72,7 @@ ALPHABET = [
 ]
 
 
+@pytest.mark.slow
 def test_arrow_reads_decimals_as_the_grammar_says():
     """One column of all texts (some are no numbers), and each text alone: the two ways of reading
     give what `text_number` gives.

@@ -313,6 +313,7 @@ GRAM = GramPlan(
 )
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("neighbors", [Replace(), *BY_PERSON], ids=str)
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ def read_table(path, block, dialect):
     return header, rows
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "dialect",
     [*(pytest.param(one, marks=pytest.mark.slow) for one in DIALECTS[:2]), *DIALECTS[2:]],
@@ -80,6 +81,7 @@ def naive_number(text, dialect):
     return None if read_number(written) is None else written
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.encoding)
 def test_numbers_are_read_with_the_declared_marks_alone(dialect):
     """In columns of numbers other texts are missing; beside levels they stay as they are."""

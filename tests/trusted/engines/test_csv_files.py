@@ -120,6 +120,7 @@ def answers(engine):
     )
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "cell",
     [

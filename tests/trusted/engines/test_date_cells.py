@@ -148,6 +148,7 @@ def test_arrays_and_lists_give_the_days_and_seconds_of_python(kind):
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", TABLES)
 def test_frames_and_files_give_them_too(kind, tmp_path):
     cells = moments(60)
@@ -254,6 +255,7 @@ def engine_kinds(cells, relation, folder):
     yield FileEngine(folder / "data.csv", "csv", SCHEMA, relation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "relation", [Replace(), pytest.param(AddRemove(), marks=pytest.mark.slow)], ids=str
 )

@@ -175,6 +175,7 @@ def engines(table, relation, folder):
     yield "lists", memory_engine_from_arrays(table.to_pydict(), SCHEMA, relation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "relation", [pytest.param(RELATIONS[0], marks=pytest.mark.slow), RELATIONS[1]], ids=str
 )

@@ -69,6 +69,7 @@ def test_mixed_history_is_tightest_by_privacy_loss(open_ledger: Open) -> None:
     assert ledger.replay(delta=1e-5) == ledger.replay("pld", delta=1e-5)
 
 
+@pytest.mark.few(2)
 @NAMES
 def test_a_replay_changes_nothing(open_ledger: Open, name: str) -> None:
     ledger = ask(open_ledger(GDP(1)), GAUSSIAN, LAPLACE)
@@ -122,6 +123,7 @@ def test_an_accountant_of_ones_own(open_ledger: Open) -> None:
             ledger.replay(accountant, delta=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("delta", [0, 1, -1e-6, math.nan, "1e-6", None, True])
 def test_a_bad_delta(open_ledger: Open, delta: Any) -> None:
     with pytest.raises(InvalidParameter, match="delta"):
@@ -142,6 +144,7 @@ def test_failures_that_were_charged_come_off_delta(open_ledger: Open) -> None:
     assert (late.epsilon, late.spent, late.promised) == (math.inf, math.inf, math.inf)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "request_",
     [

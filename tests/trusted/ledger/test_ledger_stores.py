@@ -72,6 +72,7 @@ def test_each_coordinate_is_a_limit_of_its_own(open_ledger: Open) -> None:
             pay(ledger, "more", price)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("budget", "price", "says"),
     [
@@ -204,6 +205,7 @@ def test_an_answer_needs_a_debit(open_ledger: Open) -> None:
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("answer", [None, b"bytes", "nul \0 byte", "\ud800"])
 def test_an_answer_is_text(open_ledger: Open, answer: Any) -> None:
     ledger = open_ledger()
@@ -417,6 +419,7 @@ def test_a_price_is_positive(open_ledger: Open, price: Any) -> None:
     assert len(ledger.entries()) == 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("key", ["", "two\nlines", "\ud800", "x" * 513, None, 7])
 def test_a_key_is_short_printable_text(open_ledger: Open, key: Any) -> None:
     ledger = open_ledger()

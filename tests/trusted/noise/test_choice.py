@@ -124,6 +124,7 @@ def test_words_at_the_edge_of_a_cell_choose_the_right_side(gaps, sizes, rate):
             assert low <= place < high
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("gaps", "sizes", "rate"), CASES)
 def test_the_exact_path_agrees_with_the_fast_one(gaps, sizes, rate):
     words = [*SeededSource("choice words").uint64(300).tolist(), 0, 1, TOP - 2, TOP - 1]

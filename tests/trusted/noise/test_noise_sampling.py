@@ -39,6 +39,7 @@ MECHANISMS = [
 NAMES = [f"{m.kind}-{float(m.steps):.3g}" for m in MECHANISMS]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=NAMES)
 def test_numba_numpy_and_the_exact_path_draw_the_same(mechanism, monkeypatch):
     size = 40_000

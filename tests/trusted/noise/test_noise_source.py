@@ -33,6 +33,7 @@ def words_in_child(secure: SecureSource, count: int) -> list[int]:
     return words
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("count", [1, 8, 4000])
 def test_children_and_parent_draw_different_words(count):
     secure = SecureSource()

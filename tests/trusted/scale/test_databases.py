@@ -94,6 +94,7 @@ def made(uri, name, kind, cells):
     return Table(uri, name)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("kind", "cells", "expected"), POSTGRESQL, ids=lambda x: str(x)[:12])
 def test_cells_of_postgresql_have_a_fixed_reading(kind, cells, expected, server):
     assert same(floats(made(server, "one", kind, cells), "c"), expected)
@@ -111,6 +112,7 @@ def test_times_with_a_zone_are_read_in_utc(server):
     assert found[0].hour == 10
 
 
+@pytest.mark.slow
 def test_other_types_are_text_or_missing(server):
     carried_out(server, "DROP TYPE IF EXISTS mood CASCADE", "CREATE TYPE mood AS ENUM ('s', 'm')")
     for kind, cell, expected in (
@@ -184,6 +186,7 @@ def answers(session):
     ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("kind", ["postgresql", "sqlite"])
 def test_databases_release_what_memory_does(kind, neighbors, server, tmp_path):
@@ -200,6 +203,7 @@ def test_databases_release_what_memory_does(kind, neighbors, server, tmp_path):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_names_are_quoted_and_nothing_of_them_is_carried_out(server, tmp_path):
     carried_out(
         server,

@@ -180,6 +180,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_left_on_disk_while_open_and_after_a_kill(tmp_path):
     rows = table(400).append_column("c", pa.array([CANARY.decode()] * 400))
     pq.write_table(rows, tmp_path / "rows.parquet")

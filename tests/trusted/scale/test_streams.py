@@ -76,6 +76,7 @@ def opened(make_reader, neighbors=RELATIONS[0], **named):
     return seeded_session(data, dp.ApproxDP(200, 1e-4), seed=5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_integers_do_not_depend_on_how_rows_come(neighbors, monkeypatch):
     frame = dp.from_frame(ROWS, schema=SCHEMA, neighbors=neighbors)

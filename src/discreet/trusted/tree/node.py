@@ -58,8 +58,10 @@ class Box:
 class Node(Ledger):
     """A node of a budget tree, which serves wherever a ledger does; `BudgetTree.node` gives it."""
 
-    def __init__(self, places: Places, meter: Meter, path: tuple[str, ...]) -> None:
-        self._places, self._path = places, path
+    def __init__(
+        self, places: Places, meter: Meter, path: tuple[str, ...], above: tuple[str, ...] = ()
+    ) -> None:
+        self._places, self._path, self._above = places, path, above
         self.id, self.name, self.kind, self.parent = meter.id, meter.name, meter.kind, meter.parent
         self._store: Any = _Seen(places, meter.id, meter.chain)
         self._making = threading.local()
@@ -256,7 +258,7 @@ class Node(Ledger):
     def _answered(self, answer: Line | None) -> None:
         """Note the place of an answer outside the database, before it leaves."""
         if answer is not None:
-            self._places.pin(answer.chain, answer.number, answer.hash)
+            self._places.pin(answer, self._above)
 
     def _require_same_promise(self, record: Mapping[str, Any], secure: bool) -> None:
         asked = protected(record)

@@ -10,32 +10,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from discreet.errors import tree as refusals
 from discreet.trusted.ledger.entries import FIRST_PREVIOUS
 from discreet.trusted.tree.records import Line
 from discreet.trusted.tree.work import Database, Work, first
 
+if TYPE_CHECKING:
+    from discreet.trusted.tree.pins import Pins
+
 Place = tuple[int, str]  # number and hash of a line
 START: Place = (-1, FIRST_PREVIOUS)
-
-
-class Notes(Protocol):
-    """Heads that are noted outside the database, durably."""
-
-    def pin(self, chain: str, number: int, digest: str) -> None: ...
-
-    def pinned(self) -> dict[str, Place]: ...
 
 
 class Places:
     """One database, shared by the threads of a process."""
 
-    def __init__(self, database: Database, notes: Notes | None = None) -> None:
-        self.database, self.notes = database, notes
+    def __init__(self, database: Database, pins: Pins | None = None) -> None:
+        self.database, self.pins = database, pins
         self._lock = threading.Lock()
-        self._seen: dict[str, Place] = {} if notes is None else notes.pinned()
+        self._seen: dict[str, Place] = {} if pins is None else pins.pinned()
 
     @contextmanager
     def changing(self) -> Iterator[Work]:
@@ -70,6 +65,14 @@ class Places:
         with self._lock:
             return dict(self._seen)
 
-    def pin(self, chain: str, number: int, digest: str) -> None:
-        if self.notes is not None:
-            self.notes.pin(chain, number, digest)
+    def reset(self, chain: str, place: Place | None) -> None:
+        """Forget what was seen of a chain, which was lost and is counted as spent."""
+        with self._lock:
+            self._seen.pop(chain, None)
+            if place is not None:
+                self._seen[chain] = place
+
+    def pin(self, line: Line, above: tuple[str, ...]) -> None:
+        """Note the line of an answer outside the database, durably."""
+        if self.pins is not None:
+            self.pins.pin(line.chain, above, line.number, line.hash)

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, replace
-from typing import NoReturn
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from discreet import plain
 from discreet.accounting import statement
@@ -29,21 +30,26 @@ from discreet.trusted.ledger.units import NOTHING, Amounts, capacity
 from discreet.trusted.ledger.verification import Verification
 from discreet.trusted.losses.pricing import open_box
 from discreet.trusted.tree.node import Box, Node, box_of
-from discreet.trusted.tree.places import Notes, Places
+from discreet.trusted.tree.places import Places
 from discreet.trusted.tree.prices import carved_box
+from discreet.trusted.tree.receipts import Seal
 from discreet.trusted.tree.records import (
     CARVED,
     FORMAT,
     POOLED,
     ROOT,
-    Aside,
+    Line,
     Meter,
     draft_line,
     fresh,
 )
+from discreet.trusted.tree.recovery import Burnt, burn, close_asides, forgotten
 from discreet.trusted.tree.sqlite import MemoryDatabase, SQLiteDatabase
 from discreet.trusted.tree.verification import verify_tree
 from discreet.trusted.tree.work import Database, Work, first
+
+if TYPE_CHECKING:
+    from discreet.trusted.tree.pins import Pins
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 20_000
@@ -78,20 +84,28 @@ class BudgetTree:
     same place.
     """
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
+    def __init__(self, database: Database, pins: Pins | None = None) -> None:
+        self._places, self._pins = Places(database, pins), pins
 
     @classmethod
     @plain.called
     def open(
-        cls, where: str | os.PathLike[str] | None = None, *, notes: Notes | None = None
+        cls,
+        where: str | os.PathLike[str] | None = None,
+        *,
+        pins: str | os.PathLike[str] | None = None,
     ) -> BudgetTree:
         """A tree in memory (None), in the SQLite file of a path, or in a PostgreSQL database by its
         `postgresql://` address; made if it is new.
 
-        `notes` keeps the head of a chain outside the database before an answer leaves (`Pins`).
+        `pins` is a file on another disk, or at least another file, which notes the place of an
+        answer before it leaves: with it a restored older copy is noticed (`freeze_forgotten`).
         """
-        return cls(Places(_database(where), notes))
+        if pins is None:
+            return cls(_database(where))
+        from discreet.trusted.tree.pins import Pins  # file locks: where a service runs
+
+        return cls(_database(where), Pins(pins))
 
     @property
     def name(self) -> str:
@@ -104,8 +118,10 @@ class BudgetTree:
         return self._places.database.persistent
 
     def close_connections(self) -> None:
-        """Let go of connections."""
+        """Let go of connections, and of the file of pins."""
         self._places.database.close()
+        if self._pins is not None:
+            self._pins.close()
 
     # ── nodes ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -288,6 +304,65 @@ class BudgetTree:
             line = work.append(draft_line(meter, "note", fresh(), body=told))
         return line.seen_by(meter.id)
 
+    # ── what was forgotten ────────────────────────────────────────────────────────────────────────
+
+    def freeze_forgotten(self) -> dict[str, str]:
+        """Freeze every root below which a pinned line is not there any more: the root, by the
+        carved node that forgot; "" for both where the root itself is not there.
+        """
+        if self._pins is None:
+            return {}
+        with self._places.database.read() as work:
+            roots = {chain: _root_of(work, chain) for chain in forgotten(work, self._pins)}
+        for root in sorted({*roots.values()} - {""}):
+            self.freeze(root, "a line that was pinned is not there any more")
+        return roots
+
+    def check_receipt(self, seal: Seal, receipt: object) -> bool:
+        """Whether a caller's receipt is one of this tree's, and known; one that `seal` signed and
+        that is not known freezes its root, and is refused.
+        """
+        if not seal.is_own(receipt):
+            return False
+        words: Any = receipt
+        node, number = str(words["node"]), int(words["number"])
+        with self._places.database.read() as work:
+            line = first(work.all(Line, "WHERE chain = ? AND number = ?", node, number))
+            if line is not None and line.hash == words["hash"]:
+                return True
+            root = _root_of(work, node) if work.meter(node) is not None else ""
+        if root:
+            self.freeze(root, "a receipt that was signed here is not known")
+        raise refusals.rolled_back(self.name)
+
+    def recover(self, receipts: Iterable[tuple[str, int, str]] = ()) -> list[Burnt]:
+        """Count what was forgotten as spent, and go on with the rest; see `recovery`. `receipts`
+        are (node, number, hash) of receipts that were shown.
+        """
+        burnt: dict[str, Burnt] = {}
+        with self._places.database.write() as work:
+            chains = forgotten(work, self._pins, receipts)
+            if "" in chains:
+                raise refusals.not_this_tree()
+            for chain in sorted(chains):
+                burnt |= {one.node: one for one in burn(work, chain)}
+            heads = dict(work.heads)
+        for chain, place in heads.items():
+            self._places.reset(chain, place)
+            if self._pins is not None:
+                self._pins.replace(chain, place)
+        gone = set() if self._pins is None else set(self._pins.pinned())
+        with self._places.database.read() as work:
+            gone -= {one.id for one in work.all(Meter)}
+            roots = {_root_of(work, chain) for chain in heads}
+        for chain in gone:
+            self._places.reset(chain, None)
+            if self._pins is not None:
+                self._pins.replace(chain, None)
+        for root in sorted(roots):
+            self.unfreeze(root, "what was forgotten counts as spent")
+        return [*burnt.values()]
+
     def verify(self) -> TreeVerification:
         """Replay every chain: are they intact, do they add up to the meters, has every carved node
         what was set aside for it?
@@ -317,10 +392,10 @@ class BudgetTree:
             return (meter.parent, meter.id) if to_parent and meter.parent else (meter.id,)
         return (*self._path_of(work, meter.parent), meter.id)
 
-    def _locked(self, work: Work, path: tuple[str, ...]) -> list[Meter]:
+    def _locked(self, work: Work, path: tuple[str, ...], *, forgetful: bool = False) -> list[Meter]:
         meters = work.take(work.ask(work.path(path))[0])
         for meter in meters:
-            if meter.owns_chain:
+            if meter.owns_chain and not forgetful:
                 self._places.require_in(work, meter.id)
         return meters
 
@@ -331,13 +406,18 @@ class BudgetTree:
         return self._handle(work, known)
 
     def _handle(self, work: Work, meter: Meter) -> Node:
-        return Node(self._places, meter, self._path_of(work, meter.id))
+        path, above = self._path_of(work, meter.id), []
+        chain = _known(work, meter.chain)
+        while chain.parent:
+            chain = _known(work, chain.parent)  # a carved node's parent is carved
+            above.append(chain.id)
+        return Node(self._places, meter, path, tuple(above))
 
     def _freeze(self, node: str, kind: str, reason: str, *, frozen: int) -> None:
         reason = checked_note(reason)
         with self._places.changing() as work:
             path = self._path_of(work, checked_key(node, "node"), to_parent=True)
-            meters = self._locked(work, path)
+            meters = self._locked(work, path, forgetful=bool(frozen))
             top = meters[-1]
             if top.frozen == frozen:
                 return
@@ -361,6 +441,14 @@ def _database(where: object) -> Database:
             raise refusals.no_postgresql() from None
         return PostgreSQLDatabase(text)
     return SQLiteDatabase(text)
+
+
+def _root_of(work: Work, node: str) -> str:
+    """The root above a node; "" for no node."""
+    meter = _known(work, node) if node else None
+    while meter is not None and meter.parent:
+        meter = _known(work, meter.parent)
+    return "" if meter is None else meter.id
 
 
 def _known(work: Work, node: str) -> Meter:
@@ -432,14 +520,7 @@ def open_chain(work: Work, meter: Meter, **told: object) -> None:
 
 def _close(work: Work, meter: Meter) -> None:
     """Close one locked node, those below it being closed; its parent gets what it did not debit."""
-    asides: dict[str, dict[str, Amounts]] = {}
-    for aside in work.all(Aside, "WHERE owner = ? AND is_open = 1 ORDER BY key", meter.id):
-        asides.setdefault(aside.key, {})[aside.node] = aside.left
-        now = work.meters[aside.node]
-        work.change(aside.node, reserved=now.reserved - aside.left)
-        work.put(aside, replace(aside, is_open=0))
-    for key, left in asides.items():
-        work.append(draft_line(meter, "close", key, left))
+    close_asides(work, meter)
     work.append(draft_line(meter, "end", ""))
     meter = work.change(meter.id, closed=1)
     if meter.kind == CARVED:

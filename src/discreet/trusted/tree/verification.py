@@ -84,8 +84,10 @@ class _Replay:
         return None if fits else "it did not fit what was left"
 
     def _lost(self, line: Line) -> str | None:
-        self.boxes[self.chain].spent += line.amounts
-        return None
+        box = self.boxes[self.chain]
+        fits = line.node == self.chain and line.amounts.fits(box.free)
+        box.spent += line.amounts
+        return None if fits else "it did not fit what was left"
 
     def _answer(self, line: Line) -> str | None:
         place = line.node, line.key
