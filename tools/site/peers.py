@@ -1,6 +1,6 @@
-"""Code of other libraries beside ours: docs/coming-from/peers/with_NAME.py (or .R), in sections, and
-with_NAME.json with what each printed where that library is installed. The build shows it and does
-not run it; `record_peer.py` does.
+"""Code of other libraries beside ours: docs/coming-from/peers/with_NAME.py (or .R), in sections,
+and with_NAME.json with what each printed where that library is installed. The build shows it and
+does not run it; `record_peer.py` does.
 
 A section begins with a line `# == mean: A mean with an interval`; the first, `# == setup`, has what
 the others need. The page docs/coming-from/index.md has a section of each name with our code, which
