@@ -1,4 +1,4 @@
-"""Tokens of programs and logins of browsers: opaque, expiring, revocable, stored as digests."""
+"""Tokens of programs: opaque, scoped, expiring, revocable, stored as digests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from discreet.server.store.database import Row, Rows
 
 DAY = 86_400.0
 LONGEST_DAYS = 366
-BROWSER_SECONDS = 12 * 3600.0
 _LONGEST = 200
 
 
@@ -76,32 +75,6 @@ def revoke(rows: Rows, person: str, token: str, now: float) -> None:
     )
     if not changed:
         raise not_there()
-
-
-def begin(rows: Rows, person: str, now: float) -> str:
-    """A login of a browser: a new secret, whatever the browser held before."""
-    secret = new_token()
-    rows.changed("DELETE FROM browsers WHERE expires_at <= ?", now)
-    rows.changed(
-        "INSERT INTO browsers (digest, person, created_at, expires_at) VALUES (?, ?, ?, ?)",
-        *(digest_of(secret), person, now, now + BROWSER_SECONDS),
-    )
-    return secret
-
-
-def browser(rows: Rows, secret: str, now: float) -> Person | None:
-    """Who is logged in with a cookie; None where nobody is."""
-    row = rows.one(
-        "SELECT people.* FROM browsers JOIN people ON people.id = browsers.person"
-        " WHERE browsers.digest = ? AND browsers.expires_at > ? AND people.active = 1",
-        *(digest_of(secret), now),
-    )
-    return None if row is None else person_of(row)
-
-
-def end(rows: Rows, secret: str) -> None:
-    """Logs a browser out."""
-    rows.changed("DELETE FROM browsers WHERE digest = ?", digest_of(secret))
 
 
 def told(row: Row) -> dict[str, Any]:

@@ -25,7 +25,8 @@ def log_in(request: Request, response: Response, body: LoginBody) -> Words:
     require_our_page(request, strict=False)
     door = door_of(request)
     door.knock(request)
-    secret, person = door.desk.accounts.login(body.login, body.password)
+    before = request.cookies.get(door.cookie)
+    secret, person = door.desk.accounts.login(body.login, body.password, before=before)
     door.let_in(response, secret)
     return {"person": person.to_dict()}
 

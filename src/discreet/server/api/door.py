@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from discreet.errors import DiscreetError
 from discreet.server.accounts.limits import Rates
 from discreet.server.accounts.people import Person
-from discreet.server.accounts.tokens import BROWSER_SECONDS
+from discreet.server.accounts.sessions import BROWSER_SECONDS
 from discreet.server.desk.desk import Desk
 from discreet.server.refusals import foreign_origin, not_known, not_there, words_of
 

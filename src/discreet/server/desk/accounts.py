@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from discreet.server.accounts import limits, passwords, people, tokens
+from discreet.server.accounts import limits, passwords, people, sessions, tokens
 from discreet.server.accounts.marks import TOKEN, new_password
 from discreet.server.accounts.people import Person
 from discreet.server.desk.office import Office
@@ -21,8 +21,8 @@ class Accounts:
 
     # ── the door ──────────────────────────────────────────────────────────────────────────────────
 
-    def login(self, login: str, password: str) -> tuple[str, Person]:
-        """The secret of a new login, for a cookie, and who it is."""
+    def login(self, login: str, password: str, *, before: str | None = None) -> tuple[str, Person]:
+        """The secret of a new login, for a cookie, and who it is; the one `before` it ends."""
         now = self._office.clock()
         name = login.strip().lower()[:100]
         with self._database.write() as rows:
@@ -35,18 +35,32 @@ class Accounts:
         assert row is not None
         with self._database.write() as rows:
             limits.forget_failures(rows, name)
-            return tokens.begin(rows, row["id"], now), people.person_of(row)
+            secret = sessions.begin(rows, row["id"], now, before=before)
+        return secret, people.person_of(row)
 
     def logout(self, secret: str) -> None:
         with self._database.write() as rows:
-            tokens.end(rows, secret)
+            sessions.end(rows, secret)
+
+    def rotated(self, secret: str) -> str:
+        """Another secret for the same login, for when what it may do was just confirmed."""
+        with self._database.write() as rows:
+            fresh = sessions.rotate(rows, secret, self._now())
+        if fresh is None:
+            raise not_known()
+        return fresh
+
+    def logout_elsewhere(self, person: Person, secret: str | None = None) -> int:
+        """Ends one's logins in other browsers; how many there were."""
+        with self._database.write() as rows:
+            return sessions.end_others(rows, person.id, secret)
 
     def recognised(self, secret: str, *, by: str) -> Person:
         """Who holds a token (`by` "token") or a cookie (`by` "browser")."""
         person = None
         if len(secret) <= 100 and secret.startswith(TOKEN):
             with self._database.read() as rows:
-                find = tokens.bearer if by == "token" else tokens.browser
+                find = tokens.bearer if by == "token" else sessions.browser
                 person = find(rows, secret, self._office.clock())
         if person is None:
             raise not_known()
