@@ -410,8 +410,8 @@ TABLE = (
     ),
     _row(
         "audits",
-        f"{EDGES} asking estimators inference local plots testing",
-        "numpy scipy",
+        f"{EDGES} asking estimators inference local models plots testing",
+        "numpy pyarrow scipy",
         "measured lower bounds, on made-up rows; the command line alone imports it",
     ),
     _row(

@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from discreet import plain
-from discreet.accounting.guarantees import GDP, MU_CEILING, ApproxDP, PureDP
+from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.profile import PrivacyProfile
 from discreet.accounting.renyi.rdp import ZCDP
 from discreet.asking.records import record_of
-from discreet.audits import canaries, replay, reports
+from discreet.audits import exact, reports
 from discreet.audits import runs as guesses
-from discreet.audits.canaries import Coins
-from discreet.audits.cases import RELATIONS, Pair, drawn_pair, worst_pair
-from discreet.audits.registry import ENTRIES, REASONS, Entry, procedure
+from discreet.audits.cases import ENGINES, RELATIONS
+from discreet.audits.pairs import checked_pair
+from discreet.audits.procedures import Procedure
+from discreet.audits.registry import ENTRIES, REASONS, Entry
 from discreet.audits.results import AuditResult
-from discreet.audits.transcripts import Step, log_ratio, statistic, transcript
 from discreet.errors import InvalidParameter, shown
-from discreet.estimators.basic import histogram
-from discreet.inference.results.laws import Array
-from discreet.inference.simulation.streams import Stream
 from discreet.neighbors import Neighbors, Replace, require_neighbors
-from discreet.schema import Boolean, Category
+from discreet.schema import Boolean
 from discreet.specs.mechanisms.local import LocalSpec
-from discreet.testing.seeded import seeded_session
-from discreet.trusted.datasets import Dataset, from_frame
-from discreet.trusted.ledger.core import Ledger
-from discreet.trusted.session import Session
 
 USUAL_RUNS, FEWEST_RUNS = 20_000, 200
-DRAWN = 8  # pairs that a replay starts from
-TOGETHER = 64  # runs of one session
-CANARY_LEVELS, CANARY_SHARE = 4096, 200
 KINDS = (PureDP, ApproxDP, GDP, ZCDP)
 
 
 @plain.called
 def audit(
-    target: Callable[..., Any],
+    target: Callable[..., Any] | str,
     *,
     spend: PrivacyProfile | None = None,
     claim: PrivacyProfile | None = None,
@@ -50,19 +38,25 @@ def audit(
     runs: int | None = None,
     confidence: float = 0.95,
     seed: int = 1,
+    engine: str = "memory",
 ) -> AuditResult:
     """A measured lower bound of what a procedure tells about one row.
 
-    target      a public function, asked of made-up rows (``dp.audit(dp.mean, spend=dp.GDP(3))``);
-                what a device does (``client.RandomizedResponse(…)``); or any function of one value,
-                which is called on both values of `pair`
+    target      a public function, asked of made-up rows (``dp.audit(dp.mean, spend=dp.GDP(3))``),
+                or the name of a variant (``"ols newton"``, ``"session"``); what a device does
+                (``client.RandomizedResponse(…)``); or any function of one value, which is called
+                on both values of `pair`; with an ``invoke`` method, as OpenDP's, that is called
     claim       what is claimed of it; of a public function it is its `spend`
-    neighbors   of made-up rows, `dp.Replace()` by default
-    method      "runs" guesses which of two neighbours was run on; "replay" repeats a procedure on a
-                neighbour with recorded answers, and searches for the pair that moves it most;
-                "canaries" flips a coin for each of thousands of rows of a release
+    pair        two values; of a public function, two tables (columns by name) whose columns are
+                those of the made-up rows and which are neighbours under `neighbors`
+    neighbors   of rows, `dp.Replace()` by default
+    method      "exact" enumerates outputs where they are few; "runs" guesses which of two
+                neighbours was run on; "replay" repeats a procedure on a neighbour with recorded
+                answers, and searches for the pair that moves it most; "canaries" flips a coin for
+                each of thousands of rows of a release
     runs        that are guessed, 20 000 by default (a tenth as many more choose the rule)
     confidence  that the bound is not above the truth
+    engine      "memory", or "stream": rows come in batches, as files and databases give them
 
     Validity. A lower bound at the confidence that was asked for; a procedure that passes may still
               leak (docs/theory/audits.md).
@@ -71,37 +65,53 @@ def audit(
             print(dp.audit(dp.count, method="replay", spend=dp.GDP(1), neighbors=dp.AddRemove()))
     See also. docs/how-to/audits.md, docs/tutorials/five-objections.md.
     """
-    name = getattr(target, "__name__", type(target).__name__)
     level = _between(confidence, "confidence=", 0.5, 1)
-    count = USUAL_RUNS if runs is None else plain.whole(runs, "runs=")
-    if count < FEWEST_RUNS:
-        raise InvalidParameter(
-            "runs=",
-            f"{count} is below {FEWEST_RUNS}",
-            "so few say nothing",
-            "pass 20_000, or leave it out",
-        )
+    count = _runs(runs)
     seed = plain.whole(seed, "seed=")
     if isinstance(target, LocalSpec):
-        values = pair if type(pair) is tuple and len(pair) == 2 else _ends_of(target.column)
-        return reports.audited(target, values, runs=count, level=level, seed=seed)
-    if record_of(target) is None:
-        return _of_a_function(target, claim or spend, pair, method, (name, count, level, seed))
+        return _of_a_device(target, pair, method, count, level, seed)
+    name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
+    if not isinstance(target, str) and record_of(target) is None:
+        how = (name, count, level, seed)
+        return _of_a_function(target, claim or spend, pair, method, how)
     entry = _entry(name)
-    spend = _claim(spend or claim or entry.spend)
     relation = Replace() if neighbors is None else require_neighbors(neighbors)
-    if method is not None and method not in entry.methods:
+    chosen = _method(name, entry, method)
+    if engine not in ENGINES:
+        raise InvalidParameter(
+            "engine=",
+            f"{shown(engine)} is no place for made-up rows",
+            "rows are read by one of two engines",
+            f"pass one of {', '.join(ENGINES)}",
+        )
+    rows = None if pair is None else checked_pair(pair, relation)
+    return Procedure(
+        name,
+        entry,
+        _claim(spend or claim or entry.spend),
+        relation,
+        engine,
+        count,
+        level,
+        seed,
+        rows,
+    ).audited(chosen)
+
+
+def _of_a_device(
+    spec: LocalSpec, pair: Any, method: str | None, count: int, level: float, seed: int
+) -> AuditResult:
+    if method == "exact":
+        return exact.of_reports(spec, runs=count, seed=seed)
+    if method not in (None, "runs"):
         raise InvalidParameter(
             "method=",
-            f"{shown(method)} says nothing about {name}",
-            "methods differ in what they can look at",
-            f"pass one of {', '.join(entry.methods)}",
+            f"{shown(method)} says nothing about a report",
+            "a device makes one report of one value: there is nothing to repeat",
+            "pass runs or exact",
         )
-    if (method or entry.methods[0]) == "canaries":
-        return _planted(name, spend, relation, (count, level, seed))
-    if (method or entry.methods[0]) == "replay":
-        return _searched(name, entry, spend, relation, seed)[1]
-    return _run(name, entry, spend, relation, (count, level, seed))
+    values = pair if type(pair) is tuple and len(pair) == 2 else _ends_of(spec.column)
+    return reports.audited(spec, values, runs=count, level=level, seed=seed)
 
 
 def _of_a_function(
@@ -112,7 +122,9 @@ def _of_a_function(
     how: tuple[str, int, float, int],
 ) -> AuditResult:
     name, count, level, seed = how
-    if not callable(target) or method not in (None, "runs"):
+    invoke = getattr(target, "invoke", None)
+    called = invoke if callable(invoke) else target
+    if not callable(called) or method not in (None, "runs"):
         raise InvalidParameter(
             "dp.audit",
             f"{shown(target)} is no function that can be run",
@@ -127,7 +139,7 @@ def _of_a_function(
             "pass for example pair=(0.0, 1.0), claim=dp.PureDP(1)",
         )
     return guesses.audited(
-        lambda side, number: target(pair[side]),
+        lambda side, number: called(pair[side]),
         _claim(claim),
         name=name,
         runs=count,
@@ -136,151 +148,27 @@ def _of_a_function(
     )
 
 
-def _run(
-    name: str,
-    entry: Entry,
-    spend: Any,
-    neighbors: Neighbors,
-    how: tuple[int, float, int],
-) -> AuditResult:
-    """Guesses by the likelihood ratio of the whole transcript, and by its numbers."""
-    count, level, seed = how
-    pair = worst_pair(entry.ends)
-    if entry.methods[0] == "replay":  # what is worst for it is found by looking
-        pair = _searched(name, entry, spend, neighbors, seed)[0]
-    sides = pair.under(neighbors)
-    readers = tuple(_session(side, spend, "reader") for side in sides)
-    known: dict[Any, tuple[list[int], list[int]]] = {}
-    fit = _fit(entry, spend)
-    open_sessions: dict[tuple[int, int], Session] = {}
-
-    def run(side: int, number: int) -> dict[str, float]:
-        if not record_of(procedure(name)).question:  # type: ignore[union-attr]
-            session = _session(sides[side], spend, f"{seed}/{number}/{side}")
-            _ask(session, name, entry, spend, fit)
-            return _features(transcript(session.ledger), readers, known)
-        block = side, number // TOGETHER
-        if block not in open_sessions:
-            open_sessions.clear()
-            for one in (0, 1):
-                open_sessions[one, block[1]] = _session(
-                    sides[one], spend, f"{seed}/{block[1]}/{one}", TOGETHER
-                )
-        result = _ask(open_sessions[block], name, entry, spend, fit, key=None)
-        return _features([_step_of(result)], readers, known)
-
-    return guesses.audited(run, spend, name=name, runs=count, level=level, seed=seed)
+def _runs(runs: object) -> int:
+    count = USUAL_RUNS if runs is None else plain.whole(runs, "runs=")
+    if count < FEWEST_RUNS:
+        raise InvalidParameter(
+            "runs=",
+            f"{count} is below {FEWEST_RUNS}",
+            "so few say nothing",
+            "pass 20_000, or leave it out",
+        )
+    return count
 
 
-def _step_of(result: Any) -> Step:
-    """What a result of one release was released from."""
-    release = getattr(result, "result", result).release
-    return Step(release.key, release.query, release.mechanism, release.integers)
-
-
-def _features(
-    steps: Sequence[Step],
-    readers: tuple[Session, ...],
-    known: dict[Any, tuple[list[int], list[int]]],
-) -> dict[str, float]:
-    """The log-likelihood ratio of additive answers, and all numbers of the others."""
-    ratio, found = 0.0, {"answers": float(len(steps))}
-    for number, step in enumerate(steps):
-        if not step.additive:
-            found |= {
-                f"answer {number}, {place}": float(value)
-                for place, value in enumerate(step.integers[:16])
-            }
-            continue
-        if step.query not in known:
-            first, second = (statistic(one, step) for one in readers)
-            known[step.query] = first, second
-        ratio += log_ratio(step, *known[step.query])
-    return found | {"likelihood ratio": ratio}
-
-
-def _searched(
-    name: str, entry: Entry, spend: Any, neighbors: Neighbors, seed: int
-) -> tuple[Pair, AuditResult]:
-    fit = _fit(entry, spend)
-    drawn = [drawn_pair(Stream(f"audit/{seed}/{number}")) for number in range(DRAWN)]
-    return replay.searched(
-        [worst_pair(entry.ends), worst_pair(), *drawn],
-        lambda session: _ask(session, name, entry, spend, fit),
-        neighbors,
-        spend,
-        name=name,
-        how=replay.Search(lambda: Ledger.open(_roomy(spend)), seed, entry.search),
-    )
-
-
-def _fit(entry: Entry, spend: Any) -> Any:
-    """The fit that an entry reads: public, and made on rows of its own."""
-    if not entry.fit:
-        return None
-    made = worst_pair().under(Replace())[0]
-    return _ask(_session(made, spend, "fit"), entry.fit, ENTRIES[entry.fit], spend, None)
-
-
-def _ask(
-    session: Session,
-    name: str,
-    entry: Entry,
-    spend: Any,
-    fit: Any,
-    *,
-    key: str | None = replay.KEY,
-) -> Any:
-    """The procedure of an entry, with a key where it takes one."""
-    asked = entry.asked if fit is None else (fit,)
-    keys = {"key": key} if entry.keyed else {}
-    return procedure(name)(session, *asked, spend=spend, **entry.options, **keys)
-
-
-def _session(data: Dataset, spend: Any, seed: str, times: int = 1) -> Session:
-    return seeded_session(data, Ledger.open(_roomy(spend, times)), seed)
-
-
-def _roomy(spend: Any, times: int = 1) -> Any:
-    """A budget with room for so many spends, and for δ₀ that is set aside."""
-    if isinstance(spend, GDP):
-        return GDP(min(float(MU_CEILING), 2 * times * spend.mu))
-    if isinstance(spend, ZCDP):
-        return ZCDP(2 * times * spend.rho)
-    if isinstance(spend, ApproxDP):
-        return ApproxDP(2 * times * spend.epsilon, min(0.5, 4 * times * spend.delta))
-    return PureDP(2 * times * spend.epsilon)
-
-
-def _planted(
-    name: str, spend: Any, neighbors: Neighbors, how: tuple[int, float, int]
-) -> AuditResult:
-    """A histogram with a coin for every level: whether its one row is there, or (Replace) in the
-    level or in its neighbour.
-    """
-    runs_asked, level, seed = how
-    levels = Category(range(CANARY_LEVELS))
-    replaced = isinstance(neighbors, Replace)
-    coins = CANARY_LEVELS // 2 if replaced else CANARY_LEVELS
-
-    def score(inside: Coins, release: int) -> Array:
-        planted = 2 * np.arange(coins) + ~inside if replaced else np.flatnonzero(inside)
-        rows = {"level": planted.tolist()}
-        data = from_frame(rows, schema={"level": levels}, neighbors=neighbors)
-        answer = histogram(_session(data, spend, f"{seed}/{release}"), "level", spend=spend)
-        noise: Any = answer.release.mechanism
-        noisy = np.array(answer.release.integers[:CANARY_LEVELS], dtype=float) * float(noise.step)
-        return np.asarray(noisy[0::2] - noisy[1::2] if replaced else noisy - 0.5)
-
-    return canaries.audited(
-        score,
-        spend,
-        name=name,
-        coins=coins,
-        releases=max(1, runs_asked // CANARY_SHARE),
-        level=level,
-        seed=seed,
-    )
+def _method(name: str, entry: Entry, method: str | None) -> str:
+    if method is not None and method not in entry.methods:
+        raise InvalidParameter(
+            "method=",
+            f"{shown(method)} says nothing about {name}",
+            "methods differ in what they can look at",
+            f"pass one of {', '.join(entry.methods)}",
+        )
+    return method or entry.methods[0]
 
 
 def _ends_of(column: Any) -> tuple[Any, Any]:
@@ -325,6 +213,6 @@ def _between(value: object, name: str, low: float, high: float) -> float:
     )
 
 
-def relations() -> tuple[Neighbors, ...]:
-    """The relations under which every procedure can be audited."""
-    return tuple(RELATIONS.values())
+def relations(entry: Entry | None = None) -> tuple[Neighbors, ...]:
+    """The relations under which procedures can be audited, or one entry."""
+    return tuple(RELATIONS[name] for name in (entry.relations if entry else RELATIONS))

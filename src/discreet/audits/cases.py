@@ -6,7 +6,7 @@ D′ (Replace), or is not there (AddRemove). With units, all rows of one unit di
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +14,9 @@ from discreet.inference.simulation.streams import Stream
 from discreet.neighbors import AddRemove, Neighbors, Replace
 from discreet.schema import Boolean, Category, Integer, Open, Real, Schema
 from discreet.trusted.datasets import Dataset, from_frame
+from discreet.trusted.scale.sources import from_batches
 
-ROWS = 24
+ROWS, STREAMED_ROWS = 24, 7
 NAME = "audited rows"
 LEVELS = ("a", "b", "c", "d")
 UNIT = "person"
@@ -36,6 +37,7 @@ SCHEMA = Schema(
         "side": Category(("front", "back"), missing="front"),
         "whole": Integer(0, 10),
         "town": Open(),
+        "full": Real(0, 1, missing=0.5),
     }
 )
 ENDS: dict[str, tuple[Any, Any]] = {
@@ -47,6 +49,7 @@ ENDS: dict[str, tuple[Any, Any]] = {
     "side": ("front", "back"),
     "whole": (0, 10),
     "town": ("m", "n"),
+    "full": (0.0, 1.0),
 }
 LOW, HIGH = ({name: ends[side] for name, ends in ENDS.items()} for side in (0, 1))
 
@@ -59,15 +62,15 @@ class Pair:
     low: Row
     high: Row
 
-    def under(self, neighbors: Neighbors) -> tuple[Dataset, Dataset]:
+    def under(self, neighbors: Neighbors, engine: str = "memory") -> tuple[Dataset, Dataset]:
         """The two data sets under a relation; with units, of two rows each, all rows of one unit
         differ.
         """
         copies = neighbors.max_rows or 1
         last = [self.high] * copies if isinstance(neighbors, Replace) else []
         return (
-            _declared([*self.others, *[self.low] * copies], copies, neighbors),
-            _declared([*self.others, *last], copies, neighbors),
+            _declared([*self.others, *[self.low] * copies], copies, neighbors, engine),
+            _declared([*self.others, *last], copies, neighbors, engine),
         )
 
     def changed(self, stream: Stream) -> Pair:
@@ -108,6 +111,7 @@ def _middle(number: int) -> Row:
         "side": ("front", "back")[number // 4 % 2],
         "whole": 5,
         "town": "m",
+        "full": 0.5,
     }
 
 
@@ -121,12 +125,36 @@ def _drawn(numbers: Sequence[float]) -> Row:
         "arm": ("left", "right")[ends[4] > 0.5],
         "side": ("front", "back")[ends[5] > 0.5],
         "whole": round(10 * ends[6]),
-        "town": "m",
+        "town": "mn"[ends[7] > 0.5],
+        "full": ends[8],
     }
 
 
-def _declared(rows: list[Row], copies: int, neighbors: Neighbors) -> Dataset:
+def _declared(rows: list[Row], copies: int, neighbors: Neighbors, engine: str) -> Dataset:
     columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in SCHEMA}
     if neighbors.unit is not None:
         columns[UNIT] = [number // copies for number in range(len(rows))]
+    return ENGINES[engine](columns, neighbors)
+
+
+def _in_memory(columns: dict[str, list[Any]], neighbors: Neighbors) -> Dataset:
     return from_frame(columns, schema=SCHEMA, neighbors=neighbors, name=NAME)
+
+
+def _streamed(columns: dict[str, list[Any]], neighbors: Neighbors) -> Dataset:
+    """The same rows as Arrow batches, as files and streams are read, cut where no unit cares."""
+    import pyarrow
+
+    table = pyarrow.table(columns)
+    return from_batches(
+        lambda names: table.select(names).to_reader(max_chunksize=STREAMED_ROWS),
+        schema=dict(SCHEMA),
+        neighbors=neighbors,
+        name=NAME,
+    )
+
+
+ENGINES: Mapping[str, Callable[[dict[str, list[Any]], Neighbors], Dataset]] = {
+    "memory": _in_memory,
+    "stream": _streamed,
+}

@@ -24,12 +24,23 @@ from discreet.accounting.profile import PrivacyProfile
 from discreet.accounting.tradeoff.guessing import amount_of, right_limit
 from discreet.audits.bounds import least_amount
 from discreet.audits.cases import Pair
+from discreet.audits.likelihoods import LAWS
 from discreet.audits.results import AuditResult
-from discreet.audits.transcripts import Step, measured, moved, statistic, transcript
+from discreet.audits.transcripts import (
+    Step,
+    measured,
+    moved,
+    moved_twice,
+    noisy_parts,
+    rows_moved,
+    statistic,
+    transcript,
+)
 from discreet.errors import DiscreetError, LedgerRefused
 from discreet.inference.simulation.streams import Stream
 from discreet.neighbors import Neighbors
-from discreet.sensitivity import L1, L2, LInf
+from discreet.sensitivity import L1, L2, Frobenius, LInf, Rows
+from discreet.specs.statistics import Histogram
 from discreet.testing.seeded import seeded_session
 from discreet.trusted.datasets import Dataset
 from discreet.trusted.ledger.core import Ledger
@@ -38,6 +49,7 @@ from discreet.trusted.session import Session
 
 Ask = Callable[[Session], Any]
 KEY = "audited"
+COMPARED = ("vector", "matrix", "histogram")  # what statistics are looked at on both data sets
 
 
 def audited(
@@ -68,7 +80,8 @@ def searched(
     best, worst, broken, notes = start[0], -1.0, dict[str, None](), dict[str, None]()
     for number in range(len(start) + how.steps):
         pair = start[number] if number < len(start) else best.changed(how.stream(number))
-        found = _compared(pair.under(neighbors), ask, how.ledger(), how.stream(number).seed)
+        sides = pair.under(neighbors, how.engine)
+        found = _compared(sides, ask, how.ledger(), how.stream(number).seed)
         lower = _lower(claim, found.mu_squared, found.epsilon)
         if lower > worst:
             best, worst = pair, lower
@@ -92,11 +105,14 @@ def searched(
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How pairs are tried: on which ledger, from which seed, how many after the first ones."""
+    """How pairs are tried: on which ledger, from which seed, how many after the first ones, where
+    rows are.
+    """
 
     ledger: Callable[[], Ledger]
     seed: int
     steps: int
+    engine: str = "memory"
 
     def stream(self, number: int) -> Stream:
         return Stream(f"replay/{self.seed}/{number}")
@@ -115,18 +131,21 @@ class Found:
 def _compared(pair: tuple[Dataset, Dataset], ask: Ask, account: Ledger, seed: int | str) -> Found:
     """A run on the first of two neighbours, and its repetition on the second."""
     sessions = [seeded_session(data, account, seed) for data in pair]
-    ask(sessions[0])
-    steps = transcript(account)
+    steps = transcript(account, ask(sessions[0]))
     broken, notes = _again(ask, sessions[1], account), []
     mu_squared = epsilon = Fraction(0)
     for step in steps:
-        if not step.additive:
+        if type(step.mechanism) not in LAWS:
             notes.append(f"{type(step.mechanism).__name__}: its questions alone were compared.")
+        if step.mechanism.reads not in COMPARED or step.query is None:
             continue
-        values = [statistic(session, step) for session in sessions]
+        # random parts are put alike, from one seed on both sides
+        readers = [seeded_session(data, account, f"{seed}/{step.key}") for data in pair]
+        values = [statistic(reader, step) for reader in readers]
         broken += _too_far(step, *values)
-        more = measured(step, *values)
-        mu_squared, epsilon = mu_squared + more[0], epsilon + more[1]
+        for part in noisy_parts(step.mechanism, step.integers, *values):
+            more = measured(part)
+            mu_squared, epsilon = mu_squared + more[0], epsilon + more[1]
     broken += _unpaid(steps, account)
     return Found(mu_squared, epsilon, tuple(broken), tuple(notes))
 
@@ -144,18 +163,34 @@ def _again(ask: Ask, session: Session, account: Ledger) -> list[str]:
     return [f"on the neighbour {asked} further entries were written"] if asked else []
 
 
-def _too_far(step: Step, first: list[int], second: list[int]) -> list[str]:
+def _too_far(step: Step, first: Any, second: Any) -> list[str]:
     """What moved further than its mechanism was calibrated to."""
+    allowed, kind = step.mechanism.sensitivity, type(step.query).__name__
+    if isinstance(first, Histogram):
+        gone, come = rows_moved(first, second)
+        within = _held(allowed, gone, come) if isinstance(allowed, Rows) else gone == come == 0
+        return [] if within else [f"{kind}: {gone} values went, {come} came; {allowed} is declared"]
     length, squared, largest = moved(first, second)
-    allowed = step.mechanism.sensitivity
-    kind = type(step.query).__name__
     if isinstance(allowed, L1) and length > allowed.value:
         return [f"{kind} moved by {length}, and {allowed.value} is declared"]
     if isinstance(allowed, L2) and squared > allowed.squared:
         return [f"{kind} moved by √{squared}, and √{allowed.squared} is declared"]
-    if isinstance(allowed, LInf) and largest > allowed.value:
-        return [f"{kind} moved by {largest}, and {allowed.value} is declared"]
+    if isinstance(allowed, Frobenius):
+        twice = squared + moved_twice(allowed.order, first, second)
+        if twice > allowed.squared:
+            return [f"{kind} moved by √{twice} (Frobenius), and √{allowed.squared} is declared"]
+    if isinstance(allowed, LInf):
+        ways = {a < b for a, b in zip(first, second, strict=True) if a != b}
+        if largest > allowed.value or (allowed.one_way and len(ways) > 1):
+            return [f"{kind} moved by {largest} in {len(ways)} directions, {allowed} is declared"]
     return []
+
+
+def _held(allowed: Rows, gone: int, come: int) -> bool:
+    """Whether values of a histogram came and went as declared."""
+    if allowed.change == "added or removed":
+        return min(gone, come) == 0 and gone + come <= allowed.rows
+    return max(gone, come) <= allowed.rows and (allowed.change == "changed" or gone == come)
 
 
 def _unpaid(steps: Sequence[Step], account: Ledger) -> list[str]:

@@ -15,6 +15,10 @@ from discreet.inference.results.told import Told
 
 ALARM = 1e-9
 FORMAT = "discreet-audit"
+WITHOUT_CHANCE = {
+    "replay": "Along one transcript, without chance.",
+    "exact": "All outputs on a pair of neighbours, without chance.",
+}
 SYMBOLS = {"pure": "ε", "approx": "ε", "gdp": "μ", "zcdp": "ρ"}
 
 
@@ -79,7 +83,7 @@ class AuditResult(Told):
             (
                 f"Claim: {self.claim}. "
                 + (
-                    "Along one transcript, without chance."
+                    WITHOUT_CHANCE.get(self.method, "")
                     if self.level == 1
                     else f"The bound holds with confidence {100 * self.level:g} %."
                 ),

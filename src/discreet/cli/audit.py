@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.audits.audit import audit
-from discreet.audits.registry import ENTRIES, procedure
+from discreet.audits.registry import ENTRIES
 from discreet.audits.results import AuditResult
 from discreet.cli.words import spend_of
-from discreet.errors import InvalidParameter, shown
+from discreet.errors import DiscreetError, InvalidParameter, shown
+
+QUICK = ("exact", "replay", "canaries")  # the methods of --all, what few runs say being little
+FEW_RUNS = 400  # of what can be audited by runs alone
 
 
 def run_audits(
@@ -32,12 +35,7 @@ def run_audits(
             "write discreet audit mean --mu 3, or discreet audit --all",
         )
     if every:
-        found = [
-            audit(procedure(one), spend=spend, **dict(options, method="replay"))
-            for one, entry in ENTRIES.items()
-            if "replay" in entry.methods
-        ]
-        return _texts(found, as_json=as_json, brief=True), any(one.violated for one in found)
+        return _all(spend, options, as_json=as_json)
     if name not in ENTRIES:
         raise InvalidParameter(
             "discreet audit",
@@ -45,17 +43,31 @@ def run_audits(
             "an audit needs rows, a neighbour and a score",
             f"write one of {', '.join(sorted(ENTRIES))}",
         )
-    one = audit(procedure(name), spend=spend, **options)
-    return _texts([one], as_json=as_json, brief=False), one.violated
+    one = audit(name, spend=spend, **options)
+    return [one.to_json() if as_json else str(one)], one.violated
 
 
-def _texts(found: list[AuditResult], *, as_json: bool, brief: bool) -> list[str]:
-    if as_json:
-        return [one.to_json() for one in found]
-    if not brief:
-        return [str(one) for one in found]
-    return [
-        f"{one.name:<20} {100 * one.share:5.1f} % of {one.claim}"
-        f"{'  REFUTED: ' + '; '.join(one.broken) if one.violated else ''}"
-        for one in found
-    ]
+def _all(spend: Any, options: Mapping[str, Any], *, as_json: bool) -> tuple[list[str], bool]:
+    """A line for every entry, and whether one was refuted; one that cannot be asked with this
+    spend says so.
+    """
+    texts, refuted = [], False
+    for name, entry in ENTRIES.items():
+        method = next((one for one in QUICK if one in entry.methods), "runs")
+        runs = FEW_RUNS if method == "runs" else options["runs"]
+        try:
+            one = audit(name, spend=spend, **dict(options, method=method, runs=runs))
+        except DiscreetError as refusal:
+            if spend is None:
+                raise
+            texts.append(f"{name:<20} not asked with this spend: {str(refusal).splitlines()[0]}")
+            continue
+        texts.append(one.to_json() if as_json else _line(one))
+        refuted |= one.violated
+    return texts, refuted
+
+
+def _line(one: AuditResult) -> str:
+    verdict = f"  REFUTED: {'; '.join(one.broken) or f'p = {one.p_value:.2g}'}"
+    share = f"{one.name:<20} at least {100 * one.share:5.1f} % of {one.claim}, by {one.method}"
+    return share + (verdict if one.violated else "")

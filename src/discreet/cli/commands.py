@@ -59,15 +59,20 @@ def demo(
 
 @app.command()
 def audit(
-    procedure: Annotated[str | None, typer.Argument(help="A public function: mean.")] = None,
+    procedure: Annotated[
+        str | None, typer.Argument(help="A public function or a variant: mean, 'ols sgd'.")
+    ] = None,
     mu: Annotated[float | None, typer.Option(help="Its spend, μ.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Its spend, ε.")] = None,
     delta: Annotated[float | None, typer.Option(help="δ beside ε.")] = None,
     spend: Annotated[str | None, typer.Option(hidden=True)] = None,
-    method: Annotated[str | None, typer.Option(help="runs, replay or canaries.")] = None,
+    method: Annotated[str | None, typer.Option(help="exact, runs, replay or canaries.")] = None,
     runs: Annotated[int, typer.Option(help="Runs that are guessed.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Of made-up rows and coins.")] = 1,
-    every: Annotated[bool, typer.Option("--all", help="Replay every procedure.")] = False,
+    engine: Annotated[str, typer.Option(help="memory or stream.")] = "memory",
+    every: Annotated[
+        bool, typer.Option("--all", help="Every procedure, by its quickest method.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of tables.")] = False,
 ) -> None:
     """Measure how much procedures tell about one made-up row; exit status 1 where a claim is
@@ -76,7 +81,7 @@ def audit(
     from discreet.cli.audit import run_audits
 
     spent = {"mu": mu, "epsilon": epsilon, "delta": delta, "rho": None}
-    options = {"method": method, "runs": runs, "seed": seed}
+    options = {"method": method, "runs": runs, "seed": seed, "engine": engine}
     texts, refuted = run_audits(
         procedure, spent, bare=spend, every=every, as_json=as_json, options=options
     )
