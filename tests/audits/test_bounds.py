@@ -10,7 +10,13 @@ from scipy import stats
 
 import discreet as dp
 from discreet.audits import canaries, runs
-from discreet.audits.bounds import chance, least_amount, least_share
+from discreet.audits.bounds import (
+    allowed_failures,
+    chance,
+    least_amount,
+    least_share,
+    of_guesses,
+)
 from discreet.audits.rules import Raised, chosen, features
 
 LEVEL = 0.95
@@ -50,10 +56,10 @@ def test_the_p_value_is_that_of_the_claim() -> None:
 
 @pytest.mark.slow
 def test_bounds_of_whole_audits_are_seldom_above_the_truth() -> None:
-    """400 audits of randomised response, whose law is known: the pilot's choice costs nothing."""
+    """120 audits of randomised response, whose law is known: the pilot's choice costs nothing."""
     truth, above = 1.0, 0
-    for audit in range(400):
-        draws = np.random.default_rng(audit).random(5000)
+    for audit in range(120):
+        draws = np.random.default_rng(audit).random(2000)
         place = iter(draws)
         found = runs.audited(
             lambda side, number, place=place: float(
@@ -61,13 +67,43 @@ def test_bounds_of_whole_audits_are_seldom_above_the_truth() -> None:
             ),
             dp.PureDP(truth),
             name="response",
-            runs=1000,
+            runs=500,
             level=LEVEL,
             seed=audit,
         )
         above += found.lower > truth
-        assert found.lower > 0.3
-    assert stats.binom.sf(above - 1, 400, 1 - LEVEL) > 1e-9
+        assert found.lower > 0.1
+    assert stats.binom.sf(above - 1, 120, 1 - LEVEL) > 1e-9
+
+
+@pytest.mark.parametrize("delta", [1e-3, 0.05])
+def test_bounds_with_failures_are_seldom_above_the_truth(delta: float) -> None:
+    """Outputs that attain (ε, δ): with probability δ the bit itself is shown, else a randomised
+    one; and a rule that says nothing of half of the others. 10⁴ audits.
+    """
+    epsilon, runs, audits = 1.0, 400, 10_000
+    draws = np.random.default_rng(int(1 / delta))
+    failures = draws.binomial(runs, delta, audits)
+    guesses = draws.binomial(runs - failures, 0.5)
+    right = draws.binomial(guesses, 1 / (1 + math.exp(-epsilon))) + failures
+    claim = dp.ApproxDP(epsilon, delta)
+    found = [
+        of_guesses(claim, int(r), int(g + f), runs, LEVEL)
+        for r, g, f in zip(right, guesses, failures, strict=True)
+    ]
+    above = sum(lower > epsilon for lower, _ in found)
+    assert stats.binom.sf(above - 1, audits, 1 - LEVEL) > 1e-9
+    assert above > 10  # not far from the stated probability either
+    for level in (0.5, 0.1, 0.01):
+        low = sum(unlikely <= level for _, unlikely in found)
+        assert stats.binom.sf(low - 1, audits, level) > 1e-9
+
+
+def test_failures_that_are_allowed_for_are_few() -> None:
+    assert allowed_failures(20_000, 1e-6, 1e-11) <= 5
+    assert stats.binom.sf(allowed_failures(500, 0.1, 0.01), 500, 0.1) <= 0.01
+    assert of_guesses(dp.ApproxDP(1, 1e-6), 0, 0, 400, LEVEL) == (0.0, 1.0)
+    assert of_guesses(dp.ApproxDP(1, 0.5), 3, 4, 400, LEVEL) == (0.0, 1.0)
 
 
 def test_constant_outputs_bound_nothing() -> None:

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import discreet as dp
-from discreet.audits import exact
+from discreet.audits import exact, procedures
 from discreet.audits.enumerated import parts_of, report_parts
 from discreet.audits.laws import Laws, least_of
 from discreet.audits.likelihoods import (
@@ -167,7 +167,7 @@ def test_likelihoods_are_logarithms_of_the_laws() -> None:
     assert log_likelihood(object(), [0], (1,)) is None
 
 
-QUICK = ("count", "mode", "top", "above_threshold", "posterior_sample", "median exponential")
+QUICK = ("count", "mode", "above_threshold", "median exponential")
 
 
 @pytest.mark.slow
@@ -175,9 +175,10 @@ QUICK = ("count", "mode", "top", "above_threshold", "posterior_sample", "median 
 def test_procedures_with_few_outputs_keep_their_claim(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ENTRIES, name, replace(ENTRIES[name], search=2))
+    monkeypatch.setitem(ENTRIES, name, replace(ENTRIES[name], search=0))
+    monkeypatch.setattr(procedures, "DRAWN", 0)
     for neighbors in (dp.Replace(), dp.AddRemove()):
-        found = dp.audit(name, method="exact", spend=dp.PureDP(2), neighbors=neighbors, runs=500)
+        found = dp.audit(name, method="exact", spend=dp.PureDP(2), neighbors=neighbors, runs=200)
         assert not found.violated, str(found)
         assert 0 < found.share <= 1 + 1e-9
         if name == "count":

@@ -1,7 +1,8 @@
 """Neighbouring data sets that move statistics as far as they can move.
 
-Most rows stand in the middle; the one that differs stands at one end in D, and at the other end in
-D′ (Replace), or is not there (AddRemove). With units, all rows of one unit differ.
+Most rows stand in the middle; the one that differs stands at one end in D and at the other in D′
+(Replace), or at one end in D and is not there in D′ (AddRemove). With units, all rows of one unit
+differ.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ LOW, HIGH = ({name: ends[side] for name, ends in ENDS.items()} for side in (0, 1
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Rows that two neighbours share, and the row that differs: `low` in D, `high` in D′."""
+    """Rows that two neighbours share, and the row that differs: `low` in D, `high` in D′; where
+    rows come and go, `high` is in D and nothing in D′.
+    """
 
     others: tuple[Row, ...]
     low: Row
@@ -67,10 +70,12 @@ class Pair:
         differ.
         """
         copies = neighbors.max_rows or 1
-        last = [self.high] * copies if isinstance(neighbors, Replace) else []
+        first, second = [self.low] * copies, [self.high] * copies
+        if not isinstance(neighbors, Replace):
+            first, second = second, []
         return (
-            _declared([*self.others, *[self.low] * copies], copies, neighbors, engine),
-            _declared([*self.others, *last], copies, neighbors, engine),
+            _declared([*self.others, *first], copies, neighbors, engine),
+            _declared([*self.others, *second], copies, neighbors, engine),
         )
 
     def changed(self, stream: Stream) -> Pair:

@@ -1,11 +1,11 @@
 """Two laws over the same outputs, and the least claim that allows both.
 
 Theorem.   Let an output lie in cell c with probability P_c under one of two neighbours and Q_c
-           under the other. No ε below max |ln(P_c/Q_c)| is true, no (ε, δ) with Σ max(0, P_c − e^ε·Q_c)
-           above δ in either order, no μ below Φ⁻¹(1 − α) − Φ⁻¹(β) at any vertex (α, β) of their
-           trade-off curve, and no ρ below D_a(P‖Q)/a at any a > 1. Where every output is a cell of
-           its own, the first two are exactly what this pair of neighbours asks for, and the third
-           is, over all vertices.
+           under the other. No ε below max |ln(P_c/Q_c)| is true, no (ε, δ) with
+           Σ max(0, P_c − e^ε·Q_c) above δ in either order, no μ below Φ⁻¹(1 − α) − Φ⁻¹(β) at any
+           vertex (α, β) of their trade-off curve, and no ρ below D_a(P‖Q)/a at any a > 1. Where
+           every output is a cell of its own, the first two are exactly what this pair of neighbours
+           asks for, and the third is, over all vertices.
 Proof.     docs/theory/audits.md.
 Checked.   tests/audits/test_exact.py
 """

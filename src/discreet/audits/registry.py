@@ -242,7 +242,7 @@ _CLASSES = {
         "NotAnswered", "ReleaseFailed", "ServiceRefused", "SourceChanged", "UndeclaredColumn",
         "UnknownName", "WrongColumnKind",
     ),
-    "audits others": ("audit",),
+    "measures others; tested on laws that are known": ("audit",),
 }  # fmt: skip
 REASONS = {name: reason for reason, names in _CLASSES.items() for name in names}
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.accounting.guarantees import PureDP
-from discreet.audits.bounds import chance, least_amount, least_share
+from discreet.audits.bounds import of_guesses
 from discreet.audits.results import AuditResult
 from discreet.inference.simulation.streams import Stream
 from discreet.local.questions import guarantee
@@ -45,13 +45,13 @@ def audited(
         said = guess != 0 if abstaining else np.ones(size, dtype=bool)
         guesses += int(said.sum())
         right += int(((guess > 0) == coins)[said].sum())
-    share = least_share(right, guesses, level) if guesses else 0.0
+    lower, unlikely = of_guesses(claim, right, guesses, runs, level)
     return AuditResult(
         type(spec).__name__,
         claim,
-        least_amount(claim, share),
+        lower,
         level,
-        chance(claim, right, guesses) if guesses else 1.0,
+        unlikely,
         "runs",
         runs,
         (f"Right in {right} of {guesses} guesses.",),

@@ -17,8 +17,9 @@ from discreet.inference.results.laws import Array
 from discreet.testing.reachable import lowest_bit
 
 CUTS = 48
+RARE = np.array([0.002, 0.005, 0.01])  # shares of outputs that are cut off at both ends too
 MOST_PARTS = 64  # of an array, that are looked at one by one
-TAIL = 1.645
+TAIL = 4.0  # standard errors: the best of many cuts looks better than it is
 TOGETHER = "all numbers together"
 
 
@@ -83,10 +84,12 @@ def chosen(
     second: Sequence[Mapping[str, float]],
     *,
     abstaining: bool,
+    lost: float = 0.0,
 ) -> Rule:
     """The rule whose lower limit is best in the pilot.
 
-    `abstaining`: it may say nothing, which the limit of ε-DP allows and others do not.
+    `abstaining`: it may say nothing, which the limits of ε-DP and (ε, δ)-DP allow and others do
+    not; `lost` right guesses of the pilot are taken off, as many as δ explains.
     """
     names = sorted({name for seen in (*first, *second) for name in seen})
     together = _weights(first, second, names)
@@ -97,7 +100,7 @@ def chosen(
         ]
         sign = 1.0 if sides[1].mean() >= sides[0].mean() else -1.0
         for direction in (sign, -sign):
-            found = _best_cuts([direction * side for side in sides], abstaining=abstaining)
+            found = _best_cuts([direction * side for side in sides], abstaining, lost)
             if best is None or found[0] > best[0]:
                 best = found[0], Rule(name, direction, *found[1:], weights)
     if best is None:
@@ -121,19 +124,24 @@ def _weights(
     return tuple(found) if len(found) > 1 else ((names[0], 0.0),) if names else ()
 
 
-def _best_cuts(sides: list[Array], *, abstaining: bool) -> tuple[float, float, float]:
+def _best_cuts(sides: list[Array], abstaining: bool, lost: float) -> tuple[float, float, float]:
     """(lower limit, low cut, high cut) that are best."""
     both = np.unique(np.concatenate(sides))
-    cuts = both[np.unique(np.linspace(0, len(both) - 1, CUTS).astype(int))]
+    shares = np.concatenate([RARE, np.linspace(0, 1, CUTS), 1 - RARE])
+    # the lowest cut guesses nothing below it
+    cuts = np.append(-np.inf, both[np.unique((shares * (len(both) - 1)).astype(int))])
     below = [np.searchsorted(np.sort(side), cuts, side="right").astype(float) for side in sides]
     above = [len(side) - under for side, under in zip(sides, below, strict=True)]
     right = below[0][:, None] + above[1]
     guesses = right + below[1][:, None] + above[0]
     allowed = np.triu(np.ones((len(cuts), len(cuts)), dtype=bool)) if abstaining else None
     allowed = np.eye(len(cuts), dtype=bool) if allowed is None else allowed
+    right, guesses = np.maximum(right - lost, 0.0), np.maximum(guesses - lost, 0.0)
     share = (right + 1) / (guesses + 2)
-    # about what the same rule would prove on as many fresh runs
-    worth = np.where(allowed, share - TAIL * np.sqrt(share * (1 - share) / (guesses + 2)), -1.0)
+    # Wilson's lower limit: about what the same rule would prove on fresh runs
+    room = TAIL**2 / (guesses + 2)
+    spread = TAIL * np.sqrt(share * (1 - share) / (guesses + 2) + room**2 / (4 * TAIL**2))
+    worth = np.where(allowed, (share + room / 2 - spread) / (1 + room), -1.0)
     low, high = np.unravel_index(int(np.argmax(worth)), worth.shape)
     return float(worth[low, high]), float(cuts[low]), float(cuts[high])
 

@@ -14,21 +14,25 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from discreet.accounting.guarantees import GDP, PureDP
+from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
 from discreet.accounting.profile import PrivacyProfile
 from discreet.inference.simulation.streams import Stream
 
 GRID = 1 << 20
+RUNS = {0.9: 40_000, 0.8: 10_000}  # that refute so much less noise
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A broken function of one value, two neighbouring values, and what is falsely claimed."""
+    """A broken function of one value, two neighbouring values, what is falsely claimed, and how
+    many runs refute it.
+    """
 
     name: str
     run: Callable[[Any], Any]
     pair: tuple[Any, Any]
     claim: PrivacyProfile
+    runs: int = 4_000  # that refute the claim
 
 
 def _uniforms(seed: str, count: int = 1) -> Callable[[], Any]:
@@ -64,6 +68,7 @@ def too_little_laplace(share: float, seed: str = "laplace") -> Fault:
         lambda value: value + _gridded(share * _laplace(float(draw()[0]))),
         (0.0, 1.0),
         PureDP(1),
+        RUNS[share],
     )
 
 
@@ -75,6 +80,7 @@ def too_little_gaussian(share: float, seed: str = "gaussian") -> Fault:
         lambda value: value + _gridded(share * float(ndtri(draw()[0])) / 2),
         (0.0, 1.0),
         GDP(2),
+        RUNS[share],
     )
 
 
@@ -158,14 +164,43 @@ def printed_randomised_response(levels: int = 4) -> Fault:
 
 
 def printed_smooth_noise() -> Fault:
-    """Gaussian noise with the multiplier of Laplace noise, 2/ε, read as μ = ε (reference.md B7)."""
+    """Gaussian noise of 2/ε smooth sensitivities, as printed, where 5√(2 ln(2/δ))/ε is needed
+    (reference.md B7): δ is thousands of times what is claimed.
+    """
     draw = _uniforms("smooth")
     return Fault(
         "smooth sensitivity as printed",
-        lambda value: value + _gridded(float(ndtri(draw()[0])) / 2),
+        lambda value: value + _gridded(2 * float(ndtri(draw()[0]))),
         (0.0, 1.0),
-        GDP(1),
+        ApproxDP(1, 1e-6),
+        150_000,
     )
+
+
+def printed_median() -> Fault:
+    """Propose, test, release with the distance measured from the data's own median (reference.md
+    B9): one row moves that distance by half of all rows.
+    """
+    draw, rows, eta, epsilon, delta = _uniforms("median", 2), 201, 1.0, 1.0, 1e-6
+    middle = (rows - 1) // 2
+
+    def run(values: tuple[float, ...]) -> float:
+        ordered = sorted(values)
+        distance = next(
+            far
+            for far in range(1, rows)
+            if far > middle
+            or ordered[middle + far] - ordered[middle] > eta
+            or ordered[middle] - ordered[middle - far] > eta
+        )
+        test, blur = (_gridded(_laplace(float(one))) for one in draw())
+        if distance + test / epsilon <= 1 + math.log(2 / delta) / epsilon:
+            return -1e3  # nothing is released
+        return ordered[middle] + eta * blur / epsilon
+
+    far = (*[0.0] * 101, 0.5, *[1.01] * 99)
+    near = (*[0.0] * 100, 0.5, *[1.01] * 100)
+    return Fault("a stable median as printed", run, (far, near), ApproxDP(2, delta))
 
 
 def printed_gradient() -> Fault:
@@ -178,6 +213,123 @@ def printed_gradient() -> Fault:
         lambda value: value / batch + float(ndtri(draw()[0])) * 2 / rows,
         (-1.0, 1.0),
         GDP(1),
+    )
+
+
+def printed_output() -> Fault:
+    """A minimiser with Laplace noise in each coordinate, for its ℓ₂ sensitivity (reference.md
+    I1).
+    """
+    draw, columns = _uniforms("output", 4), 4
+    moved = np.full(columns, 1 / math.sqrt(columns))
+    return Fault(
+        "output perturbation as printed",
+        lambda value: value * moved + [_gridded(_laplace(float(one))) for one in draw()],
+        (0.0, 1.0),
+        PureDP(1),
+    )
+
+
+def printed_minimiser(rows: int = 5, penalty: float = 0.01) -> Fault:
+    """A logistic fit with Laplace noise of 1/ε in its objective, without the correction for the
+    Jacobian (reference.md I2): ε = 1.58 where 0.5 is claimed.
+    """
+    draw, epsilon = _uniforms("objective"), 0.5
+    places = np.linspace(-60, 60, 200_001)
+
+    def noise_at(labels: tuple[int, ...]) -> Any:
+        """The noise that puts the minimum at each place."""
+        slopes = sum(-label / (1 + np.exp(label * places)) for label in labels)
+        return -(rows * penalty * places + slopes)
+
+    tables: dict[tuple[int, ...], Any] = {}
+
+    def run(labels: tuple[int, ...]) -> float:
+        if labels not in tables:
+            tables[labels] = noise_at(labels)
+        drawn = _laplace(float(draw()[0])) / epsilon
+        return _gridded(float(np.interp(-drawn, -tables[labels], places)))
+
+    same = (1, 1, 1, 1)
+    return Fault(
+        "objective perturbation as printed", run, ((*same, 1), (*same, -1)), PureDP(epsilon), 60_000
+    )
+
+
+def printed_filter(rows: int = 50) -> Fault:
+    """The weights of a friendly core that jump from ½ to 1 (reference.md K3), their sum with noise
+    for a sensitivity of 3.
+    """
+    draw = _uniforms("filter")
+
+    def run(values: tuple[float, ...]) -> float:
+        friends = [sum(abs(one - other) <= 1 for other in values) for one in values]
+        weights = [1.0 if n >= rows else max(0.0, (n - rows / 2) / rows) for n in friends]
+        return sum(weights) + _gridded(3 * _laplace(float(draw()[0])))
+
+    return Fault(
+        "weights of a core as printed",
+        run,
+        ((0.0,) * rows, (0.0,) * (rows - 1) + (9.0,)),
+        PureDP(1),
+    )
+
+
+def printed_laplace() -> Fault:
+    """Laplace noise by log(1 − |W|), as printed: it ends at ln 2 (reference.md M4)."""
+    draw = _uniforms("sampler")
+
+    def noise() -> float:
+        centred = float(draw()[0]) - 0.5
+        return _gridded(-math.copysign(math.log1p(-abs(centred)), centred))
+
+    return Fault(
+        "a Laplace sampler as printed", lambda value: value + noise(), (0.0, 1.0), PureDP(1)
+    )
+
+
+def not_debited() -> Fault:
+    """Four answers of which one is debited."""
+    draw = _uniforms("unpaid", 4)
+    return Fault(
+        "a release that is not debited",
+        lambda value: value + np.array([_gridded(_laplace(float(one))) for one in draw()]),
+        (0.0, 1.0),
+        PureDP(1),
+    )
+
+
+def every_run_shown() -> Fault:
+    """The best of eight runs for the price of one, and the others shown beside it."""
+    draw = _uniforms("runs", 8)
+
+    def run(value: float) -> Any:
+        scores = sorted(value + _gridded(_laplace(float(one))) for one in draw())
+        return np.array(scores)
+
+    return Fault("the best of runs that are all shown", run, (0.0, 1.0), PureDP(1))
+
+
+def exact_surprise() -> Fault:
+    """A holdout that answers a surprise exactly, its threshold being noisy (reference.md J2)."""
+    draw = _uniforms("surprise", 2)
+
+    def run(held_out: float) -> float:
+        threshold, question = (_gridded(_laplace(float(one))) for one in draw())
+        surprised = abs(held_out - 2.0) + 4 * question > 1 + 2 * threshold
+        return held_out if surprised else 2.0
+
+    return Fault("a surprise that is answered exactly", run, (0.0, 1.0), PureDP(1))
+
+
+def stated_too_small() -> Fault:
+    """A procedure that states half of what it spends."""
+    draw = _uniforms("stated")
+    return Fault(
+        "half of it is stated",
+        lambda value: value + _gridded(_laplace(float(draw()[0])) / 2),
+        (0.0, 1.0),
+        PureDP(1),
     )
 
 
@@ -195,4 +347,13 @@ FAULTS: tuple[Callable[[], Fault], ...] = (
     printed_randomised_response,
     printed_smooth_noise,
     printed_gradient,
+    printed_median,
+    printed_output,
+    printed_minimiser,
+    printed_filter,
+    printed_laplace,
+    not_debited,
+    every_run_shown,
+    exact_surprise,
+    stated_too_small,
 )
