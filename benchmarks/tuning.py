@@ -34,7 +34,7 @@ import stored
 from discreet.testing import seeded_session
 
 SPENDS = {"pure": dp.PureDP(1), "approximate": dp.ApproxDP(1, 1e-6)}
-PENALTIES = (10, 30, 100)
+PENALTIES = (30, 100, 300)
 STEPS = (10, 30, 100)
 BATCH = 200
 
