@@ -90,7 +90,7 @@ class Histories:
         with self._database.read() as rows:
             row = rows.one("SELECT node FROM datasets WHERE id = ?", dataset)
         try:
-            older = row is not None and self._office.trees.forgotten(dataset, row["node"])
+            older = row is not None and bool(self._office.trees.forgotten(dataset, row["node"]))
         except LedgerRefused:
             older = True
         if older:
