@@ -7,8 +7,8 @@ paid twice or left without an answer.
 Two replicas on one PostgreSQL, each with web processes, a keeper and a worker of its own; clients
 send questions to either, a fifth of them twice at once, cut one connection in twenty, and go on
 with the same key until they know. Meanwhile processes are killed (SIGKILL) and the database is
-restarted at once (`pg_ctl -m immediate`). Seats are asked for more than they hold: they must run out
-exactly, carved ones alone and pooled ones together.
+restarted at once (`pg_ctl -m immediate`). Seats are asked for more than they hold: they must run
+out exactly, carved ones alone and pooled ones together.
 
 Last line: asked, kills, restarts, and what must be 0.
 """
@@ -304,7 +304,7 @@ def main() -> None:
             "curator_faults",
             about="reliability",
             title="Processes and databases that are killed while a service answers",
-            says="Two replicas on one PostgreSQL; every paid question is answered once, none twice.",
+            says="Two replicas on one PostgreSQL; each paid question is answered, and once.",
             columns=[*words, "chain_problems"],
             rows=[[found[word] for word in (*words, "chain_problems")]],
             runs=1,
