@@ -188,6 +188,12 @@ def test_frames_have_the_data_s_kinds_and_combine(synthesis):
     assert (value, within, total) == (2.0, pytest.approx(0.2), pytest.approx(4 / 3 - 0.2))
 
 
+@pytest.mark.parametrize("given", [(np.nan, 1.0), (1.0, -1.0), ("much", 1.0), (None, 1.0), 3.0])
+def test_sets_are_combined_from_finite_numbers_alone(synthesis, given):
+    with pytest.raises(InvalidParameter, match="combine"):
+        synthesis.combine(lambda one: given, 2)
+
+
 def test_a_date_in_periods_is_drawn_as_a_date():
     session = session_of(columns_of(300))
     found = dp.synthesize(session, ["joined", "sex"], bins={"joined": "quarter"}, spend=dp.GDP(3))
@@ -215,7 +221,7 @@ def test_drawn_columns_have_the_types_of_the_declared_ones():
     )
     frame = found.frame(30)
     kinds = [str(kind) for kind in frame.dtypes]
-    assert kinds[:6] == ["datetime64[us]"] * 2 + ["int64", "float64", "boolean", "Int64"]
+    assert kinds[:6] == ["datetime64[us]"] * 2 + ["int64", "float64", "object", "float64"]
     assert frame[["day", "moment", "yes", "code", "mixed", "gone"]].isna().all(axis=None)
     text = ["String", "String"]
     polars_kinds = ["Date", "Datetime", "Int64", "Float64", "Boolean", "Int64", *text]

@@ -1,13 +1,16 @@
 """Drawn rows as a data frame whose columns have the types of the declared ones: whole numbers,
 truth values, dates and moments, numbers, levels.
 
-    declared               pandas                         polars          pyarrow
-    Integer, whole levels  int64; Int64 where a value lacks Int64         int64
-    Boolean, truth levels  bool; boolean where a value lacks Boolean       bool
-    Date                 datetime64                     Date            date32
-    Datetime             datetime64                     Datetime        timestamp
-    Real                 float64                        Float64         double
-    other levels         as pandas holds text           String          string
+    declared               pandas                           polars    pyarrow
+    Integer, whole levels  int64; float64 if a value lacks  Int64     int64
+    Boolean, truth levels  bool; object if a value lacks    Boolean   bool
+    Date                   datetime64                       Date      date32
+    Datetime               datetime64                       Datetime  timestamp
+    Real                   float64                          Float64   double
+    other levels           as pandas holds text             String    string
+
+pandas' own types for lacking values (Int64, boolean) are left out: software for formulas does not
+read them.
 """
 
 from __future__ import annotations
@@ -64,8 +67,8 @@ def _pandas(given: tuple[str, Any]) -> Any:
     if kind == TEXT:
         return pandas.Series(values, dtype=None if any(values) else "object")
     lacks = any(value is None for value in values)
-    names = {NUMBER: "float64", WHOLE: "Int64" if lacks else "int64"}
-    return pandas.Series(values, dtype=names.get(kind, "boolean" if lacks else "bool"))
+    types = {NUMBER: "float64", WHOLE: "float64" if lacks else "int64"}
+    return pandas.Series(values, dtype=types.get(kind, "object" if lacks else "bool"))
 
 
 def _polars(given: tuple[str, Any]) -> Any:

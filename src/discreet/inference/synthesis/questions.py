@@ -478,7 +478,18 @@ def _analysed(function: Callable[[Any], tuple[Any, Any]], frame: Any) -> tuple[A
             "sets are combined by their estimates and the variances of these",
             "return (estimate, variance): numbers, or arrays of one length",
         )
-    estimate, variance = (np.atleast_1d(np.asarray(one, dtype=float)) for one in found)
+    try:
+        estimate, variance = (np.atleast_1d(np.asarray(one, dtype=float)) for one in found)
+        finite = np.isfinite(estimate).all() and (variance >= 0).all() and (variance < np.inf).all()
+    except (TypeError, ValueError):
+        finite = False
+    if not finite:
+        raise InvalidParameter(
+            "combine",
+            "the function gave what are no finite numbers, or a variance below 0",
+            "sets are combined by their estimates and the variances of these",
+            "let it do without rows that lack a value, and with few rows",
+        )
     if estimate.shape != variance.shape or estimate.ndim != 1:
         raise InvalidParameter(
             "combine",
