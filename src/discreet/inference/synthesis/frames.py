@@ -66,7 +66,7 @@ def _pandas(given: tuple[str, Any]) -> Any:
         return pandas.Series(values)
     if kind == TEXT:
         return pandas.Series(values, dtype=None if any(values) else "object")
-    lacks = any(value is None for value in values)
+    lacks = None in values
     types = {NUMBER: "float64", WHOLE: "float64" if lacks else "int64"}
     return pandas.Series(values, dtype=types.get(kind, "object" if lacks else "bool"))
 
