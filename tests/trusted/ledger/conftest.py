@@ -54,7 +54,9 @@ class AsLedger:
         return self._node.debit(request=request, **options)
 
     def reserve(self, *prices: Any, **options: Any) -> Any:
-        return Reservation(self, self._node.reserve(*prices, **options).id)  # type: ignore[arg-type]
+        made = self._node.reserve(*prices, **options)
+        asked: Any = self
+        return Reservation(asked, made.id)
 
 
 def node_of(tree: BudgetTree, kind: str, budget: Any, **options: Any) -> Node:
