@@ -5,9 +5,9 @@
 `diffprivlib_low_bits` is the ε that the low bits of its Laplace noise alone prove, at confidence
 1 − 10⁻⁹, where 1 is claimed; `dp_audit_low_bits` the same by `dp.audit`, which is told nothing of
 low bits. `opendp_laplace` is the share of its claim that is measured of OpenDP's Laplace
-measurement (a bound above 1 would refute it). `jax_privacy_null` is the median ε at δ = 10⁻⁵ that the Gaussian
-audit of jax_privacy 2.0.0 reports of 1 000 + 1 000 scores that are nothing but noise, where 0 is
-true; `ours_null` is our median lower bound on μ of the same noise.
+measurement (a bound above 1 would refute it). `jax_privacy_null` is the median ε at δ = 10⁻⁵ that
+the Gaussian audit of jax_privacy 2.0.0 reports of 1 000 + 1 000 scores that are nothing but noise,
+where 0 is true; `ours_null` is our median lower bound on μ of the same noise.
 """
 
 from __future__ import annotations
