@@ -232,28 +232,21 @@ def printed_output() -> Fault:
 
 def printed_minimiser(rows: int = 5, penalty: float = 0.01) -> Fault:
     """A logistic fit with Laplace noise of 1/ε in its objective, without the correction for the
-    Jacobian (reference.md I2): ε = 1.58 where 0.5 is claimed.
+    Jacobian (reference.md I2): a row that bends the objective puts the minimum near 0 four times
+    as often as one that does not, where e^0.5 is claimed.
     """
     draw, epsilon = _uniforms("objective"), 0.5
-    places = np.linspace(-60, 60, 200_001)
+    places = np.linspace(-400, 400, 400_001)
+    tables = {  # the noise that puts the minimum at each place, by the one row that is not 0
+        row: rows * penalty * places - row / (1 + np.exp(row * places)) for row in (0.0, 1.0)
+    }
 
-    def noise_at(labels: tuple[int, ...]) -> Any:
-        """The noise that puts the minimum at each place."""
-        slopes = sum(-label / (1 + np.exp(label * places)) for label in labels)
-        return -(rows * penalty * places + slopes)
-
-    tables: dict[tuple[int, ...], Any] = {}
-
-    def run(labels: tuple[int, ...]) -> float:
-        if labels not in tables:
-            tables[labels] = noise_at(labels)
+    def run(row: float) -> dict[str, float]:
         drawn = _laplace(float(draw()[0])) / epsilon
-        return _gridded(float(np.interp(-drawn, -tables[labels], places)))
+        found = _gridded(float(np.interp(drawn, tables[row], places)))
+        return {"minimum": found, "near 0": float(abs(found) < 2)}
 
-    same = (1, 1, 1, 1)
-    return Fault(
-        "objective perturbation as printed", run, ((*same, 1), (*same, -1)), PureDP(epsilon), 60_000
-    )
+    return Fault("objective perturbation as printed", run, (0.0, 1.0), PureDP(epsilon), 10_000)
 
 
 def printed_filter(rows: int = 50) -> Fault:
