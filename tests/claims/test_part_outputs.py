@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import pathlib
 import secrets
 import signal
 import sys
@@ -30,6 +31,7 @@ from discreet.specs.queries.keys import Between, Levels, Subset
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import Sum
 from discreet.specs.registry import query_from_dict
+from discreet.trusted.aggregation import part_outputs
 from discreet.trusted.aggregation.part_outputs import in_processes, output_table, read
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
@@ -41,6 +43,7 @@ from discreet.trusted.release import PublicFacts
 SCHEMA = Schema({"x": Integer(0, 9), "g": Category(["a", "b"]), "f": Boolean()})
 TWO = Schema({"sum": Real(0, 40, missing=0.0), "level": Category(["a", "b"])})
 ONE = Schema({"out": Real(0, 40, missing=17.0)})
+WIDE = Schema({"out": Real(0, 255, missing=0.0)})
 RELATIONS = [
     Replace(),
     AddRemove(),
@@ -127,6 +130,23 @@ def test_no_part_sees_another():
     assert not KEPT
     together = [remembers(np.array([low, low + 3]), None) for low in range(3)]
     assert together == [3.0, 8.0, 15.0]
+
+
+def shared_maps(x, g):
+    """How much memory is shared with other processes: the parent's, and where it answers itself."""
+    threading.Event().wait(0.05)  # so that parts overlap
+    return float(pathlib.Path("/proc/self/maps").read_text().count("/dev/zero"))
+
+
+def test_answers_of_other_parts_are_not_in_a_part_s_memory(monkeypatch):
+    """The control: without `_keep_from_forks` a part can read what running ones wrote."""
+    monkeypatch.setattr(part_outputs.os, "cpu_count", lambda: 3)
+    data = engine([("u", x, "a", True) for x in range(6)], AddRemove())
+    before = shared_maps(None, None)
+    assert outputs_of(data, plan(shared_maps, outputs=WIDE)) == [(before + 1,)] * 3
+    monkeypatch.setattr(part_outputs, "_keep_from_forks", lambda shared: None)
+    leaky = outputs_of(data, plan(shared_maps, outputs=WIDE))
+    assert leaky == [(before + 2,), (before + 3,), (before + 4,)]
 
 
 def raises(x, g):
