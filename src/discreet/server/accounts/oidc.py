@@ -14,14 +14,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import secrets
 import threading
 import time
 import urllib.parse
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.server.accounts.marks import digest_of, same
+from discreet.server.accounts.marks import digest_of, new_token, same
 from discreet.server.refusals import bad_login, conflict, invalid
 from discreet.server.store.database import Row, Rows
 
@@ -182,12 +181,12 @@ class Provided:
 
 def begin(rows: Rows, now: float) -> tuple[str, Row]:
     """The secret of a cookie, and what is kept under its digest until somebody comes back."""
-    secret = secrets.token_urlsafe(32)
+    secret = new_token()
     row = {
         "digest": digest_of(secret),
-        "state": secrets.token_urlsafe(32),
-        "nonce": secrets.token_urlsafe(32),
-        "verifier": secrets.token_urlsafe(48),
+        "state": new_token(),
+        "nonce": new_token(),
+        "verifier": new_token(),
         "expires_at": now + SECONDS,
     }
     rows.changed("DELETE FROM strangers WHERE expires_at <= ?", now)
