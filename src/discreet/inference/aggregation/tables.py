@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from discreet.neighbors import Replace
 from discreet.specs.aggregation.part_outputs import PartOutputs
-from discreet.specs.queries.keys import Held
 from discreet.trusted.release import Release
 
 
@@ -40,9 +39,6 @@ def part_notes(release: Release) -> tuple[str, ...]:
     about = "at most about" if query.keys else "about"
     size = "" if count is None else f" of {about} {count / query.parts:.4g} {units}"
     notes = [f"{query.name.partition('#')[0]} ran on {query.parts} secret parts{size}."]
-    held = [key.column for key in query.keys if isinstance(key, Held)]
-    if held:
-        notes.append(f"Rows without a value of {', '.join(held)} are left out.")
     filled = query.outputs.filled_in(query.names)
     if filled:
         same = len({value for _, value in filled}) == 1
