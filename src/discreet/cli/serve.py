@@ -45,6 +45,12 @@ def serve(
     web_user: Annotated[str | None, typer.Option("--web-user", help="Who talks.")] = None,
     worker_user: Annotated[str | None, typer.Option("--worker-user", help="Who reads.")] = None,
     pin_key: _Key = None,
+    pins: Annotated[
+        Path | None, typer.Option("--pins", help="A folder for heads of ledgers, on another disk.")
+    ] = None,
+    receipt_key: Annotated[
+        Path | None, typer.Option("--receipt-key", help="What signs receipts; one for all.")
+    ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Made-up people and incomes.")] = False,
 ) -> None:
     """A service that holds data and answers questions about them: pages, and /v1 for programs."""
@@ -56,7 +62,11 @@ def serve(
         raise MissingExtra(str(error.name), "server", "discreet serve") from None
     folders = [*(data or []), *([demo_folder(state)] if demo else [])]
     told = _settings(
-        state, database, folders, workers, memory, seconds, pin_key, tick=tick, secure_cookies=https
+        *(state, database, folders, workers, memory, seconds, pin_key),
+        tick=tick,
+        secure_cookies=https,
+        pins=None if pins is None else str(pins.resolve()),
+        receipt_key=None if receipt_key is None else str(receipt_key.resolve()),
     )
     supervisor = Supervisor(
         told,

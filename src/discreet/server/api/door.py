@@ -48,6 +48,9 @@ class Door:
                 require_our_page(request)
             person = self.desk.accounts.recognised(secret, by="browser")
         self._rates.take(person.id)
+        shown = request.headers.get("discreet-receipt")
+        if shown is not None:
+            self.desk.histories.shown(person, shown)
         return person
 
     def knock(self, request: Request) -> None:
