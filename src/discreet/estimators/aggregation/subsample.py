@@ -153,8 +153,9 @@ def subsample(
     (the median over the parts, or ``aggregate="mean"``), yes or no (the share of yes), a level of a
     `dp.Category` (the most frequent one, or ``aggregate="shares"``), or several numbers,
     ``{"slope": dp.Real(-9, 9), …}`` (their friendly mean: parts within `radius` of each other; it
-    fails to protect with probability `delta`). A function that fails, exits, dies or gives anything else counts as the output's
-    `missing` value on its part: the middle of the range if none is named, no vote for a level.
+    fails to protect with probability `delta`). A function that fails, exits, dies or gives anything
+    else counts as the output's `missing` value on its part: the middle of the range if none is
+    named, no vote for a level.
 
     The interval is for the function at this part size; ``bias="two sizes"`` takes away a bias in
     proportion to one over the rows of a part, for a mean. `parts` is, left out, what public facts
