@@ -459,6 +459,13 @@ TABLE = (
         "the processes that open data",
     ),
     _row("server.api", "errors public server", "fastapi starlette pydantic matplotlib", "by HTTP"),
+    _row(
+        "server.pages",
+        "errors exact neighbors schema accounting asking.written asking.records"
+        " trusted.losses remote.dummy remote.session server",
+        "fastapi starlette jinja2",
+        "as pages for people",
+    ),
     _row("server.serving", "errors bundled server", "uvicorn", "how a service starts"),
     _row("__main__", "cli", "", "python -m discreet"),
 )
