@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tools.site import evidence, gallery, peers, reference, sources
+from tools.site import evidence, gallery, lectures, peers, reference, sources
 from tools.site.execution import outputs_of
 from tools.site.groups import GROUPS
 from tools.site.pages import Site, written
@@ -90,7 +90,7 @@ def stage(only: str = "", workers: int = 2) -> None:
 def _directive(kind: str, name: str, ours: dict[str, tuple[str, str]]) -> str:
     if kind == "evidence":
         return evidence.table_text(evidence.read(evidence.FOLDER / f"{name}.json"))
-    return peers.shown(name, ours)
+    return lectures.table() if kind == "lectures" else peers.shown(name, ours)
 
 
 def _write(path: Path, content: str | bytes) -> None:
