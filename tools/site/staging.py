@@ -105,6 +105,7 @@ def settings(linked: set[str]) -> dict[str, Any]:
     given["docs_dir"] = str(PAGES)
     given["site_dir"] = str(ROOT / "site" / dp.__version__)
     given["not_in_nav"] = "source/"
+    given["hooks"] = [str(ROOT / "tools" / "site" / "markup.py")]
     return given
 
 
