@@ -5,7 +5,6 @@ temporary file, whatever fails; and text that data may hold acts nowhere that it
 from __future__ import annotations
 
 import csv
-import json
 import logging
 import tempfile
 from pathlib import Path
