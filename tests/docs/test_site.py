@@ -35,7 +35,7 @@ def test_every_public_name_has_an_example_and_leads_on() -> None:
         assert "dp." in found["Example"] or name in found["Example"], name
         assert re.search(r"`dp\.|docs/", found["See also"]), name
         if any(record.name == name for record in RECORDS):
-            assert {"Price", "Example", "See also"} <= {*found}, name
+            assert {*reference.WANTED} <= {*found}, name
 
 
 def test_formulas_become_mathml_and_code_stays() -> None:
