@@ -52,7 +52,7 @@ def describe(
     itself for a pure spend). Least and greatest values are not told: each of them is one person's.
 
     Formula.
-            mean = (Σ x + Z) / N,   variance = (Σ (x − mean)² + Z) / (N − 1);   quartiles are searched
+            mean = (Σ x + Z) / N,   variance = (Σ (x − mean)² + Z) / (N − 1);   quartiles searched
 
             N  rows that hold a value, counted with noise
             Z  noise, drawn anew for every sum
