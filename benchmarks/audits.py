@@ -29,7 +29,7 @@ from discreet import client
 from discreet.audits import canaries, procedures, runs
 from discreet.audits.audit import relations
 from discreet.audits.bounds import of_guesses
-from discreet.audits.laws import Laws, least_of
+from discreet.audits.outputs.laws import Laws, least_of
 from discreet.audits.registry import (
     DEVICE_REASONS,
     DEVICES,

@@ -16,7 +16,7 @@ from discreet.asking.records import RECORDS
 from discreet.audits import procedures
 from discreet.audits.audit import relations
 from discreet.audits.cases import RELATIONS, worst_pair
-from discreet.audits.likelihoods import LAWS
+from discreet.audits.outputs.likelihoods import LAWS
 from discreet.audits.registry import (
     DEVICE_REASONS,
     DEVICES,
@@ -239,7 +239,8 @@ def test_measurements_with_an_invoke_method_are_called_by_it() -> None:
         def invoke(self, value: float) -> float:
             return value
 
-    found = dp.audit(Measurement(), pair=(0.0, 1.0), claim=dp.PureDP(1), runs=300)  # type: ignore[arg-type]
+    measurement: Any = Measurement()
+    found = dp.audit(measurement, pair=(0.0, 1.0), claim=dp.PureDP(1), runs=300)
     assert found.name == "Measurement"
     assert found.violated
 

@@ -19,7 +19,7 @@ SURPRISING = 0.2  # what a training mean lies off the held-out one
 def watched(session: Session, *, spend: Any, key: str | None = None) -> dict[str, float]:
     """One threshold for three counts of the same people, one of them far below it."""
     run = watch(session, HALF, spend=spend)
-    wheres = ({"flag": True}, {"flag": False}, {"x": (0.9, 1.0)})
+    wheres: tuple[Any, ...] = ({"flag": True}, {"flag": False}, {"x": (0.9, 1.0)})
     found = {}
     for number, where in enumerate(wheres):
         if not run.left:
@@ -56,12 +56,12 @@ def adaptive_session(session: Session, *, spend: Any, key: str | None = None) ->
     share = proportion(session, "flag", spend=first, key=_key(key, "share"))
     column, other = ("x", "y") if share.estimate > 0.5 else ("y", "x")
     centre = mean(session, column, spend=rest[0], key=_key(key, "mean"))
-    where = {"flag": True} if centre.estimate > 0.5 else {other: (0.0, 1.0)}
+    where = {"flag": True} if centre.estimate > 0.5 else {other: (0.75, 1.0)}
     many = count(session, where=where, spend=rest[1], key=_key(key, "count"))
     if many.estimate > HALF:
         mean(session, other, spend=rest[2], key=_key(key, "last"))
     else:
-        count(session, where={other: (0.5, 1.0)}, spend=rest[2], key=_key(key, "last"))
+        count(session, where={other: (0.75, 1.0)}, spend=rest[2], key=_key(key, "last"))
     return {}
 
 

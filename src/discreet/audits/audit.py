@@ -28,7 +28,7 @@ KINDS = (PureDP, ApproxDP, GDP, ZCDP)
 
 @plain.called
 def audit(
-    target: Callable[..., Any] | str,
+    target: Callable[..., Any] | LocalSpec | str,
     *,
     spend: PrivacyProfile | None = None,
     claim: PrivacyProfile | None = None,

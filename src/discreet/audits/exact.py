@@ -1,12 +1,12 @@
 """The method of enumeration: the laws of outputs on two neighbours, cell by cell.
 
-Theorem.   `audits.laws`: what two laws over the same outputs ask of a claim. Outputs of several
+Theorem.   `audits.outputs.laws`: what two laws over the same outputs ask of a claim. Outputs of several
            steps have the product of their laws, where the questions depend on no answer.
 Proof.     docs/theory/audits.md.
 Checked.   tests/audits/test_exact.py
 
-The laws are those that specifications state (`audits.likelihoods`), at the statistics that engines
-computed; the draws of the samplers that run are held against them, cell by cell, with exact
+The laws are those that specifications state (`audits.outputs.likelihoods`), at the statistics that
+engines computed; the draws of the samplers that run are held against them, cell by cell, with exact
 binomial tails. `lower` is no matter of chance, and `p_value` is that of the draws.
 """
 
@@ -23,8 +23,8 @@ from scipy.special import bdtr, bdtrc
 from discreet.accounting.profile import PrivacyProfile
 from discreet.accounting.tradeoff.guessing import amount_of
 from discreet.audits.cases import Pair
-from discreet.audits.enumerated import Part, parts_of, report_parts
-from discreet.audits.laws import Laws, least_of
+from discreet.audits.outputs.enumerated import Part, parts_of, report_parts
+from discreet.audits.outputs.laws import Laws, least_of
 from discreet.audits.replay import Ask, Search
 from discreet.audits.results import ALARM, AuditResult
 from discreet.audits.transcripts import Step, statistic, transcript

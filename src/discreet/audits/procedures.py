@@ -15,7 +15,7 @@ from discreet.audits import canaries, exact, replay
 from discreet.audits import runs as guesses
 from discreet.audits.canaries import Coins
 from discreet.audits.cases import Pair, drawn_pair, worst_pair
-from discreet.audits.likelihoods import LAWS
+from discreet.audits.outputs.likelihoods import LAWS
 from discreet.audits.registry import ENTRIES, Entry, procedure
 from discreet.audits.results import AuditResult
 from discreet.audits.transcripts import (

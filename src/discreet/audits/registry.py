@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from discreet.accounting.guarantees import GDP, ApproxDP, PureDP
@@ -248,13 +249,13 @@ REASONS = {name: reason for reason, names in _CLASSES.items() for name in names}
 
 # specifications of what devices do: audited by dp.audit(spec)
 DEVICES: Mapping[str, Callable[[], Any]] = {
-    "RandomizedResponse": lambda: RandomizedResponse(Category(list("abcd")), epsilon=1),
+    "RandomizedResponse": lambda: RandomizedResponse(Category(list("abcd")), epsilon=Fraction(1)),
     "TwoCoinResponse": lambda: TwoCoinResponse(Boolean()),
-    "UnaryResponse": lambda: UnaryResponse(Category(list("abcd")), epsilon=1),
-    "HadamardResponse": lambda: HadamardResponse(Category(list("abcd")), epsilon=1),
-    "OneBitResponse": lambda: OneBitResponse(Real(0, 1), epsilon=1),
-    "LaplaceResponse": lambda: LaplaceResponse(Real(0, 1), epsilon=1),
-    "GaussianResponse": lambda: GaussianResponse(Real(0, 1), mu=1),
+    "UnaryResponse": lambda: UnaryResponse(Category(list("abcd")), epsilon=Fraction(1)),
+    "HadamardResponse": lambda: HadamardResponse(Category(list("abcd")), epsilon=Fraction(1)),
+    "OneBitResponse": lambda: OneBitResponse(Real(0, 1), epsilon=Fraction(1)),
+    "LaplaceResponse": lambda: LaplaceResponse(Real(0, 1), epsilon=Fraction(1)),
+    "GaussianResponse": lambda: GaussianResponse(Real(0, 1), mu=Fraction(1)),
 }
 DEVICE_REASONS = {
     "LocalGradients": "a device's rounds of normal noise: tests/audits/test_devices.py runs them",

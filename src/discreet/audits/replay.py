@@ -24,7 +24,7 @@ from discreet.accounting.profile import PrivacyProfile
 from discreet.accounting.tradeoff.guessing import amount_of, right_limit
 from discreet.audits.bounds import least_amount
 from discreet.audits.cases import Pair
-from discreet.audits.likelihoods import LAWS
+from discreet.audits.outputs.likelihoods import LAWS
 from discreet.audits.results import AuditResult
 from discreet.audits.transcripts import (
     Step,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.audits.likelihoods import log_likelihood, spreads
+from discreet.audits.outputs.likelihoods import log_likelihood, spreads
 from discreet.errors import DiscreetError
 from discreet.specs.aggregation.part_outputs import PartOutputs
 from discreet.specs.mechanisms.additive import AdditiveNoise, GaussianNoise

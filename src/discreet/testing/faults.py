@@ -221,13 +221,14 @@ def printed_output() -> Fault:
     I1).
     """
     draw, columns = _uniforms("output", 4), 4
-    moved = np.full(columns, 1 / math.sqrt(columns))
-    return Fault(
-        "output perturbation as printed",
-        lambda value: value * moved + [_gridded(_laplace(float(one))) for one in draw()],
-        (0.0, 1.0),
-        PureDP(1),
-    )
+    moved = 1 / math.sqrt(columns)
+
+    def run(value: float) -> dict[str, float]:
+        noisy = [value * moved + _gridded(_laplace(float(one))) for one in draw()]
+        score = math.fsum(abs(one) - abs(one - moved) for one in noisy)
+        return {"likelihood ratio": score}
+
+    return Fault("output perturbation as printed", run, (0.0, 1.0), PureDP(1), 20_000)
 
 
 def printed_minimiser(rows: int = 5, penalty: float = 0.01) -> Fault:

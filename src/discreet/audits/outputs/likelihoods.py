@@ -1,6 +1,6 @@
 """How likely an answer is for a statistic: the law of each mechanism, written out naively.
 
-The laws are those that specifications state (docs/theory/reference.md), computed in floats and in
+The laws are those that specifications state, computed in floats and in
 other ways than samplers and prices do, so that an audit does not repeat a mistake of theirs.
 Mechanisms that are not listed have none here: `log_likelihood` is None.
 """
@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.inference.results.laws import Array
 from discreet.specs.mechanisms.additive import (
@@ -38,6 +39,7 @@ from discreet.specs.statistics import Histogram
 from discreet.trusted.noise.search import folded
 
 Answer = tuple[int, ...]
+Places = npt.NDArray[Any]
 WIDE = 60.0  # spreads of geometric noise that are summed over; beyond lies less than 1e-26
 FAR = -1e4  # the logarithm of what is impossible, as far as scores go
 
@@ -111,7 +113,7 @@ def flipped_law(scores: Sequence[int], rate: Any) -> Array:
     coins = np.array([math.exp(-float(rate * (max(scores) - score))) for score in scores])
     found = []
     for place, coin in enumerate(coins):
-        others = np.ones(1)
+        others: Array = np.ones(1)
         for other in np.delete(coins, place):
             others = np.convolve(others, [1 - other, other])
         found.append(coin * float((others / np.arange(1, len(others) + 1)).sum()))
@@ -162,12 +164,12 @@ def threshold_law(mechanism: AboveThreshold, scores: Sequence[int], seen: Answer
     return float(weights.sum())
 
 
-def geometric(places: Array, spread: float) -> Array:
+def geometric(places: Places, spread: float) -> Array:
     """P(k) = (1−b)/(1+b)·b^|k|, b = exp(−1/spread)."""
     return np.asarray(np.tanh(0.5 / spread) * np.exp(-np.abs(places) / spread))
 
 
-def geometric_upto(places: Array, spread: float) -> Array:
+def geometric_upto(places: Places, spread: float) -> Array:
     """P(K ≤ k)."""
     tail = np.exp(-np.abs(places + (places >= 0)) / spread) / (1 + math.exp(-1 / spread))
     return np.asarray(np.where(places < 0, tail, 1 - tail))

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from discreet.audits.laws import Laws
-from discreet.audits.likelihoods import (
+from discreet.audits.outputs.laws import Laws
+from discreet.audits.outputs.likelihoods import (
     cells_of,
     exponential_law,
     flipped_law,
@@ -217,19 +217,22 @@ class ReportPart:
 def report_parts(spec: Any, codes: tuple[int, int]) -> list[ReportPart]:
     """The independent parts of a report in which two codes differ."""
     if isinstance(spec, (LaplaceResponse, GaussianResponse)):
-        return [
-            ReportPart(one.laws, lambda seen, c=one.cell: np.array([c((int(r),)) for r in seen]))  # type: ignore[misc]
-            for one in _noisy(spec.noise, [codes[0]], [codes[1]])
-        ]
+        noisy = _noisy(spec.noise, [codes[0]], [codes[1]])
+        return [ReportPart(one.laws, _one_by_one(one.cell)) for one in noisy]
     if isinstance(spec, UnaryResponse):
         ones = [[float(one) for one in spec.bit_law(code)] for code in codes]
         return [
-            ReportPart(
-                Laws(np.array([1 - a, a]), np.array([1 - b, b])),
-                lambda seen, p=place: np.unpackbits(seen, axis=1)[:, p].astype(np.int64),  # type: ignore[misc]
-            )
+            ReportPart(Laws(np.array([1 - a, a]), np.array([1 - b, b])), _bit(place))
             for place, (a, b) in enumerate(zip(*ones, strict=True))
             if a != b
         ]
     laws = Laws(*(np.array([float(one) for one in spec.law(code)]) for code in codes))
     return [ReportPart(laws, lambda seen: seen.astype(np.int64))]
+
+
+def _one_by_one(cell: Callable[[Answer], int]) -> Callable[[Reports], npt.NDArray[np.int64]]:
+    return lambda seen: np.array([cell((int(report),)) for report in seen], dtype=np.int64)
+
+
+def _bit(place: int) -> Callable[[Reports], npt.NDArray[np.int64]]:
+    return lambda seen: np.unpackbits(seen, axis=1)[:, place].astype(np.int64)
