@@ -52,7 +52,8 @@ def shown(value: object, most: int = 80) -> str:
     cut where it is long, its type where it cannot be written.
     """
     try:
-        text = str.__str__(repr(value))
+        named = type(value) in (type(shown), type(len))
+        text = f"the function {value.__name__}" if named else str.__str__(repr(value))  # type: ignore[attr-defined]
     except Exception:  # a whole number of 5000 digits, say
         text = f"a {type(value).__name__}"
     return text if len(text) <= most else text[: most - 1] + "…"
