@@ -9,6 +9,7 @@ import functools
 from typing import Any
 
 import discreet as dp
+from discreet.specs.queries.parts import PartRejections
 from hostile import Call, asking, fresh_session
 
 ROWS = dp.Replace()
@@ -174,7 +175,9 @@ def made(value: Any) -> Call:
 
 
 def asked_specifications(calls: list[Call]) -> list[Any]:
-    """One query and one mechanism of each kind that these calls are answered with."""
+    """One query and one mechanism of each kind that these calls are answered with; a function of
+    the caller's own stays one, so what holds it is walked by its call.
+    """
     found: dict[type, Any] = {}
     for call in calls:
         if call.asks:
@@ -183,7 +186,7 @@ def asked_specifications(calls: list[Call]) -> list[Any]:
                 getattr(outcome, "release", None)
             ]:
                 for part in (getattr(release, name, None) for name in ("query", "mechanism")):
-                    if dataclasses.is_dataclass(part):
+                    if dataclasses.is_dataclass(part) and type(part) is not PartRejections:
                         found.setdefault(type(part), part)
     return list(found.values())
 

@@ -82,8 +82,8 @@ def audit(
             "pass 20_000, or leave it out",
         )
     seed = plain.whole(seed, "seed=")
-    if type(pair) is list:
-        pair = (pair[0], pair[1]) if len(pair) == 2 else None
+    given: Any = pair
+    pair = tuple(given) if type(given) is list else given
     if isinstance(target, LocalSpec):
         values = pair if type(pair) is tuple and len(pair) == 2 else _ends_of(target.column)
         return reports.audited(target, values, runs=count, level=level, seed=seed)

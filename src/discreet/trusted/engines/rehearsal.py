@@ -116,7 +116,7 @@ def _key(query: Query) -> Any:
     """A query without its point and its metric, as values that nobody can change; as text where it
     holds a function, which is not written.
     """
-    names = [field.name for field in dataclasses.fields(query)]
+    names = [field.name for field in dataclasses.fields(query)]  # type: ignore[arg-type]
     try:
         parts = [getattr(query, name) for name in names if name not in ("point", "metric")]
         return type(query), *map(plain.exact_key, parts)
