@@ -155,7 +155,7 @@ def test_what_people_wrote_is_text(here: Curator, data: Any, study: Any) -> None
         "anna": ["/studies", f"/studies/{study['id']}", f"/datasets/{data['id']}", answer,
                  f"/ledger/{seat}", "/datasets", f"/studies/{study['id']}/ask"],
         "olga": ["/datasets", f"/datasets/{data['id']}", f"/studies/{study['id']}", "/requests",
-                 f"/ledger/{seat}", "/studies"],
+                 f"/ledger/{seat}", f"/ledger/{data['node']}", "/studies"],
         "ada": ["/datasets", f"/datasets/{data['id']}", f"/ledger/{seat}", "/studies"],
     }  # fmt: skip
     for login, paths in places.items():
