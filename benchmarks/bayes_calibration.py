@@ -30,6 +30,12 @@ import stored
 RUNS, LEAST_P = 4000, 1e-6
 
 
+def words_of(case: Any) -> str:
+    """A case as the table tells it."""
+    private = "" if case.neighbors.row_count_is_public else ", their number private"
+    return f"{type(case.family).__name__}, {case.rows} rows{private}, {case.spend}"
+
+
 def store(rows: list[dict[str, Any]], runs: int) -> None:
     """The figures as a table."""
     stored.table(
@@ -77,7 +83,7 @@ def main() -> None:
         )
         rows.append(
             {
-                "case": case.name,
+                "case": words_of(case),
                 "covers": stored.share(covers * given.runs, given.runs),
                 "p": p,
                 "naive": stored.share(naive * given.runs, given.runs),

@@ -24,7 +24,8 @@ from scipy.stats import norm
 import stored
 from discreet.inference.counts.tulap import ReleasedNoise
 from discreet.inference.tables.association import association
-from tests_size import MANY, normal_p_value, table_rejected
+from discreet.inference.tables.comparisons import normal_p_value
+from tests_size import MANY, table_rejected
 
 ALPHA, STEP, MARGIN, NULLS = 0.05, 0.4, 3.2, 9
 SPREAD = 1e4  # the noise's standard deviation: counts have no sampling error beside it

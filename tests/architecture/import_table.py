@@ -443,7 +443,12 @@ TABLE = (
     ),
     _row("server.refusals", "errors", "", "what the service refuses, with its status"),
     _row("server.store", "errors server", "psycopg", "one database, numbered migrations"),
-    _row("server.accounts", "errors server.refusals server.store", "argon2", "who people are"),
+    _row(
+        "server.accounts",
+        "errors server.refusals server.store",
+        "argon2 httpx joserfc",
+        "who people are",
+    ),
     _row(
         "server.desk",
         f"{VOCABULARY} specs accounting asking inference trusted.ledger trusted.losses"

@@ -349,6 +349,48 @@ def test_votes_of_all_small_tables_move_as_stated():
     assert (l1, l2**2, most) == (2, pytest.approx(2), 1)
 
 
+def most_frequent(g):
+    return "a" if (g == "a").sum() > (g == "b").sum() else "b"
+
+
+def law_of_votes(levels, query, rate):
+    """The exact law of the level that two parts vote for, over all assignments of rows to parts."""
+    chances = np.zeros(2)
+    for words in itertools.product(range(2), repeat=len(levels)):
+        rows = [("u", 1, level, True) for level in levels]
+        table = output_table(engine(rows, AddRemove()), query.plan(), FixedWords(list(words)))
+        scores = np.array(query.assemble(execute(table, query.about.plan())), dtype=float)
+        weights = np.exp(rate * scores)
+        chances += weights / weights.sum() / 2 ** len(levels)
+    return chances
+
+
+def test_the_law_of_votes_keeps_epsilon_on_a_small_domain(monkeypatch):
+    """One row more or less, all tables of up to three rows: at the calibrated rate the laws of the
+    chosen level are within e^ε of each other; at three times the rate they are not.
+    """
+    monkeypatch.setattr(
+        part_outputs, "in_processes", lambda works, width: np.array([[*work()] for work in works])
+    )
+    question = mode_question(PublicFacts(LEVELS, Replace(), 2), "level", spend=dp.PureDP(1))
+    made = PartOutputs(
+        (), ("g",), 2, ("level",), (LEVELS["level"],), question.query, "f", most_frequent
+    )
+
+    def worst(times):
+        rate = times * float(question.mechanism.rate)
+        ratios = []
+        for size in range(3):
+            for levels in itertools.product("ab", repeat=size):
+                fewer = law_of_votes(levels, made, rate)
+                for more in "ab":
+                    ratios.append(np.log(law_of_votes((*levels, more), made, rate) / fewer))
+        return float(np.abs(ratios).max())
+
+    assert worst(1) <= 1
+    assert worst(3) > 1
+
+
 def test_the_query_is_kept_without_its_function():
     facts = PublicFacts(ONE, Replace(), 6)
     query = asked(mean_question(facts, "out", spend=dp.GDP(1)).query)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet.errors import DiscreetError, MissingExtra
+from discreet.errors import DiscreetError, InvalidParameter, MissingExtra
 
 _State = Annotated[
     Path, typer.Option("--state", help="The folder of its state: SQLite, socket, keys.")
@@ -51,6 +52,9 @@ def serve(
     receipt_key: Annotated[
         Path | None, typer.Option("--receipt-key", help="What signs receipts; one for all.")
     ] = None,
+    oidc: Annotated[
+        Path | None, typer.Option("--oidc", help="A TOML file that names an OpenID provider.")
+    ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Made-up people and incomes.")] = False,
 ) -> None:
     """A service that holds data and answers questions about them: pages, and /v1 for programs."""
@@ -67,6 +71,7 @@ def serve(
         secure_cookies=https,
         pins=None if pins is None else str(pins.resolve()),
         receipt_key=None if receipt_key is None else str(receipt_key.resolve()),
+        oidc={} if oidc is None else _provider(oidc),
     )
     supervisor = Supervisor(
         told,
@@ -133,6 +138,24 @@ def _settings(
         key_file=None if pin_key is None else str(pin_key.resolve()),
         **more,
     )
+
+
+def _provider(path: Path) -> dict[str, str]:
+    """What a file says of an OpenID provider."""
+    words = ("issuer", "client", "secret_file", "claim", "address")
+    try:
+        told = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        told = {}
+    known = all(word in words and type(one) is str for word, one in told.items())
+    if not known or not {"issuer", "client", "address"} <= set(told):
+        raise InvalidParameter(
+            "--oidc",
+            "the file is no TOML with issuer, client and address, secret_file and claim",
+            "who somebody is must be certain",
+            'write for example issuer = "https://login.example.org"',
+        )
+    return told
 
 
 def _once_workers_listen(act: Any) -> None:

@@ -27,6 +27,8 @@ class Settings:
     sweep         seconds between looks for paid questions without an answer
     pins          the folder of pinned heads, best on another disk than the database
     receipt_key   the file of the key that signs receipts; one for all replicas
+    oidc          an OpenID provider: `issuer`, `client`, `secret_file`, `claim`, and the `address`
+                  of this service as browsers see it
     """
 
     state: str
@@ -43,6 +45,7 @@ class Settings:
     key_file: str | None = None
     pins: str | None = None
     receipt_key: str | None = None
+    oidc: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, least in (("tick", 0), ("workers", 1), ("memory", 0), ("sweep", 0.05)):

@@ -268,8 +268,12 @@ class Questions:
     # ── how ───────────────────────────────────────────────────────────────────────────────────────
 
     def _written(self, line: Row) -> str:
-        """The id of a question that is written down: a new one, or the same one again."""
-        with self._database.write() as rows:
+        """The id of a question that is written down: a new one, or the same one again.
+
+        It is durable before its debit is: by itself, or where both are in one log, with the debit.
+        """
+        write = self._database.soon if self._database.one_log else self._database.write
+        with write() as rows:
             insert(rows, "questions", line, "ON CONFLICT (node, key) DO NOTHING")
             known = rows.one(
                 "SELECT * FROM questions WHERE node = ? AND key = ?", line["node"], line["key"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import urlsplit
+
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 
@@ -40,7 +43,12 @@ def first(request: Request) -> Response:
 
 @routes.get("/login")
 def login_form(request: Request) -> Response:
-    return page(request, "login.html", to=within(request.query_params.get("to")), login="")
+    return _login(request, 200, to=within(request.query_params.get("to")), login="")
+
+
+def _login(request: Request, status: int, **words: Any) -> Response:
+    issuer = door_of(request).desk.office.settings.oidc.get("issuer", "")
+    return page(request, "login.html", status, provider=urlsplit(issuer).netloc, **words)
 
 
 @routes.post("/login")
@@ -55,8 +63,7 @@ def log_in(request: Request, form: Sent) -> Response:
             form.text("login"), form.held.get("password", [""])[0], before=before
         )
     except DiscreetError as error:
-        words = {"to": to, "login": form.text("login"), "problem": error}
-        return page(request, "login.html", status_of(error), **words)
+        return _login(request, status_of(error), to=to, login=form.text("login"), problem=error)
     answer = goes_on(to)
     door.let_in(answer, secret)
     return answer
