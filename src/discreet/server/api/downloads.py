@@ -18,6 +18,7 @@ from discreet.server.desk.desk import Desk
 from discreet.server.refusals import conflict, invalid
 
 _NUMBER = re.compile(r"[-+]?[0-9][0-9 ,.\u2009\u202f]*(e[-+]?[0-9]+)?%?")
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -53,7 +54,9 @@ def svg_of(desk: Desk, person: Person, answer: str) -> Response:
     with tempfile.TemporaryDirectory() as folder, matplotlib.rc_context({"svg.fonttype": "path"}):
         path = Path(folder) / "answer.svg"
         plot(path=str(path))
-        return _file(path.read_bytes(), "image/svg+xml", f"{answer}.svg", inline=True)
+        # each text stands in a comment too, which nobody needs and data may have written
+        drawn = _COMMENT.sub(b"", path.read_bytes())
+        return _file(drawn, "image/svg+xml", f"{answer}.svg", inline=True)
 
 
 def safe_cell(text: str) -> str:
