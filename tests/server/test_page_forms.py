@@ -58,8 +58,11 @@ def test_from_a_file_to_an_approved_study(here: Curator) -> None:
         name: one["kind"] for name, one in SCHEMA.items()
     }
     request = {"dataset": dataset, "name": "pay", "purpose": "why", "budget_amount": "0.3"}
-    study = analyst.post("/studies/new", data=request).headers["location"].partition("?")[0]
+    sent = analyst.post("/studies/new", data=request)
+    assert sent.status_code == 303, re.findall("<h2>.*", sent.text)
+    study = sent.headers["location"].partition("?")[0]
     amended = analyst.post(f"{study}/amend", data=request | {"purpose": "what for"})
+    assert amended.status_code == 303, re.findall("<h2>.*", amended.text)
     assert amended.headers["location"] == f"{study}?said=amended"
     assert "what for" in owner.get("/requests").text
     decision = {"decision": "approve", "budget_amount": "0.2", "above_amount": "0.1"}
