@@ -3,7 +3,8 @@
 core_lines, extension_lines,   code of src/discreet/trusted, without blanks, comments, docstrings:
 learning_lines,                the core, and the rooms beside it that only some questions load
 aggregation_lines,
-scale_lines
+scale_lines,
+tree_lines
 flat_modules                  modules that lie directly in src/discreet
 largest_folder                most modules of a folder of it
 knots                         sets of modules that import each other, lazily or not

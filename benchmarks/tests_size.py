@@ -369,7 +369,11 @@ def store(found: dict[tuple[str, str], float], repetitions: int) -> None:
         ],
         runs=repetitions,
         error="the standard error of a share of the runs",
-        notes=["Least and largest of many shares lie off their median by chance as well."],
+        notes=[
+            "Two: shares of two groups, with what the shares are; χ²: tables of that size; fit: "
+            "goodness of fit; + where the number of rows is public, − where it is private.",
+            "Least and largest of many shares lie off their median by chance as well.",
+        ],
     )
 
 

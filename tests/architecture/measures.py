@@ -33,6 +33,7 @@ class House:
     learning_lines: int
     aggregation_lines: int
     scale_lines: int
+    tree_lines: int
     flat_modules: int
     largest_folder: int
     knots: int
@@ -51,6 +52,7 @@ def measured() -> House:
         learning_lines=lines["learning"],
         aggregation_lines=lines["aggregation"],
         scale_lines=lines["scale"],
+        tree_lines=lines["tree"],
         flat_modules=len(folders[""]),
         largest_folder=max(len(names) for folder, names in folders.items() if folder),
         knots=len(import_knots()),

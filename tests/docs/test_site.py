@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from markdown import markdown
-from tools.site import evidence, gallery, lectures, markup, mathematics, reference
+from tools.site import evidence, gallery, lectures, markup, mathematics, reference, staging
 from tools.site.execution import blocks
 from tools.site.groups import GROUPS
 from tools.site.pages import LostLink, Site, linked_text
@@ -35,7 +35,7 @@ def test_every_public_name_has_an_example_and_leads_on() -> None:
         assert "dp." in found["Example"] or name in found["Example"], name
         assert re.search(r"`dp\.|docs/", found["See also"]), name
         if any(record.name == name for record in RECORDS):
-            assert {"Price", "Example", "See also"} <= {*found}, name
+            assert {*reference.WANTED} <= {*found}, name
 
 
 def test_formulas_become_mathml_and_code_stays() -> None:
@@ -144,3 +144,13 @@ def test_terms_of_the_glossary_are_explained_once() -> None:
 def test_ci_builds_the_site() -> None:
     assert "make docs" in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert "tools.site" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_every_page_stands_in_the_menu_and_every_entry_is_a_page() -> None:
+    named = re.findall(r"^\s+- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    pages -= {f"gallery/{name}.md" for name in gallery.ORDER}  # the menu takes them from there
+    made = {"gallery/index.md", "reference/index.md"} | {*staging.BESIDE.values()}
+    assert sorted(pages - {*named}) == []
+    assert sorted({*named} - pages - made) == []
+    assert len(named) == len(set(named))

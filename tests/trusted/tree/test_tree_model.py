@@ -222,13 +222,22 @@ class TreeHistory(RuleBasedStateMachine):
         self.tree.close_connections()
 
 
-def run(where: Any, histories: int) -> None:
-    class History(TreeHistory):
-        pass
+class FileHistory(TreeHistory):
+    """The same of a tree in a file."""
 
-    History.where = where
+    def __init__(self) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.where = Path(self.folder.name) / "budgets.db"
+        super().__init__()
+
+    def teardown(self) -> None:
+        super().teardown()
+        self.folder.cleanup()
+
+
+def assert_as_modelled(kind: type[TreeHistory], histories: int) -> None:
     run_state_machine_as_test(
-        History,
+        kind,
         settings=settings(
             max_examples=histories,
             stateful_step_count=25,
@@ -240,33 +249,14 @@ def run(where: Any, histories: int) -> None:
 
 
 def test_random_histories_are_as_the_model_says() -> None:
-    run(None, 25)
+    assert_as_modelled(TreeHistory, 25)
 
 
 @pytest.mark.slow
 def test_many_random_histories_are_as_the_model_says() -> None:
-    run(None, 150)
+    assert_as_modelled(TreeHistory, 150)
 
 
 @pytest.mark.slow
 def test_random_histories_of_a_file_are_as_the_model_says() -> None:
-    class Anew(TreeHistory):
-        def __init__(self) -> None:
-            self.folder = tempfile.TemporaryDirectory()
-            self.where = Path(self.folder.name) / "budgets.db"
-            super().__init__()
-
-        def teardown(self) -> None:
-            super().teardown()
-            self.folder.cleanup()
-
-    run_state_machine_as_test(
-        Anew,
-        settings=settings(
-            max_examples=10,
-            stateful_step_count=25,
-            deadline=None,
-            derandomize=True,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    assert_as_modelled(FileHistory, 10)

@@ -165,6 +165,12 @@ def subsample(
     process: it must be one you trust, depend on its arguments alone, and not write them anywhere.
     It has no time limit, since a clock would let one part decide over another.
 
+    Formula.
+            released = aggregate(function(part 1), …, function(part m)) + Z
+
+            part  secret and random, a unit's rows together
+            Z     noise for one part exchanged, whatever the function is
+
     Validity. Independent rows; the interval is about the function at this part size.
     Price.    The spend, once a key, whatever the function computes.
     Example.

@@ -117,7 +117,7 @@ def in_processes(works: Sequence[Callable[[], Floats]], width: int) -> Floats:
 
 def _keep_from_forks(shared: mmap.mmap) -> None:
     """Memory that is not there in processes forked from now on (where the system can do that)."""
-    if hasattr(mmap, "MADV_DONTFORK"):
+    with suppress(AttributeError, OSError):  # macOS, and some emulations of Linux, cannot
         shared.madvise(mmap.MADV_DONTFORK)
 
 
