@@ -189,3 +189,49 @@ def test_what_rows_hold_is_text_in_pages_pictures_and_tables(tmp_path: Path) -> 
     assert any(HOSTILE[1] in cell for cell in cells)
     assert not [cell for cell in cells if cell[:1] in ("=", "@", "+")]
     assert "default-src 'none'" in picture.headers["content-security-policy"]
+
+
+ODD = ("", "9" * 5000, "1e999", "NaN", "-1", "٣", "²", "\u202e", "x" * 30_000, "[" * 4000, "{}")
+ODD_WORDS = (
+    "", "[]", "{", '{"estimator": 1}', '{"estimator": "mean"}', '{"estimator": "nothing"}',
+    '{"estimator": "mean", "column": ["a"], "spend": {"mu": 0.1}}',
+    '{"estimator": "mean", "column": "age", "spend": {"mu": NaN}}',
+    '{"estimator": "mean", "column": "age", "spend": {"mu": 1e999}}',
+    '{"estimator": "mean", "column": "age", "spend": {"mu": ' + "9" * 4000 + "}}",
+    '{"estimator": "mean", "column": "age", "spend": {"mu": 0.1, "nu": 1}}',
+    '{"estimator": "mean", "column": "age", "spend": 0.1}',
+    '{"estimator": "mean", "column": "\\ud800", "spend": {"mu": 0.1}}',
+    '{"estimator": "mean", "column": "age\\u0000", "spend": {"mu": 0.1}}',
+    '{"estimator": "mean", "column": "age", "where": {"age": [[]]}, "spend": {"mu": 0.1}}',
+    '{"estimator": "mean", "column": "age", "share": 1}',
+    '{"estimator": "m_estimate", "spend": {"mu": 0.1}}',
+    '{"estimator": "mean", "column": "age", "by": {"a": 1}, "spend": {"mu": 0.1}}',
+    '{"estimator": "quantile", "column": "age", "q": {"a": []}, "spend": {"mu": 0.1}}',
+    '{"estimator": "histogram", "column": "age", "bins": 1e300, "spend": {"mu": 0.1}}',
+    '{"estimator": "ols", "formula": "__import__(1) ~ age", "spend": {"mu": 0.1}}',
+)  # fmt: skip
+
+
+def test_odd_forms_are_refused_and_cost_nothing(here: Curator) -> None:
+    """Whatever a form says: no answer is 5xx, and nothing is debited for what is no question."""
+    data = here.register("odd")
+    study = here.study(data["id"])
+    place, seat = f"/studies/{study['id']}", study["seat"]["node"]
+    analyst, owner = browser(here, "anna"), browser(here, "olga")
+    seen = []
+    for odd in ODD_WORDS:
+        form = {"asked": odd, "key": f"odd {len(seen)}", "sure": "yes"}
+        seen += [analyst.post(f"{place}/ask", data=form)]
+        seen += [previewed(analyst, study["id"], estimator="words", words=odd)]
+    for odd in ODD:
+        for name in ("estimator", "column", "spend_amount", "spend_kind", "where1low", "where2"):
+            seen += [previewed(analyst, study["id"], **{name: odd})]
+        for name in ("name", "lines", "low0", "levels2", "kind1", "budget_amount", "unit"):
+            seen += [owner.post("/datasets/new", data=declared(**{name: odd, "sure": ""}))]
+        seen += [owner.post("/datasets/new", data=declared(lines=odd, more="yes"))]
+        for name in ("dataset", "members", "expires", "seats", "plan"):
+            words = {"dataset": data["id"], "name": "odd", "purpose": "", "budget_amount": "1"}
+            seen += [analyst.post("/studies/new", data=words | {name: odd})]
+    assert max(answer.status_code for answer in seen) < 500
+    held = here.desk.ledgers.entries(here.person("anna"), seat)["entries"]
+    assert [entry["kind"] for entry in held] == ["open"]
