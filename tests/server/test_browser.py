@@ -19,6 +19,7 @@ from tests.trusted.scale.postgresql import server
 
 pytestmark = pytest.mark.slow
 MOST_CLICKS = 12
+READY = "#preview:not(.stale) .spend-now:not([disabled])"
 COLUMNS = (
     ("income", "real", "0", "100", ""),
     ("age", "integer", "18", "90", ""),
@@ -74,8 +75,7 @@ def answered(analyst: Browser, column: str = "income", spend: str = "0.1") -> st
     page.select_option("[name=column]", column)
     page.fill("[name=spend_amount]", spend)
     analyst.click("#question button:not([name])")
-    page.wait_for_selector("#spend")
-    page.wait_for_load_state("networkidle")
+    page.wait_for_selector(READY)
     analyst.look(again=True)
     assert "This question" in analyst.text()
     page.check("[name=sure]")
@@ -103,7 +103,7 @@ def goes_round(address: str, tmp_path: Path) -> None:
         analyst.click("text=Ask")
         page = analyst.page
         page.click("text=Try on made-up rows")
-        page.wait_for_selector(".madeup")
+        page.wait_for_selector("#preview:not(.stale) .madeup")
         assert "Nothing here is about anybody" in analyst.text()
         analyst.look(again=True)
         place = answered(analyst)
@@ -130,7 +130,7 @@ def goes_round(address: str, tmp_path: Path) -> None:
         analyst.click("text=Ask")
         page.fill("[name=spend_amount]", "0.4")
         analyst.click("#question button:not([name])")
-        page.wait_for_selector(".refusal")
+        page.wait_for_selector("#preview:not(.stale) .refusal")
         assert "no room" in analyst.text()
         assert "Largest spend that fits" in analyst.text()
         assert not page.query_selector(".spend-now")
@@ -193,8 +193,7 @@ def by_keyboard(analyst: Browser) -> None:
     tab_to(analyst, "[name=spend_amount]")
     keys.press("Control+A")
     keys.type("0.01")
-    page.wait_for_selector(".spend-now:not([disabled])")
-    page.wait_for_load_state("networkidle")
+    page.wait_for_selector(READY)
     tab_to(analyst, "#spend [name=sure]")
     keys.press("Space")
     tab_to(analyst, ".spend-now")
