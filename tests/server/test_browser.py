@@ -81,7 +81,8 @@ def answered(analyst: Browser, column: str = "income", spend: str = "0.1") -> st
     page.check("[name=sure]")
     analyst.clicks += 1
     analyst.click(".spend-now")
-    page.wait_for_selector("figure img", timeout=60_000)
+    page.wait_for_selector("figure img, .refusal", timeout=60_000)
+    assert page.query_selector("figure img") is not None, analyst.text()
     analyst.look(again=True)
     return page.url
 
@@ -146,7 +147,8 @@ def goes_round(address: str, tmp_path: Path) -> None:
         assert "limit, not a guarantee" not in owner.text()
         owner.click("text=Freeze it")
         assert "nothing more is debited" in owner.text()
-        owner.click("text=Thaw it")
+        owner.click("button:has-text('Thaw it')")
+        assert "questions can be asked again" in owner.text()
         operator = browser(viewport={"width": 360, "height": 780}, color_scheme="dark")
         operator.sign_in("op")
         operator.page.fill("[name=login]", "eve")
@@ -198,7 +200,8 @@ def by_keyboard(analyst: Browser) -> None:
     keys.press("Space")
     tab_to(analyst, ".spend-now")
     keys.press("Enter")
-    page.wait_for_selector("figure img", timeout=60_000)
+    page.wait_for_selector("figure img, .refusal", timeout=60_000)
+    assert page.query_selector("figure img") is not None, analyst.text()
     assert "mean of age" in analyst.text()
 
 
