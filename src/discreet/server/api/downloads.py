@@ -18,7 +18,7 @@ from discreet.server.desk.desk import Desk
 from discreet.server.refusals import conflict, invalid
 
 _NUMBER = re.compile(r"[-+]?[0-9][0-9 ,.\u2009\u202f]*(e[-+]?[0-9]+)?%?")
-_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -54,9 +54,8 @@ def svg_of(desk: Desk, person: Person, answer: str) -> Response:
     with tempfile.TemporaryDirectory() as folder, matplotlib.rc_context({"svg.fonttype": "path"}):
         path = Path(folder) / "answer.svg"
         plot(path=str(path))
-        # each text stands in a comment too, which nobody needs and data may have written
-        drawn = _COMMENT.sub(b"", path.read_bytes())
-        return _file(drawn, "image/svg+xml", f"{answer}.svg", inline=True)
+        drawn = _COMMENT.sub("", path.read_text("utf-8"))  # comments repeat what is drawn
+        return _file(drawn.encode(), "image/svg+xml", f"{answer}.svg", inline=True)
 
 
 def safe_cell(text: str) -> str:
