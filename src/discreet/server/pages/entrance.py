@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-from urllib.parse import urlsplit
-
 from fastapi import APIRouter, FastAPI, Request
 from starlette.responses import Response
 
@@ -43,12 +40,8 @@ def first(request: Request) -> Response:
 
 @routes.get("/login")
 def login_form(request: Request) -> Response:
-    return _login(request, 200, to=within(request.query_params.get("to")), login="")
-
-
-def _login(request: Request, status: int, **words: Any) -> Response:
-    issuer = door_of(request).desk.office.settings.oidc.get("issuer", "")
-    return page(request, "login.html", status, provider=urlsplit(issuer).netloc, **words)
+    words = {"to": within(request.query_params.get("to")), "login": ""}
+    return page(request, "login.html", **words, provider=_has_provider(request))
 
 
 @routes.post("/login")
@@ -63,7 +56,9 @@ def log_in(request: Request, form: Sent) -> Response:
             form.text("login"), form.held.get("password", [""])[0], before=before
         )
     except DiscreetError as error:
-        return _login(request, status_of(error), to=to, login=form.text("login"), problem=error)
+        words = {"to": to, "login": form.text("login"), "problem": error}
+        words["provider"] = _has_provider(request)
+        return page(request, "login.html", status_of(error), **words)
     answer = goes_on(to)
     door.let_in(answer, secret)
     return answer
@@ -83,6 +78,11 @@ def account(request: Request) -> Response:
     """Who one is, one's tokens, one's password."""
     looks(request)
     return _account(request)
+
+
+def _has_provider(request: Request) -> bool:
+    """Whether one may sign in by way of an OpenID provider."""
+    return door_of(request).desk.accounts.has_provider
 
 
 def _account(
