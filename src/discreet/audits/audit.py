@@ -68,6 +68,8 @@ def audit(
     level = _between(confidence, "confidence=", 0.5, 1)
     count = _runs(runs)
     seed = plain.whole(seed, "seed=")
+    given: Any = pair
+    pair = tuple(given) if type(given) is list else given
     if isinstance(target, LocalSpec):
         return _of_a_device(target, pair, method, count, level, seed)
     name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
@@ -75,6 +77,13 @@ def audit(
         how = (name, count, level, seed)
         return _of_a_function(target, claim or spend, pair, method, how)
     entry = _entry(name)
+    if spend is not None and claim is not None:
+        raise InvalidParameter(
+            "dp.audit",
+            f"spend= and claim= of the public function {name}",
+            "what is claimed of it is its spend",
+            f"pass for example dp.audit(dp.{name}, spend=dp.GDP(1))",
+        )
     relation = Replace() if neighbors is None else require_neighbors(neighbors)
     chosen = _method(name, entry, method)
     if engine not in ENGINES:

@@ -1,7 +1,7 @@
 """The method of enumeration: the laws of outputs on two neighbours, cell by cell.
 
-Theorem.   `audits.outputs.laws`: what two laws over the same outputs ask of a claim. Outputs of several
-           steps have the product of their laws, where the questions depend on no answer.
+Theorem.   `audits.outputs.laws`: what two laws over the same outputs ask of a claim. Outputs of
+           several steps have the product of their laws, where the questions depend on no answer.
 Proof.     docs/theory/audits.md.
 Checked.   tests/audits/test_exact.py
 
