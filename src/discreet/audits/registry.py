@@ -258,7 +258,7 @@ DEVICES: Mapping[str, Callable[[], Any]] = {
     "GaussianResponse": lambda: GaussianResponse(Real(0, 1), mu=Fraction(1)),
 }
 DEVICE_REASONS = {
-    "LocalGradients": "a device's rounds of normal noise: tests/audits/test_devices.py runs them",
+    "LocalGradients": "rounds of normal noise by a device: tests/claims/test_local_descent.py",
     "GradientRequest": "what a server asks of devices: public",
     "read_spec": "reads a public specification",
     "report": "one report of a specification, as JSON: the specification is audited",
