@@ -82,6 +82,7 @@ from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Re
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.release import Release
+from discreet.trusted.cluster.spark import from_spark
 from discreet.trusted.scale.sources import from_batches, from_database
 from discreet.trusted.session import Session
 
@@ -160,6 +161,7 @@ __all__ = [
     "from_arrays",
     "from_batches",
     "from_database",
+    "from_spark",
     "from_frame",
     "from_json",
     "goodness_of_fit",

@@ -101,7 +101,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/sgd/batches.py", "RowGradients.gradient"): {
         "astype": RESULT,
     },
-    ("trusted/engines/bounding.py", "_rank"): {
+    ("trusted/engines/bounding.py", "ranks"): {
         "argsort": ORDER,
         "lexsort": ORDER,
     },
@@ -255,7 +255,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "array": PUBLIC,
         "astype": DTYPE,
     },
-    ("trusted/extensions/estimating/reading.py", "_unit_labels"): {
+    ("trusted/extensions/estimating/reading.py", "unit_labels_of"): {
         "asarray": VIEW,
     },
     ("trusted/extensions/estimating/unit_scores.py", "_gram_of_units"): {

@@ -234,6 +234,8 @@ class Session:
         if not fits_in_size(mechanism, query.size):
             raise mismatched("its mechanism reads a statistic of another size than its query gives")
         self._rehearsal.require(query)
+        if hasattr(self._engine, "require"):  # where rows are elsewhere, some plans cannot run
+            self._engine.require(query.plan())
         proven = query.sensitivity(self._neighbors)
         if isinstance(proven, OneRow) and proven.rows not in (None, self.public.rows):
             raise mismatched("its query states another number of rows than is public")

@@ -91,14 +91,17 @@ class Rehearsal:
     def _made_up(self, rows: int) -> MemoryEngine:
         """Rows that are read once, whatever is asked of them."""
         if rows not in self._engines:
-            schema, neighbors = self._schema, self._neighbors
-            columns = {
-                name: functools.partial(_cells, schema[name] if name in schema else Open(), rows)
-                for name in needed_columns(schema, neighbors)
-            }
-            made = _AllCount(columns, schema, neighbors, rows=rows, source="made up")
-            self._engines[rows] = made
+            self._engines[rows] = made_up(self._schema, self._neighbors, rows)
         return self._engines[rows]
+
+
+def made_up(schema: Schema, neighbors: Neighbors, rows: int = 0) -> MemoryEngine:
+    """So many rows made from the schema, at most as many as `_column` has."""
+    columns = {
+        name: functools.partial(_cells, schema[name] if name in schema else Open(), rows)
+        for name in needed_columns(schema, neighbors)
+    }
+    return _AllCount(columns, schema, neighbors, rows=rows, source="made up")
 
 
 class _AllCount(MemoryEngine):
