@@ -79,10 +79,10 @@ from discreet.models.trials.tune import trial, tune
 from discreet.neighbors import AddRemove, Replace
 from discreet.remote.connection import connect
 from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Real, Schema
+from discreet.trusted.cluster.spark import from_spark
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.release import Release
-from discreet.trusted.cluster.spark import from_spark
 from discreet.trusted.scale.sources import from_batches, from_database
 from discreet.trusted.session import Session
 
@@ -161,9 +161,9 @@ __all__ = [
     "from_arrays",
     "from_batches",
     "from_database",
-    "from_spark",
     "from_frame",
     "from_json",
+    "from_spark",
     "goodness_of_fit",
     "histogram",
     "holdout",

@@ -106,6 +106,11 @@ class Session:
         """What is known without spending."""
         return self._public
 
+    @property
+    def sums_only(self) -> bool:
+        """Whether rows are on a cluster, of which nothing but sums come here."""
+        return hasattr(self._engine, "carried")
+
     def release(
         self, question: Question, *, key: str | None = None, reservation: Reservation | None = None
     ) -> Release:

@@ -47,7 +47,7 @@ class Frame:
     def select(self, *names):
         return self._like([part.select(list(names)) for part in self.parts])
 
-    def mapInArrow(self, task, schema):  # noqa: N802
+    def mapInArrow(self, task, schema):
         sent = cloudpickle.dumps(task)
         types = types_of(schema.replace("as it came", "given"), self.types)
         shape = pa.schema(list(types.items()))
@@ -76,7 +76,7 @@ class Frame:
     def unpersist(self):
         self.kept -= 1
 
-    def groupBy(self, name):  # noqa: N802
+    def groupBy(self, name):
         return self
 
     def agg(self, sums):

@@ -3,7 +3,7 @@
 Theorem.  Answers of parts of the rows, added place by place, are the answer of all rows.
 Proof.    Each entry of an answer has one place, the same in the answer of every part and in that of
           no rows at all, which says the shape; entries are sums over rows (docs/theory/scale.md).
-Checked.  tests/trusted/cluster/test_answers.py
+Checked.  tests/trusted/cluster/test_cluster_engine.py
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-import discreet
 from discreet import plain
 from discreet.errors import MissingExtra, cluster, data
 from discreet.neighbors import Neighbors, require_neighbors
@@ -43,8 +42,8 @@ from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.rehearsal import made_up
 from discreet.trusted.later import later
 
-_TASKS = "discreet.trusted.cluster.tasks"
-_ANSWERING, _OF_BLOCKS = later(_TASKS, "answering"), later(_TASKS, "of_blocks")
+_ANSWERING = later("discreet.trusted.cluster.tasks", "answering")
+_OF_BLOCKS = later("discreet.trusted.cluster.tasks", "of_blocks")
 ROWS_THEMSELVES = (PartsPlan, OutputsPlan, FriendsPlan, ClippedPlan)
 PARTS_WITH_ROWS = ("rows", "absolute rows", "minimand")
 TYPES = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "string", "date")
@@ -194,9 +193,9 @@ class SparkEngine:
         return kept
 
     def _mapped(self, frame: Any, task: Any, reading: Any, schema: str) -> Any:
-        from discreet.trusted.cluster.tasks import in_task
+        from discreet.trusted.cluster.tasks import VERSION, in_task
 
-        return frame.mapInArrow(in_task(task, reading, discreet.__version__), schema)
+        return frame.mapInArrow(in_task(task, reading, VERSION), schema)
 
     def _added(
         self, frame: Any, task: Any, reading: Any, *, named: bool = False, states: Any = ()
@@ -215,8 +214,9 @@ class SparkEngine:
         if reading.kept:  # with the states of cells, other rows of a unit count
             about = [("kept rows", *states), ("kept", *states)]
         now = dict(zip(about, told, strict=True))
-        if any(self._seen.setdefault(key, word) != word for key, word in now.items()):
+        if any(self._seen.get(key, word) != word for key, word in now.items()):
             raise ValueError("other rows than in an earlier pass")
+        self._seen |= now  # of passes that came to their end, and of no other
         return totals
 
 
@@ -227,7 +227,9 @@ def _let_go(held: list[Any]) -> None:
 
 
 def _type_of(frame: Any, name: str) -> str:
-    return next(field for field in frame.schema.fields if field.name == name).dataType.simpleString()
+    return next(
+        field for field in frame.schema.fields if field.name == name
+    ).dataType.simpleString()
 
 
 def _is_nothing(frame: Any, name: str) -> bool:
@@ -259,9 +261,10 @@ def _require_session(frame: Any) -> None:
         found = "a step that Spark does not explain"
     if found is not None:
         raise cluster.another_each_time(found)
+    ours = version_here()
     versions = aside(lambda: _versions(session))
-    if isinstance(versions, Failed) or versions != {discreet.__version__}:
-        raise cluster.other_executors(discreet.__version__)
+    if isinstance(versions, Failed) or versions != {ours}:
+        raise cluster.other_executors(ours)
 
 
 def _says_so(frame: Any) -> str | None:
@@ -285,6 +288,13 @@ def _explained(frame: Any) -> str:
         session.conf.set(fields, before)
 
 
+def version_here() -> str:
+    """The version of this package."""
+    from discreet.trusted.cluster.tasks import VERSION
+
+    return VERSION
+
+
 def _versions(session: Any) -> set[str]:
     """The version of this package in some tasks, or the empty text where there is none."""
 
@@ -292,9 +302,7 @@ def _versions(session: Any) -> set[str]:
         import pyarrow
 
         try:
-            import discreet as here
-
-            found = here.__version__
+            from discreet.trusted.cluster.tasks import VERSION as found
         except Exception:
             found = ""
         for _ in batches:

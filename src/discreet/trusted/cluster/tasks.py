@@ -2,13 +2,15 @@
 
 Theorem.  Nothing of a cell is in what a task raises, prints or logs.
 Proof.    Every batch is worked on in a secluded section (`aside`), whose failure is one fixed text.
-Checked.  tests/trusted/cluster/test_spark.py::test_no_cell_reaches_a_log
+Checked.  tests/trusted/cluster/test_cluster_engine.py::test_a_task_that_fails_says_one_thing,
+          tests/trusted/cluster/test_spark.py
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-import discreet
 from discreet.neighbors import Neighbors
 from discreet.schema import Schema
 from discreet.seclusion import Failed, aside
@@ -40,6 +41,7 @@ Task = Callable[["Reading", Arrow], Arrow]
 Words = npt.NDArray[np.uint64]
 Piece = tuple[MemoryEngine, Words]  # rows that are looked at together, and sums that tell a change
 BATCH_BYTES = 1 << 26
+VERSION: str = sys.modules["discreet"].__version__
 PARTIAL = {
     "long": pa.schema([("place", pa.int64()), ("total", pa.decimal128(38, 0))]),
     "binary": pa.schema([("place", pa.binary()), ("total", pa.decimal128(38, 0))]),
@@ -118,7 +120,7 @@ def in_task(task: Task, reading: Reading, version: str) -> Callable[[Arrow], Arr
         answers = task(reading, batches)
         while True:
             answer = aside(lambda: next(answers, None))
-            if isinstance(answer, Failed) or discreet.__version__ != version:
+            if isinstance(answer, Failed) or version != VERSION:
                 raise RuntimeError(FAILED)
             if answer is None:
                 return

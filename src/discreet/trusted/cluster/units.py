@@ -4,11 +4,11 @@ Theorem.  Rows are put together by what they hold, with the number of their copi
           at most max_rows of a unit, by the hash of unit, content and number of copy; then of each
           unit the least max_rows of what was kept. These rows hold what those hold that `kept_rows`
           keeps of all rows at once, and no task meets a unit whole before its rows are few.
-Proof.    All copies of a unit's content come to one task, since their hash before copies sends them
-          there; so their number, and the set of hashes of copies 0 … n − 1, is that of all rows. The
-          least k of a union are among the least k of its parts. Ties go by the content, as there,
-          and rows that tie in it are equal in everything that is read.
-Checked.  tests/trusted/cluster/test_units.py
+Proof.    All copies of a unit's content come to one task, since their hash before copies sends
+          them there; so their number n, and the set of hashes of copies 0 … n − 1, are those of all
+          rows. The least k of a union are among the least k of its parts. Ties go by the content,
+          as there, and rows that tie in it are equal in everything that is read.
+Checked.  tests/trusted/cluster/test_cluster_engine.py
 """
 
 from __future__ import annotations
