@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 
 import discreet as dp
+import stored
 from discreet.attacks import (
     AttackResult,
     FreshNoise,
@@ -33,7 +34,28 @@ def timed(name: str, result: AttackResult, began: float) -> AttackResult:
     return result
 
 
+def store(figures: dict[str, tuple[float, float | None]]) -> None:
+    """What each attack found, beside the limit of a guarantee."""
+    stored.table(
+        "attacks",
+        about="privacy",
+        title="Attacks on made-up people",
+        says="How often each attack was right (the average: how near it came), beside the limit "
+        "that the guarantee sets to every attack.",
+        columns=[
+            stored.column("attack"),
+            stored.column("found", "achieved", digits=3),
+            stored.column("limit", "limit of the guarantee", digits=3),
+        ],
+        rows=[
+            {"attack": name, "found": achieved, "limit": limit}
+            for name, (achieved, limit) in figures.items()
+        ],
+    )
+
+
 def main() -> None:
+    asked = stored.wanted()
     mu, approx = Released(dp.GDP(1)), Released(dp.ApproxDP(1, 1e-6))
     began = time.process_time()
     halves = timed(
@@ -77,6 +99,20 @@ def main() -> None:
         "linkage": rows[Raw()].achieved,
         "averaging_floor": average[mu].achieved,
     }
+    if asked:
+        store(
+            {
+                "reconstruction, exact numbers": (halves[Raw()].achieved, None),
+                "reconstruction, rounded to 10": (halves[Rounded(10)].achieved, None),
+                "reconstruction, GDP(1)": (halves[mu].achieved, halves[mu].limit),
+                "membership, exact numbers": (counts[Raw()].achieved, None),
+                "membership, ε = 1": (private[approx].achieved, private[approx].limit),
+                "differencing, exact numbers": (broad[Raw()].achieved, None),
+                "differencing, GDP(1)": (broad[mu].achieved, broad[mu].limit),
+                "linkage, exact numbers": (rows[Raw()].achieved, None),
+                "linkage, GDP(1)": (rows[mu].achieved, rows[mu].limit),
+            }
+        )
     print(*(f"{name}={value:.3f}" for name, value in figures.items()), f"above_limit={above}")
 
 

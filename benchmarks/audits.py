@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import discreet as dp
+import stored
 from discreet import client
 from discreet.asking.records import RECORDS
 from discreet.audits.audit import relations
@@ -31,6 +32,7 @@ def timed(name: str, run: Callable[[], Any]) -> Any:
 
 
 def main() -> None:
+    asked = stored.wanted()
     warnings.simplefilter("ignore")
     found = {
         "mean_gdp3": timed("mean", lambda: dp.audit(dp.mean, spend=dp.GDP(3))),
@@ -68,6 +70,20 @@ def main() -> None:
         for fault in (make() for make in FAULTS)
     ]
     unlisted = {record.name for record in RECORDS} - set(ENTRIES) - set(REASONS)
+    if asked:
+        stored.figures(
+            "audits",
+            about="privacy",
+            title="Audits",
+            says="Measured lower bounds of what procedures tell, at 95 % confidence, as shares of "
+            "their claims; and whether planted faults are caught at level 1e-9.",
+            found={
+                **{f"{name}, share of its claim": one.share for name, one in found.items()},
+                "planted faults that are caught": (sum(caught) / len(caught), "1"),
+                "procedures of ours that are refuted": (int(alarms), "0"),
+                "estimators without an entry or a reason": (len(unlisted), "0"),
+            },
+        )
     print(
         *(f"{name}={one.share:.3f}" for name, one in found.items()),
         f"caught={sum(caught) / len(caught):.2f}",

@@ -34,6 +34,7 @@ import numpy as np
 from scipy import optimize, stats
 
 import discreet as dp
+import stored
 from discreet.encoding import Encoding
 from discreet.models.fit import fit_regression
 from discreet.schema import Schema
@@ -430,6 +431,41 @@ def line(case: Case, n: int, row: Row) -> str:
     )
 
 
+def store(rows: list[tuple[Case, int, Row]]) -> None:
+    """Every design and number of rows."""
+    runs = min(len(row.hits) for _, _, row in rows)
+    stored.table(
+        "coverage_regression",
+        about="coverage",
+        title="Coefficients of private regressions",
+        says="Coverage of nominal 95 % intervals of coefficients, beside the interval without "
+        "privacy on the same samples, and the median width beside it.",
+        columns=[
+            stored.column("design"),
+            stored.column("rows"),
+            stored.column("mu", "μ"),
+            stored.column("mean", "mean coverage", digits=3, target="≥ 0.94"),
+            stored.column("lowest", "lowest coefficient", digits=3),
+            stored.column("plain", "lowest without privacy", digits=3),
+            stored.column("width", "median width / without privacy", digits=2),
+        ],
+        rows=[
+            {
+                "design": case.name,
+                "rows": n,
+                "mu": case.mu,
+                "mean": stored.share(float(row.hits.mean()) * runs, runs),
+                "lowest": stored.share(float(row.hits.mean(axis=0).min()) * runs, runs),
+                "plain": stored.share(float(row.plain_hits.mean(axis=0).min()) * runs, runs),
+                "width": float(np.median(row.ratio)),
+            }
+            for case, n, row in rows
+        ],
+        runs=runs,
+        error="the standard error of a share of the runs",
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -440,16 +476,22 @@ def main() -> None:
     )
     parser.add_argument("--all", action="store_true", help="other designs, errors and families too")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    stored.option(parser)
     arguments = parser.parse_args()
     rows: dict[int, Row] = {}
+    kept: list[tuple[Case, int, Row]] = []
     with ProcessPoolExecutor(arguments.jobs) as pool:
         run = map if arguments.jobs == 1 else pool.map
         for n in [int(size) for size in arguments.n.split(",")]:
             rows[n] = simulated(PUBLISHED, n, arguments.reps, run)
+            kept.append((PUBLISHED, n, rows[n]))
             print(line(PUBLISHED, n, rows[n]), flush=True)
         for case, sizes in OTHERS if arguments.all else ():
             for n in sizes:
-                print(line(case, n, simulated(case, n, arguments.reps, run)), flush=True)
+                kept.append((case, n, simulated(case, n, arguments.reps, run)))
+                print(line(*kept[-1]), flush=True)
+    if arguments.store:
+        store(kept)
     print(
         " ".join(
             part

@@ -415,7 +415,7 @@ def run(repetitions: int, sizes: tuple[int, ...] = SIZES, seed: int = 20) -> lis
     return rows
 
 
-def store(rows: list[Row]) -> None:
+def store(rows: list[Row], repetitions: int) -> None:
     """The cells by what was asked and how many rows there were."""
     asked: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
@@ -444,14 +444,14 @@ def store(rows: list[Row]) -> None:
                 "asked": kind,
                 "rows": size,
                 "cells": len(found),
-                "middle": hit(float(np.median([row.coverage for row in found]))),
-                "lowest": hit(min(row.coverage for row in found)),
-                "textbook": hit(min(row.textbook for row in found)),
+                "middle": hit(float(np.median([row.coverage for row in found])), repetitions),
+                "lowest": hit(min(row.coverage for row in found), repetitions),
+                "textbook": hit(min(row.textbook for row in found), repetitions),
                 "widest": max(row.width_ratio for row in found),
             }
             for (kind, size), found in asked.items()
         ],
-        runs=REPETITIONS,
+        runs=repetitions,
         error="the standard error of a share of the runs",
         notes=[
             f"{sum(row.fails for row in rows)} of {len(rows)} settings are outside the limits. A "
@@ -462,8 +462,8 @@ def store(rows: list[Row]) -> None:
     )
 
 
-def hit(coverage: float) -> dict[str, float]:
-    return stored.share(coverage * REPETITIONS, REPETITIONS)
+def hit(coverage: float, repetitions: int) -> dict[str, float]:
+    return stored.share(coverage * repetitions, repetitions)
 
 
 def main() -> None:
@@ -473,11 +473,12 @@ def main() -> None:
     parser.add_argument(
         "--all", action="store_true", help="print every cell, not only the extremes"
     )
+    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
     stored.option(parser)
     arguments = parser.parse_args()
-    rows = run(REPETITIONS)
+    rows = run(arguments.repetitions)
     if arguments.store:
-        store(rows)
+        store(rows, arguments.repetitions)
     failed = [row for row in rows if row.fails]
     shown = (
         rows
@@ -494,7 +495,7 @@ def main() -> None:
         )
     print(
         f"{len(rows)} cells, {len(failed)} outside the limits; Monte-Carlo standard error "
-        f"{np.sqrt(LEVEL * (1 - LEVEL) / REPETITIONS):.4f}"
+        f"{np.sqrt(LEVEL * (1 - LEVEL) / arguments.repetitions):.4f}"
     )
     worst = min(rows, key=lambda row: row.coverage)
     widest = max(row.width_ratio for row in rows)

@@ -26,6 +26,8 @@ import time
 import traceback
 from pathlib import Path
 
+import stored
+
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "trusted" / "engines"))
 import engine_fuzz as fuzz
 
@@ -62,6 +64,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=540)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    stored.option(parser)
     options = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
@@ -95,6 +98,22 @@ def main() -> None:
                 f"{tables} tables, {compared} comparisons, {moved} neighbours, worst {worst:.3f}",
                 flush=True,
             )
+    if options.store:
+        stored.figures(
+            "engine_fuzz",
+            about="privacy",
+            title="Files of every odd shape",
+            says="Statistics of made-up tables read from files and from memory, and of "
+            "neighbouring files, exactly.",
+            found={
+                "tables": tables,
+                "statistics compared with memory": compared,
+                "of them, not the same whole numbers": (len(different), "0"),
+                "neighbouring files compared": moved,
+                "largest change over the sensitivity": (worst, "≤ 1"),
+                "tables on which something raised": (len(failures), "0"),
+            },
+        )
     print(
         f"comparisons={compared} differences={len(different)} neighbours={moved} "
         f"worst_ratio={worst:.6g} failures={len(failures)}"

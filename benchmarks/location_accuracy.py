@@ -31,10 +31,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
+import stored
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.asking.records import result_class
 from discreet.errors import DiscreetError
@@ -340,12 +342,65 @@ def work(job: tuple[Callable[..., list[object]], tuple[object, ...]]) -> list[ob
     return function(LAWS[index], *arguments)  # type: ignore[index]
 
 
+def store(medians: list[Any], means: list[Any]) -> None:
+    """Medians by law and number of rows, means by law and range."""
+    asked: dict[tuple[str, int], list[Any]] = {}
+    for cell in medians:
+        asked.setdefault((cell.law, cell.rows), []).append(cell)
+    stored.table(
+        "location_accuracy_median",
+        about="accuracy",
+        title="The default median beside the best of four methods",
+        says="Mean error of the default over the least error of the exponential, smooth, "
+        "propose-test-release and inverse methods at the same spend.",
+        columns=[
+            stored.column("law"),
+            stored.column("rows"),
+            stored.column("cells", "spends"),
+            stored.column("middle", "median ratio", digits=3),
+            stored.column("worst", "largest ratio", digits=3, target=f"≤ {LARGEST_RATIO}"),
+        ],
+        rows=[
+            {
+                "law": law,
+                "rows": rows,
+                "cells": len(found),
+                "middle": float(np.median([cell.ratio for cell in found])),
+                "worst": stored.measured(
+                    max(found, key=lambda cell: cell.ratio).ratio,
+                    max(found, key=lambda cell: cell.ratio).doubt,
+                ),
+            }
+            for (law, rows), found in asked.items()
+        ],
+        notes=["± is the standard error of the ratio."],
+    )
+    stored.table(
+        "location_accuracy_mean",
+        about="accuracy",
+        title="Means whose declared range is far too wide",
+        says="Mean absolute error of dp.unbounded_mean beside that of an oracle that knows the "
+        "best range, 1000 rows at μ = 1.",
+        columns=[
+            stored.column("law"),
+            stored.column("width", "declared range / s.d."),
+            stored.column("error", "error", digits=4),
+            stored.column("ratio", "/ oracle", digits=3, target=f"≤ {LARGEST_MEAN_RATIO}"),
+        ],
+        rows=[
+            {"law": row.law, "width": row.width, "error": row.error, "ratio": row.sample_ratio}
+            for row in means
+        ],
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="few draws and sizes")
     parser.add_argument("--workers", type=int, default=2)
+    stored.option(parser)
     arguments = parser.parse_args()
     start, medians, means = time.perf_counter(), [], []
     with ProcessPoolExecutor(arguments.workers) as pool:
@@ -374,6 +429,8 @@ def main() -> None:
             f"{row.clipped[0]:7.1f}{row.clipped[1]:7.1f}"
             f"{'  FAILS' if row.sample_ratio > LARGEST_MEAN_RATIO else ''}"
         )
+    if arguments.store:
+        store(medians, means)
     worst = max(cell.ratio for cell in medians), max(row.sample_ratio for row in means)
     print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
     print(f"worst_median_ratio={worst[0]:.3f} worst_mean_ratio={worst[1]:.3f}")

@@ -51,6 +51,15 @@ def option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def wanted() -> bool:
+    """Whether ``--store`` was given to a benchmark whose other arguments are read by their places;
+    it is taken out of them.
+    """
+    found = "--store" in sys.argv
+    sys.argv[:] = [one for one in sys.argv if one != "--store"]
+    return found
+
+
 def column(
     key: str, title: str = "", *, digits: int | None = None, target: str = ""
 ) -> dict[str, Any]:
@@ -110,6 +119,42 @@ def table(
     text = json.dumps(written, indent=1, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
     return path
+
+
+def figures(
+    name: str,
+    *,
+    about: str,
+    title: str,
+    says: str,
+    found: Mapping[str, Any],
+    runs: int | None = None,
+    error: str | None = None,
+    notes: Sequence[str] = (),
+) -> Path:
+    """A table of single figures by what they are; a value may be a pair of a figure and what was
+    wanted of it.
+    """
+    pairs = {
+        what: value if isinstance(value, tuple) else (value, "") for what, value in found.items()
+    }
+    wanted = any(limit for _, limit in pairs.values())
+    rows = [
+        {"what": what, "figure": figure} | ({"wanted": limit} if wanted else {})
+        for what, (figure, limit) in pairs.items()
+    ]
+    columns = [column(key) for key in rows[0]]
+    return table(
+        name,
+        about=about,
+        title=title,
+        says=says,
+        columns=columns,
+        rows=rows,
+        runs=runs,
+        error=error,
+        notes=notes,
+    )
 
 
 def command() -> str:

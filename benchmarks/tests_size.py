@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+import stored
 from discreet.accounting.guarantees import GDP, PureDP
 from discreet.estimators.hypotheses.plans import _mean_laws, count_law
 from discreet.inference.counts.tulap import ReleasedNoise
@@ -338,6 +339,44 @@ def sizes(
     return found
 
 
+def store(found: dict[tuple[str, str], float], repetitions: int) -> None:
+    """The share of rejections of each test over all settings."""
+    names = list(dict.fromkeys(name for _, name in found))
+    by_test = {
+        name: [size for (_, other), size in found.items() if other == name] for name in names
+    }
+    stored.table(
+        "tests_size",
+        about="size",
+        title="True nulls that are rejected at 5 %",
+        says="Each test on data for which its null is true, over numbers of rows and spends.",
+        columns=[
+            stored.column("test"),
+            stored.column("cells", "settings"),
+            stored.column("least", "least size", digits=4),
+            stored.column("middle", "median size", digits=4, target="0.05"),
+            stored.column("most", "largest size", digits=4),
+        ],
+        rows=[
+            {
+                "test": name,
+                "cells": len(sizes),
+                "least": stored.share(min(sizes) * repetitions, repetitions),
+                "middle": stored.share(float(np.median(sizes)) * repetitions, repetitions),
+                "most": stored.share(max(sizes) * repetitions, repetitions),
+            }
+            for name, sizes in by_test.items()
+        ],
+        runs=repetitions,
+        error="the standard error of a share of the runs",
+        notes=[
+            "Two: shares of two groups, with what the shares are; χ²: tables of that size; fit: "
+            "goodness of fit; + where the number of rows is public, − where it is private.",
+            "Least and largest of many shares lie off their median by chance as well.",
+        ],
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repetitions", type=int, default=10_000)
@@ -349,8 +388,11 @@ def main() -> None:
         default=[""],
         help="sizes of the tests whose names begin with one of these",
     )
+    stored.option(parser)
     options = parser.parse_args()
     found = sizes(options.repetitions, options.rows, options.spends, options.tests)
+    if options.store:
+        store(found, options.repetitions)
     error = np.sqrt(ALPHA * (1 - ALPHA) / options.repetitions)
     outside = {name: size for name, size in found.items() if abs(size - ALPHA) > 3 * error}
     for (setting, name), size in sorted(outside.items(), key=lambda item: item[1]):

@@ -90,7 +90,8 @@ def commits(address: str, seconds: float) -> float:
         return done / (time.time() - begun)
 
 
-def main(seconds: float) -> None:
+def rates(seconds: float) -> dict[str, float]:
+    """The two ratios, and the rates that they are made of."""
     from postgresql import server
 
     with server(durable=True) as address:
@@ -99,21 +100,25 @@ def main(seconds: float) -> None:
         study = tree.carve(root.id, "study", GDP(5), key="study")
         carved = [tree.carve(root.id, f"{n}", GDP(1), key=f"{n}").id for n in range(SEATS)]
         pooled = [tree.pool(study.id, f"{n}", GDP(4), key=f"{n}").id for n in range(SEATS)]
-        rates: dict[str, list[float]] = {"carved": [], "pooled": [], "commits": []}
+        found: dict[str, list[float]] = {"carved": [], "pooled": [], "commits": []}
         for turn in range(TURNS):
-            rates["commits"].append(commits(address, seconds))
-            rates["pooled"].append(rate_of(address, pooled, seconds))
-            rates["carved"].append(rate_of(address, carved, seconds))
-            print(turn, *(f"{name}={found[-1]:.1f}" for name, found in rates.items()), flush=True)
+            found["commits"].append(commits(address, seconds))
+            found["pooled"].append(rate_of(address, pooled, seconds))
+            found["carved"].append(rate_of(address, carved, seconds))
+            print(turn, *(f"{name}={taken[-1]:.1f}" for name, taken in found.items()), flush=True)
         report = tree.verify()
         assert report.ok, report.problems
         tree.close_connections()
-    middle = {name: statistics.median(found) for name, found in rates.items()}
-    print(
-        f"carved_vs_pooled={middle['carved'] / middle['pooled']:.2f}",
-        f"pooled_vs_commits={middle['pooled'] / middle['commits']:.2f}",
-        *(f"{name}_per_second={rate:.0f}" for name, rate in middle.items()),
-    )
+    middle = {name: statistics.median(taken) for name, taken in found.items()}
+    return {
+        "carved_vs_pooled": middle["carved"] / middle["pooled"],
+        "pooled_vs_commits": middle["pooled"] / middle["commits"],
+        **{f"{name}_per_second": rate for name, rate in middle.items()},
+    }
+
+
+def main(seconds: float) -> None:
+    print(*(f"{name}={value:.2f}" for name, value in rates(seconds).items()))
 
 
 if __name__ == "__main__":

@@ -450,7 +450,12 @@ TABLE = (
     ),
     _row("server.refusals", "errors", "", "what the service refuses, with its status"),
     _row("server.store", "errors server", "psycopg", "one database, numbered migrations"),
-    _row("server.accounts", "errors server.refusals server.store", "argon2", "who people are"),
+    _row(
+        "server.accounts",
+        "errors server.refusals server.store",
+        "argon2 httpx joserfc",
+        "who people are",
+    ),
     _row(
         "server.desk",
         f"{VOCABULARY} specs accounting asking inference trusted.ledger trusted.losses"
@@ -466,6 +471,13 @@ TABLE = (
         "the processes that open data",
     ),
     _row("server.api", "errors public server", "fastapi starlette pydantic matplotlib", "by HTTP"),
+    _row(
+        "server.pages",
+        "errors exact neighbors schema accounting asking.written asking.records"
+        " trusted.losses remote.dummy remote.session server",
+        "fastapi starlette jinja2",
+        "as pages for people",
+    ),
     _row("server.serving", "errors bundled server", "uvicorn", "how a service starts"),
     _row("__main__", "cli", "", "python -m discreet"),
 )

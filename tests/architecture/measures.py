@@ -34,6 +34,7 @@ class House:
     aggregation_lines: int
     scale_lines: int
     cluster_lines: int
+    tree_lines: int
     flat_modules: int
     largest_folder: int
     knots: int
@@ -53,6 +54,7 @@ def measured() -> House:
         aggregation_lines=lines["aggregation"],
         scale_lines=lines["scale"],
         cluster_lines=lines["cluster"],
+        tree_lines=lines["tree"],
         flat_modules=len(folders[""]),
         largest_folder=max(len(names) for folder, names in folders.items() if folder),
         knots=len(import_knots()),

@@ -29,6 +29,9 @@ AGGREGATION: dict[tuple[str, str], dict[str, str]] = {
         "array": "declared levels, each an object of its own",
         "astype": "codes of levels, small whole numbers",
     },
+    ("trusted/aggregation/part_outputs.py", "in_processes"): {
+        "frombuffer": "a row of numbers for each part, each written by itself",
+    },
     ("trusted/aggregation/part_outputs.py", "read"): {
         "array": "the numbers of one part, each read by itself",
     },

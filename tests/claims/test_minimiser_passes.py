@@ -4,6 +4,7 @@ solver certifies its answer wherever it begins, whatever curvature it is lent.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,18 +15,24 @@ from tests.claims.test_perturbed_minimisers import rows_of as one_column
 
 import discreet as dp
 from discreet.accounting.calibration.minimiser import Room, perturbed_minimiser
+from discreet.asking.formula import design_of
 from discreet.errors import InvalidParameter
+from discreet.specs.estimating.batches import plain_metric
 from discreet.specs.estimating.components import UNIT
 from discreet.specs.estimating.families import Huber, HuberHinge, Logistic
 from discreet.specs.estimating.metric import metric_of
+from discreet.specs.estimating.minimand import Minimand
 from discreet.specs.estimating.model import EstimatingPlan, Point
 from discreet.specs.estimating.tables import GRID, PSI
+from discreet.specs.mechanisms.mechanism import ends_over
 from discreet.specs.mechanisms.minimiser import PerturbedMinimiser
+from discreet.testing import seeded_session
 from discreet.trusted.extensions.estimating.kernels import ModelData, row_weights
 from discreet.trusted.learning.minimiser import draw as solver
 from discreet.trusted.learning.minimiser import rows as passes
 from discreet.trusted.learning.minimiser.loops import product_loop, sum_loop, value_loop
 from discreet.trusted.learning.minimiser.rows import SUM_BITS, LossRows
+from discreet.trusted.release import Description, Question
 from discreet.trusted.scale.spill import StoredRows
 
 FAMILIES = (Logistic(), HuberHinge(), Huber(1.345))
@@ -262,6 +269,37 @@ def test_a_tolerance_that_no_grid_has_is_refused():
     given = {name: getattr(made, name) for name in PerturbedMinimiser.__slots__}
     with pytest.raises(InvalidParameter, match="grid"):
         PerturbedMinimiser(**(given | {"tolerance": Fraction(1, 2**31)}))
+
+
+def test_a_tolerance_that_no_pass_can_tell_is_refused_before_the_debit():
+    """From the public number of rows: Python's whole numbers would pass over all rows."""
+    schema = dp.Schema({"x": dp.Real(-1, 1), "b": dp.Boolean()})
+    query = Minimand(
+        design_of("b ~ x", schema, counts=True).model(()),
+        plain_metric(2, 1.3),
+        Logistic(),
+        Point((0, 0), 20, GRID / 2.0**20),
+        False,
+    )
+    made = perturbed_minimiser(
+        query.sensitivity(dp.Replace()),
+        2,
+        Room(mu_squared=Fraction(1)),
+        way="objective",
+        penalty=None,
+        rows=1e3,
+    )
+    fine = replace(made, tolerance=Fraction(1, 2**30))
+    rows = 1 << 22
+    data = {"x": np.zeros(rows), "b": np.zeros(rows, dtype=bool)}
+    opened = dp.from_arrays(data, schema=dict(schema), neighbors=dp.Replace())
+    session = seeded_session(opened, dp.GDP(1), 1)
+    asked = Question(Description("logistic", "b"), query, fine, dp.GDP(1))
+    with pytest.raises(dp.InvalidParameter, match="finer than a pass"):
+        session.release(asked)
+    assert [entry.kind for entry in session.ledger.entries()] == ["open"]
+    for mechanism, count, ends in ((fine, 1000, True), (fine, None, True), (made, rows, True)):
+        assert ends_over(mechanism, count) == ends
 
 
 # ── arguments of the compiled passes ──────────────────────────────────────────────────────────────

@@ -289,7 +289,6 @@ def test_queries_are_read_as_they_were_written(formula):
         lambda: replace(query_of("y ~ x"), network=query_of("b ~ x").network),
         lambda: replace(agreement_of("b ~ x", np.random.default_rng(1)), weights=(1, 2)),
         lambda: replace(agreement_of("b ~ x", np.random.default_rng(1)), weights=(2**34,) * 10),
-        lambda: replace(agreement_of("b ~ x", np.random.default_rng(1)), optional=True, both=False),
         lambda: agreement_of("y ~ x", np.random.default_rng(1)),
     ],
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import pathlib
 import secrets
 import signal
 import sys
@@ -30,6 +31,7 @@ from discreet.specs.queries.keys import Between, Levels, Subset
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import Sum
 from discreet.specs.registry import query_from_dict
+from discreet.trusted.aggregation import part_outputs
 from discreet.trusted.aggregation.part_outputs import in_processes, output_table, read
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
@@ -41,6 +43,7 @@ from discreet.trusted.release import PublicFacts
 SCHEMA = Schema({"x": Integer(0, 9), "g": Category(["a", "b"]), "f": Boolean()})
 TWO = Schema({"sum": Real(0, 40, missing=0.0), "level": Category(["a", "b"])})
 ONE = Schema({"out": Real(0, 40, missing=17.0)})
+WIDE = Schema({"out": Real(0, 255, missing=0.0)})
 RELATIONS = [
     Replace(),
     AddRemove(),
@@ -127,6 +130,23 @@ def test_no_part_sees_another():
     assert not KEPT
     together = [remembers(np.array([low, low + 3]), None) for low in range(3)]
     assert together == [3.0, 8.0, 15.0]
+
+
+def shared_maps(x, g):
+    """How much memory is shared with other processes: the parent's, and where it answers itself."""
+    threading.Event().wait(0.05)  # so that parts overlap
+    return float(pathlib.Path("/proc/self/maps").read_text().count("/dev/zero"))
+
+
+def test_answers_of_other_parts_are_not_in_a_part_s_memory(monkeypatch):
+    """The control: without `_keep_from_forks` a part can read what running ones wrote."""
+    monkeypatch.setattr(part_outputs.os, "cpu_count", lambda: 3)
+    data = engine([("u", x, "a", True) for x in range(6)], AddRemove())
+    before = shared_maps(None, None)
+    assert outputs_of(data, plan(shared_maps, outputs=WIDE)) == [(before + 1,)] * 3
+    monkeypatch.setattr(part_outputs, "_keep_from_forks", lambda shared: None)
+    leaky = outputs_of(data, plan(shared_maps, outputs=WIDE))
+    assert leaky == [(before + 2,), (before + 3,), (before + 4,)]
 
 
 def raises(x, g):
@@ -327,6 +347,48 @@ def test_votes_of_all_small_tables_move_as_stated():
     ]
     l1, l2, most = (max(np.linalg.norm(one, order) for one in moved) for order in (1, 2, np.inf))
     assert (l1, l2**2, most) == (2, pytest.approx(2), 1)
+
+
+def most_frequent(g):
+    return "a" if (g == "a").sum() > (g == "b").sum() else "b"
+
+
+def law_of_votes(levels, query, rate):
+    """The exact law of the level that two parts vote for, over all assignments of rows to parts."""
+    chances = np.zeros(2)
+    for words in itertools.product(range(2), repeat=len(levels)):
+        rows = [("u", 1, level, True) for level in levels]
+        table = output_table(engine(rows, AddRemove()), query.plan(), FixedWords(list(words)))
+        scores = np.array(query.assemble(execute(table, query.about.plan())), dtype=float)
+        weights = np.exp(rate * scores)
+        chances += weights / weights.sum() / 2 ** len(levels)
+    return chances
+
+
+def test_the_law_of_votes_keeps_epsilon_on_a_small_domain(monkeypatch):
+    """One row more or less, all tables of up to three rows: at the calibrated rate the laws of the
+    chosen level are within e^ε of each other; at three times the rate they are not.
+    """
+    monkeypatch.setattr(
+        part_outputs, "in_processes", lambda works, width: np.array([[*work()] for work in works])
+    )
+    question = mode_question(PublicFacts(LEVELS, Replace(), 2), "level", spend=dp.PureDP(1))
+    made = PartOutputs(
+        (), ("g",), 2, ("level",), (LEVELS["level"],), question.query, "f", most_frequent
+    )
+
+    def worst(times):
+        rate = times * float(question.mechanism.rate)
+        ratios = []
+        for size in range(3):
+            for levels in itertools.product("ab", repeat=size):
+                fewer = law_of_votes(levels, made, rate)
+                for more in "ab":
+                    ratios.append(np.log(law_of_votes((*levels, more), made, rate) / fewer))
+        return float(np.abs(ratios).max())
+
+    assert worst(1) <= 1
+    assert worst(3) > 1
 
 
 def test_the_query_is_kept_without_its_function():

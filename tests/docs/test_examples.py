@@ -119,7 +119,8 @@ def test_the_readme_and_whole_stories_keep_a_ledger_and_use_keys() -> None:
     assert len(pages) >= 6
     for page in pages:
         code = "\n".join(code for _, code, _ in examples(page.read_text()))
-        assert re.search(r"ledger=\"[\w-]+\.ledger\"", code), page
+        kept = r"ledger=\"[\w-]+\.ledger\"|BudgetTree\.open\(\"[\w-]+\.tree\"\)"
+        assert re.search(kept, code), page
         assert "key=" in code, page
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from markdown import markdown
-from tools.site import evidence, markup, reference
+from tools.site import evidence, gallery, lectures, markup, mathematics, reference, staging
 from tools.site.execution import blocks
 from tools.site.groups import GROUPS
 from tools.site.pages import LostLink, Site, linked_text
@@ -35,7 +35,7 @@ def test_every_public_name_has_an_example_and_leads_on() -> None:
         assert "dp." in found["Example"] or name in found["Example"], name
         assert re.search(r"`dp\.|docs/", found["See also"]), name
         if any(record.name == name for record in RECORDS):
-            assert {"Price", "Example", "See also"} <= {*found}, name
+            assert {*reference.WANTED} <= {*found}, name
 
 
 def test_formulas_become_mathml_and_code_stays() -> None:
@@ -106,3 +106,51 @@ def test_benchmarks_store_what_the_evidence_reads(
     assert "| normal | 0.95 ± 0.02 |" in text
     assert "`make bench NAME=noise ARGS='--runs 9'`" in text
     assert [*stored.ABOUT] == [*evidence.PARTS]
+
+
+def test_the_gallery_leads_to_every_section_that_draws() -> None:
+    pages = gallery.pages()
+    on_disk = {path.stem for path in gallery.FOLDER.glob("*.md")}
+    assert on_disk == {*gallery.ORDER}
+    for name in gallery.ORDER:
+        sections = gallery.SECTION.findall(pages[name])
+        drawn = [one.code for one in blocks(pages[name]) if not one.folded]
+        assert len(sections) == len(drawn) > 1, name
+        assert all(re.search(r"plot\w*\((?:[^\n]*\n)*?.*\)$", code) for code in drawn), name
+        assert f"{name}-{len(sections)}.png" in pages["index"]
+
+
+def test_the_lectures_table_has_every_entry_with_what_was_corrected() -> None:
+    table = lectures.table()
+    for name in mathematics.anchors():
+        assert table.count(f"| [{name} ") == (len(name) > 1), name
+    said = mathematics.PAGE.read_text(encoding="utf-8").count("*Lectures say*")
+    wrapped = len(re.findall(r"\*Lectures\n\s*say\*", mathematics.PAGE.read_text(encoding="utf-8")))
+    rows = [line for line in table.splitlines() if line.startswith("| [")]
+    corrected = [row for row in rows if row.split(" | ")[1] != "–"]
+    assert len(corrected) >= 40
+    assert len(corrected) <= said + wrapped
+    assert sum("`src/discreet/" in row for row in rows) >= 50
+
+
+def test_terms_of_the_glossary_are_explained_once() -> None:
+    page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.+)$", page, re.MULTILINE)
+    terms = [name.strip().casefold() for heading in headings for name in heading.split(",")]
+    assert len(headings) >= 30
+    assert len(terms) == len(set(terms)) == len(markup.glossary(page))
+
+
+def test_ci_builds_the_site() -> None:
+    assert "make docs" in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert "tools.site" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_every_page_stands_in_the_menu_and_every_entry_is_a_page() -> None:
+    named = re.findall(r"^\s+- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    pages -= {f"gallery/{name}.md" for name in gallery.ORDER}  # the menu takes them from there
+    made = {"gallery/index.md", "reference/index.md"} | {*staging.BESIDE.values()}
+    assert sorted(pages - {*named}) == []
+    assert sorted({*named} - pages - made) == []
+    assert len(named) == len(set(named))

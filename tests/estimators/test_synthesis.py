@@ -188,11 +188,50 @@ def test_frames_have_the_data_s_kinds_and_combine(synthesis):
     assert (value, within, total) == (2.0, pytest.approx(0.2), pytest.approx(4 / 3 - 0.2))
 
 
+@pytest.mark.parametrize("given", [(np.nan, 1.0), (1.0, -1.0), ("much", 1.0), (None, 1.0), 3.0])
+def test_sets_are_combined_from_finite_numbers_alone(synthesis, given):
+    with pytest.raises(InvalidParameter, match="combine"):
+        synthesis.combine(lambda one: given, 2)
+
+
 def test_a_date_in_periods_is_drawn_as_a_date():
     session = session_of(columns_of(300))
     found = dp.synthesize(session, ["joined", "sex"], bins={"joined": "quarter"}, spend=dp.GDP(3))
     days = found.frame()["joined"].dropna()
     assert days.between("2020-01-01", "2021-12-31").all()
+
+
+def test_drawn_columns_have_the_types_of_the_declared_ones():
+    declared = {
+        "day": dp.Date("2020-01-01", "2020-12-31"),
+        "moment": dp.Datetime("2020-01-01", "2020-12-31 23:59:59"),
+        "whole": dp.Integer(0, 9),
+        "real": dp.Real(0, 9),
+        "yes": dp.Boolean(),
+        "code": dp.Category([1, 2, 3]),
+        "mixed": dp.Category([1, "two", True]),
+        "gone": dp.Category(["a", "b"]),
+    }
+    rows = {name: np.array([None] * 90) for name in declared}
+    rows["whole"], rows["real"] = np.arange(90) % 10, np.arange(90) / 10
+    data = dp.from_arrays(rows, schema=declared, neighbors=dp.Replace())
+    bins = {"day": "quarter", "moment": "quarter", "whole": [0, 5, 9], "real": 3}
+    found = dp.synthesize(
+        seeded_session(data, dp.GDP(50), 3), list(declared), bins=bins, spend=dp.GDP(40)
+    )
+    frame = found.frame(30)
+    kinds = [str(kind) for kind in frame.dtypes]
+    assert kinds[:6] == ["datetime64[us]"] * 2 + ["int64", "float64", "object", "float64"]
+    assert frame[["day", "moment", "yes", "code", "mixed", "gone"]].isna().all(axis=None)
+    text = ["String", "String"]
+    polars_kinds = ["Date", "Datetime", "Int64", "Float64", "Boolean", "Int64", *text]
+    drawn = found.frame(30, backend="polars")
+    assert [kind.base_type().__name__ for kind in drawn.dtypes] == polars_kinds
+    arrow = ["date32[day]", "timestamp[us]", "int64", "double", "bool", "int64", *text]
+    rows = found.frame(30, backend="pyarrow")
+    assert [str(kind).lower() for kind in rows.schema.types] == [kind.lower() for kind in arrow]
+    for made in (frame, drawn, rows):
+        assert len(dp.from_frame(made, schema=declared, neighbors=dp.Replace()).schema) == 8
 
 
 def test_synthetic_rows_go_back_into_the_library(synthesis):

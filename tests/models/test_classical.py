@@ -32,6 +32,7 @@ from discreet.models.solvers import (
     GradientDescent,
     Newton,
     chosen_solver,
+    convergence_doubt,
     plain_radius,
 )
 from discreet.schema import Schema
@@ -561,3 +562,19 @@ def test_a_fit_that_did_not_converge_has_no_intervals_and_says_why():
         rows = [line.split() for line in told.splitlines() if line.startswith(" ")]
         assert [row[-3:-1] for row in rows if "inf" in row] == [["–", "–"]] * 4  # p, interval
     assert np.isinf(fit.ellipse("a", "b")).all()
+
+
+def test_a_descent_over_batches_that_stops_early_has_no_intervals_and_says_so_before():
+    usual = {"rows": 4000.0, "noise_index": 0.01}
+    assert convergence_doubt(SGD(), radius=1.4, **usual) is None
+    assert "24 % of the way" in str(convergence_doubt(SGD(60), radius=1.4, **usual))
+    assert convergence_doubt(SGD(), radius=4.5, **usual) is not None  # 60 columns
+    assert convergence_doubt(SGD(20_000), radius=4.5, **usual) is None
+    data = columns(3000)
+    data["y"] = np.where(data["x"] > 0.2, 3.0, -3.0)  # far from the start
+    solver = SGD(12, batch=100, delta=1e-7, step_size=0.5)
+    with pytest.warns(dp.MayNotConverge, match="12 steps leave"):
+        short = fit(session_on(data), "robust", solver, spend=dp.GDP(4))
+    assert not short.converged
+    assert np.all(short.confidence_interval() == [-np.inf, np.inf])
+    assert "NOT CONVERGED" in str(short.summary())

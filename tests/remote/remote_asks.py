@@ -1,4 +1,4 @@
-"""Every procedure of the README's table, as functions of (session, spend), on one made-up survey;
+"""Every procedure of the overview's table, as functions of (session, spend), on one made-up survey;
 and those that see rows, which no remote session answers.
 """
 

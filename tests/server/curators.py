@@ -30,6 +30,7 @@ from discreet.server.work.room import Room
 from discreet.server.work.sources import Folders, read_key
 from discreet.testing.seeded import SeededSource
 from discreet.trusted.noise.source import secure_source
+from discreet.trusted.tree.receipts import Seal
 
 ADDRESS = "https://curator.test"
 PASSWORD = "correct horse battery"
@@ -196,7 +197,9 @@ def curator(
         **({"burst": 1e6, "per_second": 1e6} | settings),
     )
     rows_in = open_database(told)
-    trees = open_trees(told) if seed is None else Trees(lambda dataset: None, secure=False)
+    trees = Trees(lambda dataset: None, secure=False)
+    if seed is None:
+        trees = open_trees(told, pinned=True)
     source: Callable[[], Any] = secure_source
     if seed is not None:
         seeded = SeededSource(seed)  # one stream, as a session at hand has
@@ -205,7 +208,8 @@ def curator(
     folders = Folders(told.folders, read_key(told.pin_key))
     room = Room(rows_in, trees, folders, clock=clock, source=source)
     workers = HereWorkers(room)
-    desk = desk_of(Office(rows_in, trees, workers, told, clock, source))
+    seal = None if seed is not None else Seal.open(told.seal)
+    desk = desk_of(Office(rows_in, trees, workers, told, clock, source, seal))
     tokens = {}
     for login, role in PEOPLE.items():
         with rows_in.write() as rows:

@@ -41,6 +41,10 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 @pytest.fixture(scope="module")
 def foreign(here: Curator) -> dict[str, str]:
+    return planted(here)
+
+
+def planted(here: Curator) -> dict[str, str]:
     """Ids of things that are Anna's and Olga's alone."""
     made = here.register("hidden", listed=True)
     study = here.study(made["id"])

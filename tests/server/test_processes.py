@@ -143,7 +143,7 @@ def below(parent: int) -> list[int]:
     return found
 
 
-def asks_through_kills(tmp_path: Path, database: str | None) -> None:
+def assert_nothing_lost(tmp_path: Path, database: str | None) -> None:
     settings, tokens, desk = prepared(tmp_path, database)
     with started(settings) as (address, ids, _):
         made(address, tokens)
@@ -168,9 +168,9 @@ def asks_through_kills(tmp_path: Path, database: str | None) -> None:
 
 
 def test_killed_processes_lose_nothing_on_sqlite(tmp_path: Path) -> None:
-    asks_through_kills(tmp_path, None)
+    assert_nothing_lost(tmp_path, None)
 
 
 def test_killed_processes_lose_nothing_on_postgresql(tmp_path: Path) -> None:
     with server() as address:
-        asks_through_kills(tmp_path, address)
+        assert_nothing_lost(tmp_path, address)

@@ -168,7 +168,7 @@ def test_roles_are_kept_apart(here: Curator, study: dict[str, Any]) -> None:
         ("anna", "GET", "/v1/sources", None),
     ):
         answer = here.client(login).request(method, path, json=body, headers=KEY)
-        refused(answer, 403)
+        assert refused(answer, 403)
 
 
 def test_frozen_and_closed(here: Curator) -> None:

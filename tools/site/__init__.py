@@ -5,6 +5,7 @@ markup.py      Markdown that the pages use beside the usual: formulas, hover tex
 pages.py       a page of docs/ as it goes to mkdocs: outputs, links, evidence, peers
 reference.py   a page for every public name, from its docstring
 gallery.py     every picture that the library draws
+lectures.py    entries of the mathematics: corrections, code and tests
 evidence.py    tables of measured figures, from benchmarks/results/*.json
 sources.py     pages of the repository's files that others link to
 staging.py     all of them together, in a folder that mkdocs reads

@@ -19,6 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "evidence" / "index.md"  # what stands above the tables
 REQUIRED = ("title", "about", "says", "command", "date", "version", "machine", "runs", "error",
             "columns", "rows")  # fmt: skip
 
@@ -111,14 +112,7 @@ def provenance(table: dict[str, Any]) -> str:
 
 def overview(tables: dict[str, dict[str, Any]]) -> str:
     """The page of all measured tables."""
-    lines = [
-        "# Evidence",
-        "",
-        "What this project states as measured. Each table is read from a file in "
-        "`benchmarks/results` that a benchmark wrote, with the command that measures it again. "
-        "What did not hold is on a page of its own: [what failed](failed.md).",
-        "",
-    ]
+    lines = [PAGE.read_text(encoding="utf-8")]
     for about, (heading, asked) in PARTS.items():
         found = [name for name, table in tables.items() if table["about"] == about]
         if found:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import gc
 import hashlib
 import io
 import json
@@ -129,6 +130,8 @@ def _run_all(pages: Mapping[str, str], workers: int) -> Iterator[tuple[str, list
     if not pages:
         return
     _load()
+    gc.collect()
+    gc.freeze()  # what is loaded stays in memory that all pages share
     context = multiprocessing.get_context("fork")
     waiting, running = [*pages.items()], dict[Any, tuple[str, Any, Any]]()
     failed: list[str] = []

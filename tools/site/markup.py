@@ -110,6 +110,14 @@ class Pages(Extension):
         md.treeprocessors.register(Hover(md, terms), "hover", 5)
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """A hook of mkdocs: the search is a dialog, and those who do not see it hear its name."""
+    return output.replace(
+        'data-md-component="search" role="dialog"',
+        'data-md-component="search" role="dialog" aria-label="Search"',
+    )
+
+
 def makeExtension(**given: Any) -> Pages:  # noqa: N802
     """The door for Markdown."""
     return Pages(**given)

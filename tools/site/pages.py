@@ -2,6 +2,7 @@
 and directives are replaced by what they name.
 
     <!-- evidence: NAME -->   the measured table of benchmarks/results/NAME.json
+    <!-- lectures: all -->    every entry of the mathematics, with code, tests and corrections
     <!-- tasks: NAME -->      ten tasks in another library and here, docs/coming-from/peers/
 
 Nothing here reads or writes a file but pictures (`Written.files`).
@@ -25,7 +26,7 @@ FILE = re.compile(
     r"(?<![`\[\w])`(?P<path>[\w./-]+\.(?:py|md|toml|csv))(?:::(?P<inside>\w+))?`(?!`|\]\()"
 )
 DIRECTIVE = re.compile(
-    r"^(?P<indent>[ ]*)<!-- (?P<kind>evidence|tasks): (?P<name>[\w/-]+) -->$", re.M
+    r"^(?P<indent>[ ]*)<!-- (?P<kind>evidence|tasks|lectures): (?P<name>[\w/-]+) -->$", re.M
 )
 # names of `discreet` that are no public names, and what to read about them
 ELSEWHERE = {"attacks": "tutorials/five-objections.md"}

@@ -101,7 +101,8 @@ def _hear(message: Any, heard: list[str]) -> None:
 
 
 def _elsewhere(request: Any, here: str, heard: list[str]) -> None:
-    if not request.url.startswith((here, "data:", "blob:")):
+    host = here.rpartition("/")[0]  # the list of versions stands beside the version
+    if not request.url.startswith((host, "data:", "blob:")):
         heard.append(f"asks {request.url}")
 
 

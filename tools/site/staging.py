@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tools.site import evidence, gallery, peers, reference, sources
+from tools.site import evidence, gallery, lectures, peers, reference, sources
 from tools.site.execution import outputs_of
 from tools.site.groups import GROUPS
 from tools.site.pages import Site, written
@@ -90,7 +90,7 @@ def stage(only: str = "", workers: int = 2) -> None:
 def _directive(kind: str, name: str, ours: dict[str, tuple[str, str]]) -> str:
     if kind == "evidence":
         return evidence.table_text(evidence.read(evidence.FOLDER / f"{name}.json"))
-    return peers.shown(name, ours)
+    return lectures.table() if kind == "lectures" else peers.shown(name, ours)
 
 
 def _write(path: Path, content: str | bytes) -> None:
@@ -105,6 +105,7 @@ def settings(linked: set[str]) -> dict[str, Any]:
     given["docs_dir"] = str(PAGES)
     given["site_dir"] = str(ROOT / "site" / dp.__version__)
     given["not_in_nav"] = "source/"
+    given["hooks"] = [str(ROOT / "tools" / "site" / "markup.py")]
     return given
 
 

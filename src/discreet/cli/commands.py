@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.curator import curator_app
 from discreet.cli.questions import add_explain, add_plans, add_questions
 from discreet.cli.serve import serve, work
 
@@ -21,6 +22,7 @@ add_questions(app)
 add_plans(app)
 add_explain(app)
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(curator_app, name="curator")
 app.command()(serve)
 app.command()(work)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet.errors import DiscreetError, MissingExtra
+from discreet.errors import DiscreetError, InvalidParameter, MissingExtra
 
 _State = Annotated[
     Path, typer.Option("--state", help="The folder of its state: SQLite, socket, keys.")
@@ -45,6 +46,15 @@ def serve(
     web_user: Annotated[str | None, typer.Option("--web-user", help="Who talks.")] = None,
     worker_user: Annotated[str | None, typer.Option("--worker-user", help="Who reads.")] = None,
     pin_key: _Key = None,
+    pins: Annotated[
+        Path | None, typer.Option("--pins", help="A folder for heads of ledgers, on another disk.")
+    ] = None,
+    receipt_key: Annotated[
+        Path | None, typer.Option("--receipt-key", help="What signs receipts; one for all.")
+    ] = None,
+    oidc: Annotated[
+        Path | None, typer.Option("--oidc", help="A TOML file that names an OpenID provider.")
+    ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Made-up people and incomes.")] = False,
 ) -> None:
     """A service that holds data and answers questions about them: pages, and /v1 for programs."""
@@ -56,7 +66,12 @@ def serve(
         raise MissingExtra(str(error.name), "server", "discreet serve") from None
     folders = [*(data or []), *([demo_folder(state)] if demo else [])]
     told = _settings(
-        state, database, folders, workers, memory, seconds, pin_key, tick=tick, secure_cookies=https
+        *(state, database, folders, workers, memory, seconds, pin_key),
+        tick=tick,
+        secure_cookies=https,
+        pins=None if pins is None else str(pins.resolve()),
+        receipt_key=None if receipt_key is None else str(receipt_key.resolve()),
+        oidc={} if oidc is None else _provider(oidc),
     )
     supervisor = Supervisor(
         told,
@@ -123,6 +138,24 @@ def _settings(
         key_file=None if pin_key is None else str(pin_key.resolve()),
         **more,
     )
+
+
+def _provider(path: Path) -> dict[str, str]:
+    """What a file says of an OpenID provider."""
+    words = ("issuer", "client", "secret_file", "claim", "address")
+    try:
+        told = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        told = {}
+    known = all(word in words and type(one) is str for word, one in told.items())
+    if not known or not {"issuer", "client", "address"} <= set(told):
+        raise InvalidParameter(
+            "--oidc",
+            "the file is no TOML with issuer, client and address, secret_file and claim",
+            "who somebody is must be certain",
+            'write for example issuer = "https://login.example.org"',
+        )
+    return told
 
 
 def _once_workers_listen(act: Any) -> None:

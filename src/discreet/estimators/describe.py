@@ -51,6 +51,12 @@ def describe(
     The noise of every number grows with the square root of the number of columns (with that number
     itself for a pure spend). Least and greatest values are not told: each of them is one person's.
 
+    Formula.
+            mean = (Σ x + Z) / N,   variance = (Σ (x − mean)² + Z) / (N − 1);   quartiles searched
+
+            N  rows that hold a value, counted with noise
+            Z  noise, drawn anew for every sum
+
     Validity. Intervals are for one number at a time.
     Price.    One spend for all columns. Name only those that you will publish.
     Example.

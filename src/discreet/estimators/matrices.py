@@ -47,6 +47,7 @@ def covariance(
     Formula.
             cov(a, b) = Σ (aᵢ − mean a)(bᵢ − mean b) / (N − 1) + noise
 
+    Validity. Independent rows; intervals are for one pair at a time.
     Price.    The spend, once a key, for all pairs: moments are one release
               (docs/theory/covariance.md).
     Example.
@@ -77,6 +78,7 @@ def correlation(
     Formula.
             r = cov(a, b) / √(v(a)·v(b))
 
+    Validity. Independent rows; intervals are for one pair at a time.
     Price.    The spend, once a key, for all pairs.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))

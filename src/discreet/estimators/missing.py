@@ -35,6 +35,11 @@ def missing(
 
     One release for all columns; the noise grows with the square root of their number.
 
+    Formula.
+            share of a state = (cells in it + Z) / N
+
+            N  rows, public or counted with noise
+
     Validity. Intervals are for one column and state at a time.
     Price.    The spend, once a key, for all columns.
     Example.

@@ -134,6 +134,11 @@ def quantile(
     """The q-quantile of a number column: the least value with at least a share q of the rows at or
     below it; `by` and `method` as for `median`.
 
+    Formula.
+            Q(q) = least v with #{x ≤ v} ≥ q·N
+
+            x  the column, clamped to its declared range; counts in the search are noisy
+
     Validity. Independent rows; the interval assumes no shape.
     Price.    The spend, once a key. Quantiles near 0 and 1 are told by few rows and need more.
     Example.
@@ -176,6 +181,11 @@ def quantiles(
 ) -> QuantilesResult:
     """Several quantiles in one release: up to three by searches of their own, more from one noisy
     tree of counts at about logarithmic cost.
+
+    Formula.
+            Q(q) = least v with #{x ≤ v} ≥ q·N
+
+            x  the column, clamped to its declared range; counts are noisy
 
     Validity. Independent rows; intervals are for one quantile at a time.
     Price.    The spend, once a key, for all of them.

@@ -47,6 +47,7 @@ def iqr(
 
             Q  the quantile function of the column clamped to its declared range
 
+    Validity. Independent rows; the interval assumes no shape.
     Price.    The spend, once a key; half of it for each quartile.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))
@@ -80,6 +81,7 @@ def mad(
 
             c  a private median, released first
 
+    Validity. Independent rows; the interval assumes no shape.
     Price.    The spend, once a key, for the centre and the deviation together.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))

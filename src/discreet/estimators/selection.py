@@ -57,6 +57,11 @@ def select(
     column named by `score`. `method` is "exponential", "permute-and-flip" or "noisy-max"; the best
     for the spend where left out.
 
+    Formula.
+            P(candidate) ∝ exp(ε·score / (2Δ))   ("exponential")
+
+            Δ  how far one unit moves a score; the other methods take the greatest noisy score
+
     Validity. `score_gap` bounds how much worse the chosen one may be, for every data set; that it
               is the best is not certain.
     Price.    The spend, once a key, however many candidates there are.
@@ -88,6 +93,7 @@ def mode(
     Formula.
             P(level) falls exponentially in how many rows it is behind the most frequent one
 
+    Validity. `score_gap` bounds how many rows the chosen level can be behind, for every data set.
     Price.    The spend, once a key, however many levels there are.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))
@@ -115,6 +121,12 @@ def top(
     One choice after another among those that are left, at equal prices: permute-and-flip for a pure
     spend, exponential choices for all others.
 
+    Formula.
+            one choice after another, each more probable the more rows a level has
+
+            a level that was chosen is left out of the next choice
+
+    Validity. `score_gap` bounds how far the chosen ones can be behind, for every data set.
     Price.    The spend, once a key, in k equal choices.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))
@@ -159,6 +171,14 @@ def above_threshold(
     `questions` is a list of filters or a mapping from labels to filters. The threshold is public:
     choose it without looking at the data.
 
+    Formula.
+            hit   if count + V ≥ threshold + W
+
+            V  noise of one question
+            W  noise of the threshold
+
+    Validity. `score_gap` bounds how far the counts of hits can be below the threshold, for every
+              data set.
     Price.    The spend, once a key, whatever the number of questions: only `positives` costs
               (sparse vector, docs/theory/selection.md).
     Example.
@@ -186,6 +206,13 @@ def watch(session: Session, threshold: int, *, spend: Guarantee, positives: int 
     It has no key: a watch lives in this process alone and cannot be resumed,
     because its noise is written nowhere.
 
+    Formula.
+            hit   if count + V ≥ threshold + W
+
+            V  noise of one question
+            W  noise of the threshold
+
+    Validity. Each answer is right up to both noises, whatever was asked before it.
     Price.    The spend, once, at the opening; answers below the threshold are free.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))

@@ -55,6 +55,12 @@ def trimmed_mean(
     Its noise does not grow with the declared range. `trim` is a share below one half, as a fraction
     with a denominator up to 10**6.
 
+    Formula.
+            estimate = Σ x between Q(trim) and Q(1 − trim) / (N·(1 − 2·trim)) + noise
+
+            Q  the quantile function of the column, found by noisy counts
+
+    Validity. Independent rows; the interval assumes no shape (docs/theory/trimmed.md).
     Price.    The spend, once a key: both ends and the mean between them.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))

@@ -217,6 +217,13 @@ def unbounded_mean(
     The result says how many rows lie outside the range that was found,
     and its interval allows for what they take from the mean.
 
+    Formula.
+            estimate = Σ max(low, min(x, high)) / N + noise
+
+            low, high  a range found by noisy counts, far tighter than the declared one
+
+    Validity. Independent rows; the interval allows for the rows outside the range that was found,
+              by a noisy count of them.
     Price.    The spend, once a key. Part of it finds the range: where a tight range is public
               knowledge, `dp.mean` is more precise.
     Example.
@@ -333,6 +340,14 @@ def location(
     Centre and scale are found by noisy counts; two steps towards the M-estimate follow, each a mean
     of values clipped to centre ± half-width.
 
+    Formula.
+            Σ ψ((xᵢ − location) / scale) = 0
+
+            ψ      Huber's function: its argument, cut off at both sides
+            scale  found privately, with the centre
+
+    Validity. Independent rows. Of a symmetric law it is the centre; of a skewed one it is Huber's
+              location, which is not the mean.
     Price.    The spend, once a key, for centre, scale and both steps.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))
@@ -435,6 +450,7 @@ def truncated_mean(
 
             bound  public: choose it without looking at the data
 
+    Validity. Independent rows; the interval is about the truncated mean.
     Price.    The spend, once a key; noise is in proportion to the bound, not to the declared range.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))

@@ -142,12 +142,13 @@ def doubt_of(regression: Regression, solver: Solver, mu_squared: Fraction) -> Ma
     """Why a solver may not converge, from public facts, before anything is spent; where a filter
     leaves rows out there are fewer, and doubt comes late rather than early.
     """
-    public = regression.session.public
+    public, model = regression.session.public, regression.model
+    radius = plain_radius(model) if solver.radius is None else float(solver.radius)
     if public.rows is None:
-        return convergence_doubt(solver, None, None)
-    columns = len(regression.model.columns)
-    index = noise_index(columns, float(public.rows), math.sqrt(mu_squared), public.neighbors)
-    return convergence_doubt(solver, float(public.rows), index)
+        return convergence_doubt(solver, None, None, radius)
+    rows, columns = float(public.rows), len(model.columns)
+    index = noise_index(columns, rows, math.sqrt(mu_squared), public.neighbors)
+    return convergence_doubt(solver, rows, index, radius)
 
 
 def _mu_squared(spend: Guarantee, delta: Fraction, solver: Solver, unit_rows: int) -> Fraction:

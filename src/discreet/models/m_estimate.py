@@ -65,6 +65,11 @@ def m_estimate(
     of the end. Both are used as tables of 64 values a unit, joined by straight lines: what is
     estimated is the solution for that table, and steps finer than 1/64 are lost.
 
+    Formula.
+            Σ ψ((yᵢ − xᵢ'β) / σ)·xᵢ = 0   or   Σ (yᵢ − mean(xᵢ'β))·xᵢ = 0
+
+            σ  the scale of the residuals, estimated jointly where `psi` is given
+
     Method.    Algorithm A with weights, as dp.robust (`psi`, with a joint scale that is 1 for
                standard normal errors) and dp.logistic (`mean`); `solver` chooses one of the
                lectures' instead.

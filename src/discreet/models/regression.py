@@ -181,6 +181,11 @@ def poisson(
     """Poisson regression of a count declared as ``dp.Integer(0, most)``:
     log of the mean is linear in the columns.
 
+    Formula.
+            log(mean of y) = x'β
+
+            x  the columns of the formula, β the coefficients
+
     Method.    Σ w·(clip((y − m)/√m, ±2.5) − a(m))·x = 0 with m = e^η (at most `most`) and a(m) the
                mean of the clipped part under Poisson(m): residuals are standardised, so that one
                record adds about 2.5 at most whatever `most` is

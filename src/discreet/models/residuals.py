@@ -50,6 +50,13 @@ def residuals(
     `bins` is a number of bins between −4 and 4 scales, or increasing edges in units of the scale;
     everything beyond is in two open cells at the ends. The rows are those of the fit's filter.
 
+    Formula.
+            countₖ = #{rows with (y − η)/σ in bin k} + Z
+
+            η  the linear predictor at the released coefficients
+            σ  the released scale
+
+    Validity. Counts of these rows, privacy error alone; the error of the fit is in η.
     Price.    The spend, once a key, beside that of the fit.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))

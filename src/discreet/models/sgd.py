@@ -64,8 +64,8 @@ def needed_delta(session: Session, solver: SGD, spend: Guarantee) -> Fraction:
     if isinstance(spend, ApproxDP):
         return rational(spend.delta, "delta") / 10
     raise InvalidParameter(
-        "solver='sgd'",
-        "no delta was given",
+        "delta=",
+        "none was given for sampled steps",
         "sampled steps are priced by their loss distribution, whose far tail is only known to be "
         "rare",
         "pass solver=dp.SGD(delta=1e-8), or spend dp.ApproxDP(epsilon, delta)",
@@ -79,18 +79,18 @@ def require_sampling(session: Session) -> None:
     neighbors = session.public.neighbors
     if neighbors.unit is not None or neighbors.rows != 1:
         raise NoTheorem(
-            "solver='sgd' for units with several rows",
+            "batches of rows, of units with several rows",
             f"the relation is {neighbors}",
             "batches sample rows one by one, and a unit's rows would be in them more often than "
             "one row is",
-            "use solver=None, 'gradient' or 'newton'",
+            "fit a regression by solver=None, 'gradient' or 'newton', which read all rows",
         )
     if session.public.rows == 0:
         raise InvalidParameter(
-            "solver='sgd'",
+            "batches of rows",
             "the data set has no rows",
             "batches of a fixed size are drawn from them",
-            "use solver=None, which answers for an empty data set too",
+            "fit a regression by solver=None, which answers for an empty data set too",
         )
 
 

@@ -30,6 +30,7 @@ LARGEST_SGD_STEPS = 200_000
 # gradient descent's own choices: what is left of the start, the largest step, and K = 14 + 2 ln n
 LEFT_OF_START, LARGEST_PACE, FIRST_STEPS, MOST_ROWS = 1e-4, 0.7, 14, 1e14
 MAY_BE_LEFT = 0.05  # of the start, above which a solver says that it may not converge
+USUAL_SQUARE = 1 / 16  # the mean square of a column that is declared as ±4 standard deviations
 # the mean square, and the mean size, of a column that is uniform on its range
 NUMBER_SHARE, NUMBER_SIZE = 1 / 3, 1 / 2
 
@@ -230,13 +231,14 @@ class MayNotConverge(DiscreetError, UserWarning):
 
 
 def convergence_doubt(
-    solver: Solver, rows: float | None, noise_index: float | None
+    solver: Solver, rows: float | None, noise_index: float | None, radius: float
 ) -> MayNotConverge | None:
     """Why a solver may not converge, from its own numbers, the public number of rows and the noise
-    index (None: private); None where nothing speaks against it.
+    index (None: private), and the radius of its columns' weights; None where nothing speaks against
+    it.
     """
     if isinstance(solver, SGD):
-        return None
+        return _sampled_doubt(solver, radius)
     steps = solver.steps_for(rows or 1.0)
     left = abs(1 - solver.pace(steps)) ** steps
     if left > MAY_BE_LEFT:
@@ -244,7 +246,7 @@ def convergence_doubt(
             f"solver={solver}",
             f"{steps} steps of {solver.pace(steps):g} leave {100 * left:.0f} % of the way from "
             "the start",
-            "the fit may not converge, and what is left widens its intervals",
+            "the fit may not converge, and has no intervals then",
             "take more steps, or leave out the step size; solver=None needs neither",
         )
     if noise_index is not None and noise_index >= HOPELESS_INDEX:
@@ -252,10 +254,30 @@ def convergence_doubt(
             f"solver={solver}",
             f"the noise index is {noise_index:.2g}, beyond {HOPELESS_INDEX:g}",
             "the columns' spread is lost in noise, so that steps are too short or too long: the "
-            "fit may not converge, and its intervals will be very wide",
+            "fit may not converge, and has no intervals then, or very wide ones",
             "spend more, use fewer columns, or more rows",
         )
     return None
+
+
+def _sampled_doubt(solver: SGD, radius: float) -> MayNotConverge | None:
+    """The same of secret batches, whose columns are scaled by their ranges: along one that is
+    declared as ±4 standard deviations a step goes the share step_size/(16·R²) of the way.
+    """
+    pace = min(1.0, solver.step_size * USUAL_SQUARE / radius**2)
+    first = solver.steps - max(1, solver.steps // 2)  # the estimate is the mean from there on
+    kept = 1 - pace
+    left = kept * (kept**first - kept**solver.steps) / (pace * (solver.steps - first))
+    if left <= MAY_BE_LEFT:
+        return None
+    return MayNotConverge(
+        f"solver={solver}",
+        f"{solver.steps} steps leave {100 * left:.0f} % of the way from the start along a column "
+        "that is declared as ±4 standard deviations",
+        "the fit may not converge, and has no intervals then",
+        "take more steps, declare tighter ranges, or use solver=None, which learns its columns' "
+        "spread",
+    )
 
 
 Solver = GradientDescent | Newton | SGD

@@ -10,7 +10,8 @@ from typing import Any
 
 from discreet import errors
 from discreet.errors import DiscreetError, InvalidParameter, ServiceRefused
-from discreet.errors.ledger import failed
+from discreet.errors.ledger import failed, not_a_ledger
+from discreet.errors.tree import no_node
 
 # the class of an error decides its status, where it does not say one itself
 STATUS: tuple[tuple[type[DiscreetError], int], ...] = (
@@ -23,6 +24,9 @@ STATUS: tuple[tuple[type[DiscreetError], int], ...] = (
 )
 
 
+_LOST = (not_a_ledger("").why, no_node("").why)
+
+
 def status_of(error: DiscreetError) -> int:
     """The status of a refusal by HTTP."""
     told = getattr(error, "status", None)
@@ -30,6 +34,8 @@ def status_of(error: DiscreetError) -> int:
         return told
     if isinstance(error, errors.LedgerRefused) and error.why == failed("", "").why:
         return 503  # the ledger's database is away
+    if isinstance(error, errors.LedgerRefused) and error.why in _LOST:
+        return 423  # another file is in the place of the ledger
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 

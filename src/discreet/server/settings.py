@@ -25,6 +25,10 @@ class Settings:
     memory        bytes of address space of each; 0 for no limit
     seconds       that one question may take
     sweep         seconds between looks for paid questions without an answer
+    pins          the folder of pinned heads, best on another disk than the database
+    receipt_key   the file of the key that signs receipts; one for all replicas
+    oidc          an OpenID provider: `issuer`, `client`, `secret_file`, `claim`, and the `address`
+                  of this service as browsers see it
     """
 
     state: str
@@ -39,6 +43,9 @@ class Settings:
     burst: float = 200.0
     secure_cookies: bool = True
     key_file: str | None = None
+    pins: str | None = None
+    receipt_key: str | None = None
+    oidc: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, least in (("tick", 0), ("workers", 1), ("memory", 0), ("sweep", 0.05)):
@@ -56,6 +63,16 @@ class Settings:
     def pin_key(self) -> Path:
         """The key of pins, which only those who open data may read."""
         return Path(self.key_file or os.path.join(self.state, "pins.key"))
+
+    @property
+    def heads(self) -> Path:
+        """The folder of pinned heads."""
+        return Path(self.pins or os.path.join(self.state, "heads"))
+
+    @property
+    def seal(self) -> Path:
+        """The key of receipts."""
+        return Path(self.receipt_key or os.path.join(self.state, "receipts.key"))
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

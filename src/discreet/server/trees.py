@@ -1,15 +1,16 @@
 """Budget trees of a service: a file for each data set on SQLite, one database on PostgreSQL.
 
-A tree is opened once in a process, and only if its whole history verifies; one that does not is
-kept shut, and its data set refuses questions while all others go on.
+A tree is opened once in a process, by those who answer with a file of pins: the place of each
+answer's line is noted there, durably, before the answer leaves.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from discreet.neighbors import Neighbors
 from discreet.server.refusals import not_there
 from discreet.server.settings import Settings
 from discreet.trusted.tree.node import Box, Node
+from discreet.trusted.tree.recovery import Burnt
 from discreet.trusted.tree.tree import BudgetTree
 
 FOLDER = "budgets"
@@ -26,9 +28,17 @@ FOLDER = "budgets"
 class Trees:
     """The trees that nodes of data sets are in."""
 
-    def __init__(self, where: Callable[[str], str | None], *, secure: bool = True) -> None:
-        """`where` says the place of a data set's tree; ``secure=False`` is for tests in memory."""
-        self._where, self._secure = where, secure
+    def __init__(
+        self,
+        where: Callable[[str], str | None],
+        *,
+        pins: Callable[[str], str] | None = None,
+        secure: bool = True,
+    ) -> None:
+        """`where` says the place of a data set's tree, and `pins` that of its pins, from which
+        answers leave; ``secure=False`` is for tests in memory.
+        """
+        self._where, self._pins, self._secure = where, pins, secure
         self._open: dict[str, BudgetTree] = {}
         self._guard = threading.Lock()
 
@@ -40,7 +50,11 @@ class Trees:
         name = dataset if place is None else place
         with self._guard:
             if name not in self._open:
-                self._open[name] = BudgetTree.open(place)
+                pins = None if self._pins is None else self._pins(dataset)
+                tree = self._open[name] = BudgetTree.open(place, pins=pins)
+                if place is not None and not place.startswith("postgres"):
+                    share(Path(place))
+                return tree
             return self._open[name]
 
     def node(self, dataset: str, node: str) -> Node:
@@ -55,9 +69,43 @@ class Trees:
         """The nodes right below one."""
         return [box.node for box in self.tree(dataset).children(node)]
 
-    def problems(self, dataset: str) -> list[str]:
-        """What is wrong with the history of a data set's tree; empty where all is well."""
-        return [*self.tree(dataset).verify().problems]
+    def problems(self, dataset: str, *, below: str | None = None) -> list[str]:
+        """What is wrong with the history of a data set's tree, or with what stands `below` a root
+        of it; empty where all is well.
+        """
+        report = self.tree(dataset).verify()
+        if below is None or report.damage:
+            return [*report.problems]
+        mine = {below, *self._below(dataset, below)}
+        return [
+            f"{node}: {problem}"
+            for node, one in report.chains.items()
+            if node in mine or one.head == ""  # a chain that is gone has no place any more
+            for problem in one.problems
+        ]
+
+    def forgotten(self, dataset: str, root: str) -> list[str]:
+        """The carved nodes below a root that do not know their newest pinned line; the root is
+        frozen where there are any.
+        """
+        tree = self.tree(dataset)
+        gone = tree.freeze_forgotten()
+        mine = [chain for chain, top in gone.items() if top == root]
+        known = any(box.node == root for box in tree.roots())
+        return mine if known else [root]
+
+    def recover(
+        self, dataset: str, root: str, receipts: Iterable[tuple[str, int, str]]
+    ) -> list[Burnt]:
+        """Counts what was forgotten as spent, and takes back the freeze of the root."""
+        tree = self.tree(dataset)
+        burnt = tree.recover(receipts)
+        tree.unfreeze(root, "what was forgotten counts as spent")
+        return burnt
+
+    def _below(self, dataset: str, node: str) -> list[str]:
+        found = self.children(dataset, node)
+        return [*found, *(one for child in found for one in self._below(dataset, child))]
 
     # ── what changes it ───────────────────────────────────────────────────────────────────────────
 
@@ -105,13 +153,33 @@ class Trees:
         self.tree(dataset).append_note(node, kind, json.dumps(told, sort_keys=True))
 
 
-def open_trees(settings: Settings) -> Trees:
-    """The trees of a service."""
+def open_trees(settings: Settings, *, pinned: bool = False) -> Trees:
+    """The trees of a service; `pinned` where answers leave."""
+    heads = settings.heads
+    if pinned:
+        heads.mkdir(parents=True, exist_ok=True, mode=0o700)
     if settings.database is not None:
-        return Trees(lambda dataset: settings.database)
+        one = os.fspath(heads / "tree.pins")
+        return Trees(lambda dataset: settings.database, pins=(lambda _: one) if pinned else None)
     folder = Path(settings.state) / FOLDER
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Trees(lambda dataset: os.fspath(folder / f"{_plain(dataset)}.db"))
+    folder.mkdir(parents=True, exist_ok=True, mode=0o770)
+
+    def pins(dataset: str) -> str:
+        return os.fspath(heads / f"{_plain(dataset)}.pins")
+
+    return Trees(
+        lambda dataset: os.fspath(folder / f"{_plain(dataset)}.db"), pins=pins if pinned else None
+    )
+
+
+def share(path: Path) -> None:
+    """Lets the group of the state's folder use a file, where that folder is shared at all: workers
+    may run as another user of it.
+    """
+    if path.parent.parent.stat().st_mode & 0o020:
+        for end in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):  # somebody else's, who shared it
+                os.chmod(f"{path}{end}", 0o660)
 
 
 def _plain(dataset: str) -> str:

@@ -39,7 +39,26 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     bounds: Any
     budget: Any
     ledger: Any
+    score_spend: Any
     learns_privately = True
+
+    def _scoring(self, sample_weight: Any) -> Any:
+        """What a score may spend; refused where nothing was given, or weights were."""
+        if self.score_spend is None:
+            raise InvalidParameter(
+                "score",
+                "no score_spend was given",
+                "a score is computed from data, so it must be released with noise and paid for",
+                "pass score_spend=dp.GDP(0.1), or judge the fit by result_.summary()",
+            )
+        if sample_weight is not None:
+            raise InvalidParameter(
+                "sample_weight=",
+                "weights were given",
+                "a private score has one bound for every row",
+                "leave it out",
+            )
+        return self.score_spend
 
     def _features(self, table: Table, *, fill: bool = True) -> tuple[Columns, Columns]:
         """The columns of X and their declaration, from parameters and shapes alone; what is no

@@ -38,14 +38,7 @@ class _PrivateRegressor(RegressorMixin, PrivateRegression):  # type: ignore[misc
         Refused unless `score_spend` was given.
         Predictions are clipped to the target's bounds, so that errors are bounded.
         """
-        spend = self._scoring()
-        if sample_weight is not None:
-            raise InvalidParameter(
-                "sample_weight=",
-                "weights were given",
-                "a private score has one bound for every row",
-                "leave it out",
-            )
+        spend = self._scoring(sample_weight)
         low, high = ends_of(self.target_bounds, "target_bounds=", 1, None)[0]
         check_is_fitted(self, "coef_")
         table = self._table(X, reset=False)
@@ -225,14 +218,7 @@ class PrivateLogisticRegression(ClassifierMixin, PrivateRegression):  # type: ig
         """A private accuracy on (X, y), released at `score_spend`;
         refused unless that was given.
         """
-        spend = self._scoring()
-        if sample_weight is not None:
-            raise InvalidParameter(
-                "sample_weight=",
-                "weights were given",
-                "a private score has one bound for every row",
-                "leave it out",
-            )
+        spend = self._scoring(sample_weight)
         check_is_fitted(self, "coef_")
         table = self._table(X, reset=False)
         columns, schema = self._declared(table, vector(y, table.rows))

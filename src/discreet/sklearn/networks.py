@@ -130,14 +130,7 @@ class PrivateMLPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[m
         """A private accuracy on (X, y), released at `score_spend`; refused unless that was
         given.
         """
-        if self.score_spend is None or sample_weight is not None:
-            raise InvalidParameter(
-                "score",
-                "no score_spend was given, or weights were",
-                "a score is computed from data, so it must be released with noise and paid for, "
-                "with one bound for every row",
-                "pass score_spend=dp.GDP(0.1), and no sample_weight",
-            )
+        spend = self._scoring(sample_weight)
         check_is_fitted(self, "result_")
         if self.from_session_:
             raise InvalidParameter(
@@ -147,8 +140,8 @@ class PrivateMLPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[m
                 "ask dp.accuracy(holdout, model.result_, spend=…)",
             )
         columns, schema = self._declared(self._table(X, reset=False), y)
-        session = self._opened(columns, schema, self.score_spend)
-        self.score_results_ = (dp.accuracy(session, self.result_, spend=self.score_spend),)
+        session = self._opened(columns, schema, spend)
+        self.score_results_ = (dp.accuracy(session, self.result_, spend=spend),)
         return float(min(max(self.score_results_[0].estimate, 0.0), 1.0))
 
     def __sklearn_tags__(self) -> Any:

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 import discreet as dp
 from discreet.asking.sessions import is_session
-from discreet.errors import InvalidParameter
 from discreet.sklearn.base import Columns, PrivateEstimator
 from discreet.sklearn.cells import Floats, numbers_of
 from discreet.sklearn.declared import TARGET
@@ -76,13 +75,3 @@ class PrivateRegression(PrivateEstimator):
                 total += column * coefficient
             total += self.intercept_
         return total
-
-    def _scoring(self) -> Any:
-        if self.score_spend is None:
-            raise InvalidParameter(
-                "score",
-                "no score_spend was given",
-                "a score is computed from data, so it must be released with noise and paid for",
-                "pass score_spend=dp.GDP(0.1), or judge the fit by result_.summary()",
-            )
-        return self.score_spend

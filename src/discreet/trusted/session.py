@@ -34,7 +34,7 @@ from discreet.neighbors import Neighbors, require_neighbors
 from discreet.schema import Schema
 from discreet.seclusion import Failed, Sealed, aside
 from discreet.sensitivity import OneRow
-from discreet.specs.mechanisms.mechanism import fits_in_size
+from discreet.specs.mechanisms.mechanism import ends_over, fits_in_size
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.rehearsal import Rehearsal
@@ -238,6 +238,8 @@ class Session:
             )
         if not fits_in_size(mechanism, query.size):
             raise mismatched("its mechanism reads a statistic of another size than its query gives")
+        if not ends_over(mechanism, self.public.rows):
+            raise mismatched("its mechanism is finer than a pass over so many rows can tell")
         self._rehearsal.require(query)
         if hasattr(self._engine, "require"):  # where rows are elsewhere, some plans cannot run
             self._engine.require(query.plan())

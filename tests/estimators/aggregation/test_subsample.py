@@ -11,6 +11,7 @@ import pytest
 from tests.printed import unwrapped
 
 import discreet as dp
+from discreet.errors import InvalidParameter
 from discreet.estimators.aggregation.subsample import default_parts, on_parts
 from discreet.inference.aggregation.friendly import FriendlyMeanResult
 from discreet.inference.aggregation.subsample import SubsampleResult, VoteResult
@@ -166,6 +167,24 @@ def test_few_rows_give_finite_answers(rows):
 def test_all_missing_gives_a_finite_answer():
     session = session_of(200, x=[math.nan] * 200)
     assert np.isfinite(ask(session).confidence_interval()).all()
+
+
+def test_rows_without_a_value_are_left_out_unless_they_are_kept():
+    x = np.random.default_rng(3).normal(3, 1, 900)
+    x[::9] = math.nan
+    data = dp.from_arrays({"x": x}, schema={"x": dp.Real(-5, 5)}, neighbors=dp.Replace())
+    session = seeded_session(data, dp.GDP(20), 3)
+    asked = {"columns": "x", "output": dp.Real(0, 5, missing=0.5), "spend": dp.GDP(4)}
+    found = dp.subsample(session, np.mean, parts=60, **asked)
+    assert found.params[0] == pytest.approx(3, abs=0.4)
+    assert "Rows without a value of x are left out;" in unwrapped(found.summary())
+    kept = dp.subsample(session, np.mean, parts=60, missing="keep", **asked)
+    assert kept.params[0] == pytest.approx(0.5, abs=0.05)
+    assert "left out" not in unwrapped(kept.summary())
+    with pytest.raises(InvalidParameter, match="missing="):
+        dp.subsample(session, np.mean, missing="drop", **asked)
+    shown = dp.preview(session, dp.subsample, np.mean, missing="keep", **asked)
+    assert shown.width > 0
 
 
 @pytest.mark.slow

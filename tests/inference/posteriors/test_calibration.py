@@ -21,7 +21,7 @@ SLOW = {
 }
 
 
-def judged(name, runs):
+def assert_calibrated(name, runs):
     ranks = simulated(BY_NAME[name], runs, 11)
     (covers, naive), (p, naive_p) = ranks.coverage(), ranks.p_values()
     error = np.sqrt(0.95 * 0.05 / runs)
@@ -33,13 +33,13 @@ def judged(name, runs):
 
 @pytest.mark.parametrize(("name", "runs"), QUICK.items())
 def test_shares_are_calibrated_and_naive_ones_are_not(name, runs):
-    judged(name, runs)
+    assert_calibrated(name, runs)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "runs"), SLOW.items())
 def test_every_family_is_calibrated_and_its_naive_posterior_is_not(name, runs):
-    judged(name, runs)
+    assert_calibrated(name, runs)
 
 
 def test_the_test_of_ranks_accepts_uniform_ones_and_rejects_narrow_posteriors():

@@ -18,6 +18,7 @@ from discreet.inference.synthesis.model import (
     fitted_model,
     independent_start,
 )
+from discreet.inference.synthesis.refits import shown
 from discreet.inference.synthesis.rows import drawn_codes
 from discreet.inference.synthesis.trees import cell_count, junction_tree, tree_cells
 
@@ -187,3 +188,12 @@ def test_few_rows_and_cells_without_mass_are_drawn():
             codes = drawn_codes(model, rows, Stream("few"), rounded=rounded)
             assert codes.shape == (rows, 6)
             assert ((codes >= 0) & (codes < np.array(SIZES))).all()
+
+
+def test_all_refits_are_made_whether_or_not_they_are_shown(monkeypatch, capsys):
+    assert list(shown([3, 5])) == [3, 5]
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert list(shown([3, 5])) == [3, 5]
+    assert "Models" in capsys.readouterr().err
+    assert list(shown([3])) == [3]
+    assert not capsys.readouterr().err

@@ -89,10 +89,11 @@ def test_a_coordinate_that_was_not_opened_is_refused_with_its_own_text(
     open_ledger: Open, budget: Any, price: Price, says: str
 ) -> None:
     ledger = open_ledger(budget)
+    before = ledger.entries()
     with pytest.raises(BudgetExceeded, match=says) as caught:
         pay(ledger, "request", price)
     assert "never re-split" in caught.value.remedy
-    assert [entry.kind for entry in ledger.entries()] == ["open"]
+    assert ledger.entries() == before
 
 
 def test_a_refusal_says_the_largest_spend_that_fits_and_it_does_fit(open_ledger: Open) -> None:
@@ -152,7 +153,7 @@ def test_a_zcdp_box_with_a_failure_probability(open_ledger: Open) -> None:
     assert ledger.verify().ok
     if ledger.persistent:
         for other in ({}, {"delta0": 2e-7}):
-            with pytest.raises(LedgerRefused, match="never re-split"):
+            with pytest.raises(LedgerRefused, match=r"never re-split|another kind, name or budget"):
                 open_ledger(ZCDP(0.5), **other)
         assert open_ledger(ZCDP(0.5), delta0=1e-7).spent() == ledger.spent()
 
@@ -168,7 +169,7 @@ def test_a_zcdp_box_has_no_other_split(open_ledger: Open, split: dict[str, float
 def test_a_known_key_returns_its_answer_and_costs_nothing(open_ledger: Open) -> None:
     ledger = open_ledger()
     first = pay(ledger, "asked")
-    assert (first.fresh, first.answer, first.number) == (True, None, 1)
+    assert (first.fresh, first.answer, first.number) == (True, None, ledger.entries()[-1].number)
     unfinished = pay(ledger, "asked")
     assert (unfinished.fresh, unfinished.answer, unfinished.hash) == (False, None, first.hash)
     assert ledger.store("asked", lambda: '{"value":3}') == '{"value":3}'
@@ -195,14 +196,16 @@ def test_the_order_in_which_a_request_is_written_does_not_matter(open_ledger: Op
     assert not ledger.debit(
         key="asked", request={"b": {"y": None, "x": "é"}, "a": [1, 2.5]}, price=TENTH
     ).fresh
-    assert ledger.entries()[1].request == {"a": [1, 2.5], "b": {"x": "é", "y": None}}
+    request = ledger.entries()[-1].request
+    assert (request["a"], request["b"]) == ([1, 2.5], {"x": "é", "y": None})
 
 
 def test_an_answer_needs_a_debit(open_ledger: Open) -> None:
     ledger = open_ledger()
+    before = ledger.entries()
     with pytest.raises(LedgerRefused, match="nothing was debited"):
         ledger.store("asked", lambda: pytest.fail("drawn without a debit"))
-    assert len(ledger.entries()) == 1
+    assert ledger.entries() == before
 
 
 @pytest.mark.few(2)
@@ -330,14 +333,8 @@ def test_a_reservation_sets_budget_aside_and_returns_what_no_step_used(open_ledg
     assert not reservation.debit(key="step 0", request={"query": "step 0"}, price=TENTH).fresh
     with pytest.raises(BudgetExceeded, match="closed"):
         reservation.debit(key="step 9", request={}, price=TENTH)
-    assert [entry.kind for entry in ledger.entries()] == [
-        "open",
-        "reserve",
-        "debit",
-        "debit",
-        "debit",
-        "close",
-    ]
+    kinds = [entry.kind for entry in ledger.entries()]
+    assert kinds[-5:] == ["reserve", "debit", "debit", "debit", "close"]
     assert ledger.verify().ok
 
 
@@ -414,9 +411,10 @@ def test_a_ledger_cannot_be_pickled_or_copied(open_ledger: Open) -> None:
 )
 def test_a_price_is_positive(open_ledger: Open, price: Any) -> None:
     ledger = open_ledger()
+    before = ledger.entries()
     with pytest.raises(InvalidParameter):
         ledger.debit(key="asked", request={}, price=price)
-    assert len(ledger.entries()) == 1
+    assert ledger.entries() == before
 
 
 @pytest.mark.few(2)
@@ -441,14 +439,10 @@ def test_entries_tell_the_story(open_ledger: Open) -> None:
     ledger = open_ledger()
     pay(ledger, "asked")
     ledger.store("asked", lambda: "answer")
-    opened, debited, answered = ledger.entries()
-    assert (opened.number, debited.number, answered.number) == (0, 1, 2)
-    assert (debited.previous, answered.previous, ledger.head) == (
-        opened.hash,
-        debited.hash,
-        answered.hash,
-    )
-    assert debited.request == {"query": "asked"}
+    debited, answered = ledger.entries()[-2:]
+    assert answered.number == debited.number + 1
+    assert (answered.previous, ledger.head) == (debited.hash, answered.hash)
+    assert debited.request["query"] == "asked"
     assert debited.amounts.exact() == TENTH
     assert (answered.answer, answered.request, debited.answer) == ("answer", None, None)
     assert datetime.fromisoformat(debited.timestamp).utcoffset() == timedelta(0)

@@ -15,7 +15,7 @@ from discreet.accounting.tradeoff.shifted_pair import shifted_mu
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, float_down, float_up, sqrt_down
 from discreet.sensitivity import RowLoss
-from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser
+from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser, told_of_a_row
 
 COVER_SHARE = Fraction(1, 100)
 KAPPA = Fraction(2, 5)  # of μ, one row's: what the penalty is by default
@@ -58,15 +58,24 @@ def default_penalty(row: RowLoss, room: Room, way: str, rows: float) -> Fraction
 
 
 def perturbed_minimiser(
-    row: RowLoss, size: int, room: Room, *, way: str, penalty: Fraction | None, rows: float
+    row: RowLoss,
+    size: int,
+    room: Room,
+    *,
+    way: str,
+    penalty: Fraction | None,
+    rows: float,
+    most: float = 0.0,
 ) -> PerturbedMinimiser:
-    """The mechanism with the least noise; `rows` is a public or noisy number of rows."""
+    """The mechanism with the least noise; `rows` is a public or noisy number of rows, `most` the
+    public number of those that may be passed over, where it is larger.
+    """
     weight = default_penalty(row, room, way, rows) if penalty is None else penalty
     weight = Fraction(float_up(weight))
     fine = FINE * math.sqrt(size / (max(rows, 1.0) * float(row.curvature)))
     if way == "output":
-        return _output(row, size, room, weight, rows)
-    mechanism = _covered(row, size, room, weight, rows, fine)
+        return _output(row, size, room, weight, max(rows, most))
+    mechanism = _covered(row, size, room, weight, max(rows, most), fine)
     if not room.epsilon:
         share = Fraction(float_down(room.size * sqrt_down(1 - COVER_SHARE)))
         return replace(mechanism, spread=_gaussian_spread(row, mechanism.kappa, share))
@@ -99,9 +108,8 @@ def _covered(
     """The certificate: its tolerance, and the noise that covers it for a share of the price."""
     cost = float(room.size) * (float(COVER_SHARE) if room.epsilon else math.sqrt(COVER_SHARE))
     root = math.sqrt(size)
-    # never finer than what passes over so many rows can tell (trusted/learning/minimiser/rows.py)
-    a_row = 2.0**-38 + 2.0**-42 * float(row.curvature)
-    least = a_row * max(rows, 1.0) + 2.0 ** (3 - NOISE_BITS) * root
+    # never finer than what passes over so many rows can tell
+    least = _told(row, rows) + 2.0 ** (3 - NOISE_BITS) * root
     fine = max(fine, 4 * least / (cost * float(penalty)))
     step_bits = math.ceil(math.log2(LEAST_STEPS * root / (min(cost, 1.0) * fine)))
     cover = math.ldexp(fine, step_bits)
@@ -125,7 +133,7 @@ def _output(
 ) -> PerturbedMinimiser:
     """All noise on the minimiser; the tolerance is a thousandth of what one row moves it by."""
     moved = row.moves * row.steepness / penalty
-    tolerance = max(row.moves * row.steepness / 1000, Fraction(2.0**-38 * max(rows, 1.0)))
+    tolerance = max(row.moves * row.steepness / 1000, Fraction(_told(row, rows)))
     fine = float(moved / room.size)
     step_bits = math.ceil(
         math.log2(LEAST_STEPS * math.sqrt(size) / (min(float(room.size), 1.0) * fine))
@@ -135,6 +143,10 @@ def _output(
     )
     reach = row.moves * row.steepness / penalty / mechanism.step + 2 * mechanism.distance
     return replace(mechanism, cover=Fraction(float_up(reach / room.size)))
+
+
+def _told(row: RowLoss, rows: float) -> float:
+    return float(told_of_a_row(row.curvature)) * max(rows, 1.0)
 
 
 def _small(room: Room) -> InvalidParameter:

@@ -53,6 +53,13 @@ def friendly_clusters(
     other within `radius`, and the centres of each lie more than six radii apart; nothing is
     released where fewer than half agree. It fails to protect with probability `delta`.
 
+    Formula.
+            centre j = friendly mean over the parts of their j-th centre
+
+            part   a secret random part of the rows, on which k-means runs
+
+    Validity. About what k-means finds on parts of this size; clusters nearer than six radii to each
+              other are not told apart.
     Price.    The spend, once a key; `delta` as for `dp.friendly_mean`.
     Example.
             import numpy as np

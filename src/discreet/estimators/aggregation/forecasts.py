@@ -27,6 +27,7 @@ from discreet.estimators.aggregation.points import (
 )
 from discreet.estimators.aggregation.subsample import (
     FRIENDLY,
+    LEAVE_OUT,
     OnParts,
     chosen_aggregate,
     friendly_points,
@@ -71,6 +72,7 @@ def subsample_preview(
     radius: float | None = None,
     delta: float = 1e-8,
     where: Any = None,
+    missing: str = LEAVE_OUT,
 ) -> Any:
     """The forecast of the ordinary question about the table of outputs, whose standard deviation
     over the parts may be assumed; it says how many parts there are, and why.
@@ -82,6 +84,7 @@ def subsample_preview(
         output=output,
         parts=parts,
         where=where,
+        missing=missing,
         spend=spend,
     )
     at, words = Forecasting(session, assume, level), parts_words(on, chosen=parts is not None)
@@ -106,7 +109,7 @@ def parts_words(on: OnParts, *, chosen: bool) -> str:
     """How many parts there are, and why."""
     units = "rows" if on.public.neighbors.unit is None else "units"
     count = on.public.count
-    if count is None or on.cells.optional:
+    if count is None or on.cells.where:
         why = "as asked" if chosen else f"the usual number where that of {units} is private"
         return f"{on.parts} parts, {why}"
     usual = on.parts == round(math.sqrt(count / 2))

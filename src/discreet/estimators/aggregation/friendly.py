@@ -53,6 +53,14 @@ def friendly_mean(
     probability `delta`. `refine` spends three quarters of μ² on the mean of all rows clipped about
     the friendly mean: less noise, and the spread of the rows is released beside it.
 
+    Formula.
+            mean = Σ wᵢ·xᵢ / Σ wᵢ + Z
+
+            wᵢ  rises with the share of rows within `radius` of row i; 0 where that is half or less
+            Z   noise in proportion to the radius
+
+    Validity. Most rows lie within `radius` of each other, and the number of rows is public. Without
+              `refine` the sampling error is an upper bound.
     Price.    The spend, once a key; the probability `delta` of no protection is charged as δ₀.
     Example.
             session = dp.load_census().open(budget=dp.ApproxDP(epsilon=2, delta=1e-6))

@@ -21,7 +21,7 @@ from typing import Any
 from discreet import plain
 from discreet.accounting.calibration.friendly import margin_for
 from discreet.accounting.guarantees import Guarantee, spend_mu_squared
-from discreet.asking.cells import Cells, Where, cells_where
+from discreet.asking.cells import Cells, Where, rows_asked
 from discreet.asking.noise_choice import require_spend
 from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps, step_spend
@@ -69,6 +69,7 @@ _AGGREGATES: dict[type, tuple[str, ...]] = {
     Category: ("vote", "shares"),
 }
 FRIENDLY = "friendly mean"
+LEAVE_OUT, KEEP = "leave out", "keep"  # rows without a value in a column that the function reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +141,21 @@ def subsample(
     radius: float | None = None,
     delta: float = 1e-8,
     where: Where | None = None,
+    missing: str = LEAVE_OUT,
     key: str | None = None,
 ) -> SubsampleResult | VoteResult | FriendlyMeanResult:
     """Any function made private: ``dp.subsample(session, slope, columns=["x", "y"],
     output=dp.Real(0, 5), spend=dp.GDP(1))``.
 
     `function` gets the columns of a part's rows as arrays, in the order named: clamped numbers,
-    True/False, or levels. `output` declares what it gives: a number (the median over the parts, or
-    ``aggregate="mean"``), yes or no (the share of yes), a level of a `dp.Category` (the most
-    frequent one, or ``aggregate="shares"``), or several numbers, ``{"slope": dp.Real(-9, 9), …}``
-    (their friendly mean: parts within `radius` of each other; it fails to protect with probability
-    `delta`). A function that fails, exits, dies or gives anything else counts as the output's
-    `missing` value on its part: the middle of the range if none is named, no vote for a level.
+    True/False, or levels; rows without a value in one of them are left out
+    (``missing="keep"``: they are NaN, False and None). `output` declares what it gives: a number
+    (the median over the parts, or ``aggregate="mean"``), yes or no (the share of yes), a level of a
+    `dp.Category` (the most frequent one, or ``aggregate="shares"``), or several numbers,
+    ``{"slope": dp.Real(-9, 9), …}`` (their friendly mean: parts within `radius` of each other; it
+    fails to protect with probability `delta`). A function that fails, exits, dies or gives anything
+    else counts as the output's `missing` value on its part: the middle of the range if none is
+    named, no vote for a level.
 
     The interval is for the function at this part size; ``bias="two sizes"`` takes away a bias in
     proportion to one over the rows of a part, for a mean. `parts` is, left out, what public facts
@@ -160,6 +164,12 @@ def subsample(
     **The function runs beside the private data with your rights**, on each part in a fork of this
     process: it must be one you trust, depend on its arguments alone, and not write them anywhere.
     It has no time limit, since a clock would let one part decide over another.
+
+    Formula.
+            released = aggregate(function(part 1), …, function(part m)) + Z
+
+            part  secret and random, a unit's rows together
+            Z     noise for one part exchanged, whatever the function is
 
     Validity. Independent rows; the interval is about the function at this part size.
     Price.    The spend, once a key, whatever the function computes.
@@ -177,7 +187,14 @@ def subsample(
     """
     public = _open(session).public
     on = on_parts(
-        public, function, columns=columns, output=output, parts=parts, where=where, spend=spend
+        public,
+        function,
+        columns=columns,
+        output=output,
+        parts=parts,
+        where=where,
+        missing=missing,
+        spend=spend,
     )
     chosen = chosen_aggregate(on.outputs, aggregate)
     if chosen == FRIENDLY:
@@ -205,6 +222,7 @@ def on_parts(
     parts: object,
     where: Where | None,
     spend: Guarantee,
+    missing: object = LEAVE_OUT,
 ) -> OnParts:
     """The function on parts, or the refusal of what cannot be run."""
     if not callable(function):
@@ -227,7 +245,15 @@ def on_parts(
             raise WrongColumnKind(
                 name, "Open", "Real, Integer, Boolean or Category", "a function on parts"
             )
-    cells = cells_where(public.schema, where)
+    if not isinstance(missing, str) or missing not in (LEAVE_OUT, KEEP):
+        raise InvalidParameter(
+            "missing=",
+            f"{shown(missing)} is not known",
+            "rows without a value in a column that is read are left out, or handed on",
+            f"pass {LEAVE_OUT!r} or {KEEP!r}",
+        )
+    held = names if missing == LEAVE_OUT else ()
+    cells = rows_asked(public.schema, where, *held)
     count = default_parts(public, cells, spend) if parts is None else checked_parts(parts)
     return OnParts(
         public, function, function_name(function), names, cells, count, declared_outputs(output)
@@ -284,7 +310,7 @@ def default_parts(public: PublicFacts, cells: Cells, spend: Guarantee) -> int:
     fewer than 100/μ parts an interval of the median is hardly found.
     """
     noisy = math.ceil(NOISE_PARTS / float(sqrt_up(spend_mu_squared(require_spend(spend)))))
-    if public.count is None or cells.optional:
+    if public.count is None or cells.where:
         return min(max(USUAL_PARTS, noisy), MOST_PARTS)
     wanted = max(round(math.sqrt(public.count / 2)), min(noisy, public.count // NOISE_ROWS))
     return max(1, min(wanted, public.count // FEWEST_ROWS, MOST_PARTS))

@@ -61,6 +61,8 @@ def posterior(
 
             released  noisy sums of clamped rows: noise and clamping are in P
 
+    Validity. Rows follow the family. How well posteriors are calibrated is simulated
+              (docs/theory/bayes.md).
     Price.    The spend, once a key; draws, intervals and predictions are free.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))

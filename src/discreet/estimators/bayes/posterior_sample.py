@@ -64,6 +64,13 @@ def posterior_sample(
     all levels, (intercept, slopes …, sigma). `samples` draws share the spend. The temper λ is what
     the spend affords, at most 1; a spend that affords more is not used up.
 
+    Formula.
+            P(θ) ∝ prior(θ)·likelihood(rows | θ)^λ,   θ in the grid
+
+            λ  the temper that the spend affords
+
+    Validity. Each draw is a draw, not an estimate; λ below 1 makes the law of the draws wider than
+              the posterior.
     Price.    The spend, once a key, for all draws together.
     Example.
             session = dp.load_census().open(budget=dp.PureDP(2))

@@ -217,6 +217,14 @@ def goodness_of_fit(
     `expected` are weights of all levels (a mapping, or a list in their order) or of `bins`;
     they are scaled to add up to 1.
 
+    Formula.
+            distance of Cₖ from N·pₖ, in the metric of its variance under the null
+
+            Cₖ  noisy count of level k
+            pₖ  its expected share
+
+    Validity. Independent rows; the null law is simulated with the released noise
+              (docs/theory/tests.md).
     Price.    The spend, once a key: one histogram.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))
@@ -316,6 +324,12 @@ def rank_test(
     to the data, or edges near the expected quartiles are passed, 4 bins have most power at strong
     privacy (docs/theory/tests.md).
 
+    Formula.
+            Cₖⱼ + Z   rows of group k in bin j; values in a bin have its middle rank
+
+            Z  noise, the same for every cell in law
+
+    Validity. Independent rows; the null law is simulated with the released noise.
     Price.    The spend, once a key: one table of groups by bins.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))

@@ -44,6 +44,7 @@ def mean_test(
     Formula.
             t = (mean − null) / standard error,   noise in the error
 
+    Validity. As `dp.mean`: independent rows; values beyond the range count as its bounds.
     Price.    The spend, once a key, as `dp.mean`.
     Example.
             session = dp.load_census().open(budget=dp.GDP(1))
@@ -146,6 +147,11 @@ def paired_test(
 
     The differences first − second are summed exactly on a grid that both columns share: the range
     of the difference is twice the range that holds both columns.
+
+    Formula.
+            t = (mean of first − second − null) / standard error
+
+            noise is in the error, and in the null law
 
     Validity. Independent rows (pairs).
     Price.    The spend, once a key.

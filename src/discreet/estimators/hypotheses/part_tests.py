@@ -58,6 +58,11 @@ def subsample_test(
     one part decide over another. A test made for its data has more power: this is the fallback for
     tests that have no private form.
 
+    Formula.
+            rejections = #{parts with p-value ≤ inner} + Z
+
+            under the null the number without Z is Binomial(parts, inner) at most
+
     Validity. Independent rows, and a test that keeps its level in a part.
     Price.    The spend, once a key, whatever the function computes.
     Example.

@@ -73,6 +73,13 @@ def mwem(
     one of them is chosen and measured. With "replay" all counts are learnt again in every round;
     "lecture" uses each once and averages the rounds' tables, as the method was published.
 
+    Formula.
+            weight of a cell ← weight · exp(q(cell)·(measured − expected) / (2N))
+
+            q         the query that was chosen in this round, 0 or 1 in each cell
+            expected  what the weights of the round before say
+            N         the number of rows
+
     Method.    Hardt, Ligett and McSherry (2012), in exact whole numbers.
     Validity.  As `Mwem`: measured counts have intervals, all other answers are marked.
 

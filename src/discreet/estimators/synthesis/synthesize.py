@@ -88,6 +88,11 @@ def synthesize(
     "hours by education", or lists of columns: what they read is measured together, so that their
     intervals come from tables and not from the model.
 
+    Formula.
+            P(cell) ∝ exp(Σ θ(cell's part in T) over the measured tables T)
+
+            θ  fitted to the noisy tables; answers come from the tables themselves
+
     Method.    Noisy tables in three releases; a log-linear model of them gives rows (`frame`), and
                answers come from the tables (`share`, `table`, `mean`, `fit`).
     Validity.  As `Synthesis`.

@@ -36,7 +36,8 @@ def part_notes(release: Release) -> tuple[str, ...]:
         return ()
     units = "rows" if release.neighbors.unit is None else "units"
     count = release.public_count
-    size = "" if count is None or query.keys else f" of about {count / query.parts:.4g} {units}"
+    about = "at most about" if query.keys else "about"
+    size = "" if count is None else f" of {about} {count / query.parts:.4g} {units}"
     notes = [f"{query.name.partition('#')[0]} ran on {query.parts} secret parts{size}."]
     filled = query.outputs.filled_in(query.names)
     if filled:

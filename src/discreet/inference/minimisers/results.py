@@ -24,19 +24,23 @@ import numpy as np
 
 from discreet import plain
 from discreet.accounting import statement
-from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
+from discreet.accounting.guarantees import Guarantee
 from discreet.errors import NoTheorem
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.bases import SecondMoments, base_notes
 from discreet.inference.regression.covariance import PESSIMISTIC, UNRESOLVED, Estimate, _redrawn
 from discreet.inference.regression.curvature import shrunk
-from discreet.inference.regression.facts import bases_from
+from discreet.inference.regression.facts import facts_as, facts_to_dict
 from discreet.inference.regression.fit import RegressionResult, mean_response
 from discreet.inference.regression.new_rows import new_rows
-from discreet.inference.regression.point_fit import DIGITS, NO_INTERVALS
+from discreet.inference.regression.point_fit import (
+    NO_INTERVALS,
+    point_lines,
+    point_records,
+    point_summary,
+)
 from discreet.inference.regression.summary import (
-    TITLES,
     clip_notes,
     closing_notes,
     filter_notes,
@@ -48,7 +52,7 @@ from discreet.inference.results.laws import Array
 from discreet.inference.results.named import NamedVector
 from discreet.inference.results.results import checked_level
 from discreet.inference.results.stored import fit_from_json, fit_to_json
-from discreet.inference.results.summary import Summary, number_text
+from discreet.inference.results.summary import Summary
 from discreet.schema import level_text
 from discreet.specs.estimating.components import UNIT, LevelComponent, model_matrix
 from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser
@@ -80,23 +84,12 @@ class MinimiserFacts:
     bases: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)} | {
-            "spend": self.spend.to_dict()
-        }
+        return facts_to_dict(self)
 
 
-def facts_from_dict(record: dict[str, Any]) -> MinimiserFacts:
-    return MinimiserFacts(
-        **(
-            record
-            | {
-                "spend": guarantee_from_dict(record["spend"]),
-                "least_moments": tuple(record["least_moments"]),
-                "levels": {name: tuple(values) for name, values in record["levels"].items()},
-                "bases": bases_from(record),
-            }
-        )
-    )
+def _facts_from_dict(record: dict[str, Any]) -> MinimiserFacts:
+    levels = {name: tuple(values) for name, values in record["levels"].items()}
+    return facts_as(MinimiserFacts, record, levels=levels)
 
 
 @dataclass(frozen=True)
@@ -134,14 +127,6 @@ def minimiser_of(releases: Sequence[Release], facts: MinimiserFacts) -> Found:
     )
 
 
-def rows_of(releases: Sequence[Release]) -> float:
-    """The number of rows: public, or as released (at least 1)."""
-    counts = [release for release in releases if decode.step_of(release).name == "count"]
-    if counts:
-        return max(1.0, decode.read_count(counts[0]))
-    return float(max(1, releases[0].public_rows or 0))
-
-
 @dataclass(frozen=True)
 class _Newton:
     """The Newton step that takes the penalty away: `wanted`, and as it was taken."""
@@ -154,11 +139,11 @@ class _Newton:
 
 def _newton(releases: Sequence[Release], facts: MinimiserFacts, found: Found) -> _Newton:
     release = next(one for one in releases if str(decode.step_of(one)) == "curvature 1")
-    reading = decode.read_gram(release, facts.radius, rows_of(releases))
+    reading = decode.read_gram(release, facts.radius, decode.rows_of(releases))
     first = shrunk(
         reading.value, reading.noise, largest=decode.curvature_bound(release), curvature=True
     )
-    wanted = found.sigma * found.penalty / rows_of(releases) * first.inverse @ found.theta
+    wanted = found.sigma * found.penalty / decode.rows_of(releases) * first.inverse @ found.theta
     taken = decode.trusted(wanted, LONGEST_STEP * float(np.linalg.norm(found.theta)))
     return _Newton(wanted, taken, first.noise, first.kept)
 
@@ -351,12 +336,7 @@ class PerturbedResult(RegressionResult):
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Tidy rows, one a coefficient."""
-        if self.has_intervals:
-            return super().records(level)
-        return [
-            {"coefficient": name, "estimate": float(value)}
-            for name, value in zip(self.names, self.params, strict=True)
-        ]
+        return super().records(level) if self.has_intervals else point_records(self)
 
     def summary(self, level: float = 0.95) -> Summary:
         """A table to print: coefficients, where curvature was released their errors and intervals,
@@ -365,28 +345,15 @@ class PerturbedResult(RegressionResult):
         level, notes = checked_level(level), tuple(self._notes())
         if self.has_intervals:
             return dataclasses.replace(fit_summary(self, level), notes=notes)
-        rows = tuple(
-            (name, number_text(value, abs(value) * DIGITS or DIGITS))
-            for name, value in zip(self.names, map(float, self.params), strict=True)
-        )
-        return Summary(self._title, ("", "coef"), rows, notes)
+        return point_summary(self, "Private minimiser", notes)
 
     def lines(self) -> tuple[str, str, str]:
         """What `repr` shows: coefficients, what they cost, what was asked."""
-        if self.has_intervals:
-            return super().lines()
-        told = self.summary()
-        shown = "; ".join(f"{name} {value}" for name, value in told.rows)
-        return f"{told.title}: {shown}", told.notes[0], told.notes[1]
+        return super().lines() if self.has_intervals else point_lines(self.summary())
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
         return fit_to_json(self.releases, self.facts.to_dict(), layout=(FORMAT, VERSION))
-
-    @property
-    def _title(self) -> str:
-        response = self.releases[-1].description.column
-        return f"{TITLES.get(self.facts.estimator, 'Private minimiser')} of {response}"
 
     @property
     def _last_gradient(self) -> Release:
@@ -431,4 +398,4 @@ def _text(value: Any) -> str:
 
 def perturbed_from_json(text: str) -> PerturbedResult | None:
     """The result that `PerturbedResult.to_json` wrote; None where the text is something else."""
-    return fit_from_json(text, PerturbedResult, facts_from_dict, layout=(FORMAT, VERSION))
+    return fit_from_json(text, PerturbedResult, _facts_from_dict, layout=(FORMAT, VERSION))

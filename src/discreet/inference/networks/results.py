@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,11 +12,12 @@ import numpy.typing as npt
 
 from discreet import plain
 from discreet.accounting import statement
-from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
+from discreet.accounting.guarantees import Guarantee
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text
 from discreet.inference.networks.frames import frame_matrix
 from discreet.inference.regression import decode as decode
+from discreet.inference.regression.facts import facts_as, facts_to_dict
 from discreet.inference.results.decode import as_kind
 from discreet.inference.results.held import cautions, data_notes
 from discreet.inference.results.stored import fit_from_json, fit_to_json
@@ -61,10 +61,8 @@ class NetworkFacts:
     estimator: str = "network"
 
     def to_dict(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)} | {
-            "spend": self.spend.to_dict(),
-            "columns": {name: column.to_dict() for name, column in self.columns.items()},
-        }
+        columns = {name: column.to_dict() for name, column in self.columns.items()}
+        return facts_to_dict(self) | {"columns": columns}
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,10 +101,7 @@ class NetworkResult(Told):
     @property
     def rows(self) -> float:
         """The number of rows: public, or as released (at least 1)."""
-        counts = [one for one in self.releases if decode.step_of(one).name == "count"]
-        if counts:
-            return max(1.0, decode.read_count(counts[0]))
-        return float(max(1, self.releases[0].public_rows or 0))
+        return decode.rows_of(self.releases)
 
     @plain.called
     def predict(self, frame: Any) -> npt.NDArray[Any]:
@@ -231,5 +226,4 @@ def network_from_json(text: str) -> NetworkResult | None:
 
 def _facts_from_dict(record: dict[str, Any]) -> NetworkFacts:
     columns = {name: column_from_dict(one) for name, one in record["columns"].items()}
-    spend = guarantee_from_dict(record["spend"])
-    return NetworkFacts(**(record | {"spend": spend, "columns": columns}))
+    return facts_as(NetworkFacts, record, columns=columns)

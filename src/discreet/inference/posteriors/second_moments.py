@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import ndtri
 
 from discreet.inference.posteriors.laws import DrawnLaw, normalised
 from discreet.inference.results.laws import Array
 from discreet.inference.simulation.streams import Stream
+from discreet.inference.synthesis.descent import least
 
 DRAWS, FREEDOM, ROUNDS = 2000, 5.0, 5
 WIDER = 1.15  # of the t law, in standard deviations
@@ -255,8 +255,11 @@ def _greatest(density: Callable[[Array], Array], starts: list[Array]) -> Array:
         return -float(found[0]), -np.nan_to_num(slope)
 
     start = starts[int(np.argmax(density(np.stack(starts))))]
-    options = {"maxiter": 300, "ftol": 1e-7}
-    return np.asarray(minimize(worth, start, jac=True, method="L-BFGS-B", options=options).x)
+    return least(worth, start, 300, _settled)
+
+
+def _settled(values: list[float]) -> bool:
+    return len(values) > 1 and values[-2] - values[-1] < 1e-7 * max(abs(values[-1]), 1.0)
 
 
 def _root(density: Callable[[Array], Array], center: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from discreet.accounting import statement
-from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
+from discreet.accounting.guarantees import Guarantee
 from discreet.errors import NoTheorem
 from discreet.exact import decimal_text
 from discreet.inference.regression import decode as decode
@@ -26,7 +26,7 @@ from discreet.inference.regression.classical_covariance import (
     pooled,
 )
 from discreet.inference.regression.covariance import Estimate
-from discreet.inference.regression.facts import bases_from, bases_record
+from discreet.inference.regression.facts import facts_as, facts_to_dict
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.summary import clip_notes, closing_notes, filter_notes
 from discreet.inference.results.decode import as_kind
@@ -82,13 +82,7 @@ class ClassicalFacts:
         return self.metric_radius > 0
 
     def to_dict(self) -> dict[str, Any]:
-        left_out = ("bases",) if self.white else ("bases", *METRIC_FIELDS)
-        names = [field.name for field in dataclasses.fields(self) if field.name not in left_out]
-        return (
-            {name: getattr(self, name) for name in names}
-            | {"spend": self.spend.to_dict()}
-            | bases_record(self.bases)
-        )
+        return facts_to_dict(self, *(() if self.white else METRIC_FIELDS))
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,9 +96,9 @@ class ClassicalResult(RegressionResult):
                step's noise (H4, H5, sgd: `lecture_covariance`); what may be left of the start is
                added.
     Validity.  As `RegressionResult`; and the equation is nearly linear over the last steps. Where
-               the curvature does not stand clear of its noise, or the steps of sgd did not suffice,
-               intervals are wide; where those of gradient descent or Newton did not, there are
-               none: ends and standard errors are infinite, and the summary says so.
+               the curvature does not stand clear of its noise intervals are wide; where the steps
+               did not suffice there are none: ends and standard errors are infinite, and the
+               summary says so.
     """
 
     facts: ClassicalFacts  # type: ignore[assignment]
@@ -339,29 +333,10 @@ class ClassicalResult(RegressionResult):
                 "was released bounds what is left of it. Intervals: none. Use solver=None, or take "
                 "more steps."
             )
-        elif not self.converged:
-            notes.append(
-                "NOT CONVERGED: the steps did not suffice to forget the start. No interval is "
-                "printed: those of confidence_interval() allow for what may be left of it, and "
-                "still covered 0.08 … 0.25 of 0.95 for nearly collinear columns. Take more steps, "
-                "or solver=None."
-            )
         return [*notes, *closing_notes(self)]
 
 
 def classical_from_json(text: str) -> ClassicalResult | None:
     """The result that `ClassicalResult.to_json` wrote; None where the text is something else."""
-    return fit_from_json(text, ClassicalResult, _facts_from_dict, layout=(FORMAT, VERSION))
-
-
-def _facts_from_dict(record: dict[str, Any]) -> ClassicalFacts:
-    return ClassicalFacts(
-        **(
-            record
-            | {
-                "spend": guarantee_from_dict(record["spend"]),
-                "least_moments": tuple(record.get("least_moments", ())),
-                "bases": bases_from(record),
-            }
-        )
-    )
+    read = functools.partial(facts_as, ClassicalFacts)
+    return fit_from_json(text, ClassicalResult, read, layout=(FORMAT, VERSION))

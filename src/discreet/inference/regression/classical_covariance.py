@@ -139,8 +139,8 @@ def lecture_estimate(path: Path, released: Released, back: Array) -> Estimate:
         resolved,
         curvature,
         scores,
-        # in white columns what is left lies where metric and curvature are lost in noise
-        unbounded=released.white and not converged,
+        # what is left lies where the curvature (and a metric) is lost in noise
+        unbounded=not converged,
     )
 
 

@@ -8,6 +8,7 @@ else follows from the query and the mechanism.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,6 +128,14 @@ def read_gradient(release: Release, radius: float, rows: float) -> Reading:
 def read_count(release: Release) -> float:
     """The noisy number of rows, or the noisy sum of a column's codes."""
     return float(release.integers[0]) * float(additive(release.mechanism).step)
+
+
+def rows_of(releases: Sequence[Release]) -> float:
+    """The number of rows of a fit: public, or as released (at least 1)."""
+    for release in releases:
+        if step_of(release).name == "count":
+            return max(1.0, read_count(release))
+    return float(max(1, releases[0].public_rows or 0))
 
 
 def coefficients_at(release: Release) -> Array:

@@ -4,11 +4,14 @@ public facts, decided before or between them.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from discreet.accounting.guarantees import Guarantee, guarantee_from_dict
+
+Facts = TypeVar("Facts")
 
 
 @dataclass(frozen=True)
@@ -47,26 +50,25 @@ class FitFacts:
     bases: tuple[tuple[str, str], ...] = ()
 
 
-def facts_to_dict(facts: FitFacts) -> dict[str, Any]:
-    record = {name: getattr(facts, name) for name in FitFacts.__slots__ if name != "bases"}
-    return (
-        record
-        | {"spend": facts.spend.to_dict(), "least_moments": list(facts.least_moments)}
-        | bases_record(facts.bases)
-    )
+def facts_to_dict(facts: Any, *left_out: str) -> dict[str, Any]:
+    """Facts of any fit as plain values, but for fields that are left out."""
+    fields = {field.name: getattr(facts, field.name) for field in dataclasses.fields(facts)}
+    record = {name: value for name, value in fields.items() if name not in ("bases", *left_out)}
+    return record | {"spend": facts.spend.to_dict()} | bases_record(fields.get("bases", ()))
 
 
 def facts_from_dict(record: dict[str, Any]) -> FitFacts:
-    return FitFacts(
-        **(
-            record
-            | {
-                "spend": guarantee_from_dict(record["spend"]),
-                "least_moments": tuple(record["least_moments"]),
-                "bases": bases_from(record),
-            }
-        )
-    )
+    return facts_as(FitFacts, record)
+
+
+def facts_as(kind: type[Facts], record: dict[str, Any], **read: Any) -> Facts:
+    """The facts of a kind that `facts_to_dict` wrote; `read` are fields that were read already."""
+    known: dict[str, Any] = {"spend": guarantee_from_dict(record["spend"])}
+    if "least_moments" in record:
+        known["least_moments"] = tuple(record["least_moments"])
+    if "bases" in record:
+        known["bases"] = bases_from(record)
+    return kind(**(record | known | read))
 
 
 def bases_record(bases: tuple[tuple[str, str], ...]) -> dict[str, Any]:

@@ -453,10 +453,7 @@ class RegressionResult(Told):
     @property
     def rows(self) -> float:
         """The number of rows: public, or as released (at least 1)."""
-        counts = self._steps("count")
-        if counts:
-            return max(1.0, decode.read_count(counts[0]))
-        return float(max(1, self.releases[0].public_rows or 0))
+        return decode.rows_of(self.releases)
 
     @functools.cached_property
     def _scale(self) -> tuple[tuple[str, ...], Array, Array]:

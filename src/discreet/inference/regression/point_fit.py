@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 
 from discreet import plain
 from discreet.accounting import statement
-from discreet.accounting.guarantees import guarantee_from_dict
 from discreet.errors import NoTheorem
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.classical import SOLVERS, ClassicalFacts, ClassicalResult
 from discreet.inference.regression.covariance import Estimate
-from discreet.inference.regression.fit import mean_response
+from discreet.inference.regression.facts import facts_as
+from discreet.inference.regression.fit import RegressionResult, mean_response
 from discreet.inference.regression.new_rows import bases_by_text, new_rows
 from discreet.inference.regression.summary import TITLES, clip_notes, closing_notes, filter_notes
 from discreet.inference.results.laws import Array
@@ -79,27 +80,15 @@ class PointFit(ClassicalResult):
 
     def records(self, level: float = 0.95) -> list[dict[str, Any]]:
         """Tidy rows, one a coefficient."""
-        return [
-            {"coefficient": name, "estimate": float(value)}
-            for name, value in zip(self.names, self.params, strict=True)
-        ]
+        return point_records(self)
 
     def summary(self, level: float = 0.95) -> Summary:
         """A table to print: the coefficients, and how the fit went."""
-        rows = tuple(
-            (record["coefficient"], number_text(value, abs(value) * DIGITS or DIGITS))
-            for record in self.records()
-            for value in [record["estimate"]]
-        )
-        response = self.releases[-1].description.column
-        title = f"{TITLES.get(self.facts.estimator, 'Private regression')} of {response}"
-        return Summary(title, ("", "coef"), rows, tuple(self._notes()))
+        return point_summary(self, "Private regression", self._notes())
 
     def lines(self) -> tuple[str, str, str]:
         """What `repr` shows: coefficients, what they cost, what was asked."""
-        told = self.summary()
-        shown = "; ".join(f"{name} {value}" for name, value in told.rows)
-        return f"{told.title}: {shown}", told.notes[0], told.notes[1]
+        return point_lines(self.summary())
 
     def to_json(self) -> str:
         """Everything, as JSON text; `dp.from_json` reads it back."""
@@ -122,8 +111,34 @@ class PointFit(ClassicalResult):
 
 def point_fit_from_json(text: str) -> PointFit | None:
     """The result that `PointFit.to_json` wrote; None where the text is something else."""
-    return fit_from_json(text, PointFit, _facts_from_dict, layout=(FORMAT, VERSION))
+    read = functools.partial(facts_as, ClassicalFacts)
+    return fit_from_json(text, PointFit, read, layout=(FORMAT, VERSION))
 
 
-def _facts_from_dict(record: dict[str, Any]) -> ClassicalFacts:
-    return ClassicalFacts(**(record | {"spend": guarantee_from_dict(record["spend"])}))
+# ── what a fit without a covariance shows ─────────────────────────────────────────────────────────
+
+
+def point_records(fit: RegressionResult) -> list[dict[str, Any]]:
+    """Tidy rows, one a coefficient."""
+    return [
+        {"coefficient": name, "estimate": float(value)}
+        for name, value in zip(fit.names, fit.params, strict=True)
+    ]
+
+
+def point_summary(fit: RegressionResult, otherwise: str, notes: Sequence[str]) -> Summary:
+    """A table of the coefficients; `otherwise` is the title where the estimator has none."""
+    rows = tuple(
+        (record["coefficient"], number_text(value, abs(value) * DIGITS or DIGITS))
+        for record in point_records(fit)
+        for value in [record["estimate"]]
+    )
+    response = fit.releases[-1].description.column
+    title = f"{TITLES.get(fit.facts.estimator, otherwise)} of {response}"
+    return Summary(title, ("", "coef"), rows, tuple(notes))
+
+
+def point_lines(told: Summary) -> tuple[str, str, str]:
+    """What `repr` shows: coefficients, what they cost, what was asked."""
+    shown = "; ".join(f"{name} {value}" for name, value in told.rows)
+    return f"{told.title}: {shown}", told.notes[0], told.notes[1]

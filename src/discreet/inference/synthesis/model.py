@@ -4,7 +4,8 @@ Method.     Tables of the model are exact, by messages along a junction tree (tr
             is fitted to noisy tables y_r of spread σ_r by least ½·Σ_r ‖(n·p_r − y_r)/σ_r‖² +
             ½·Σ θ_r² over the tables of several columns: the greatest density of θ given the tables
             where interactions are standard normal beforehand, so that what noise rules stays
-            near independence. L-BFGS, each potential over the root of its curvature at the start.
+            near independence. L-BFGS (descent.py), each potential over the root of its curvature at
+            the start.
             The derivative of the tables in θ is a covariance of indicators, so it is symmetric, and
             the gradient of a loss of the tables is their derivative along the loss's own slope: two
             more passes of messages.
@@ -20,9 +21,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 
 from discreet.inference.results.laws import Array
+from discreet.inference.synthesis.descent import least
 from discreet.inference.synthesis.trees import Clique, Tree, cell_count, junction_tree
 
 LARGEST_TABLE = 1 << 21  # cells of one table that is made on the way from several nodes
@@ -75,15 +76,8 @@ def fitted_model(
 ) -> Model:
     """The model nearest to noisy tables, from a model over the same cliques."""
     problem = _Fit(start, measured, total)
-    found = minimize(
-        problem.loss,
-        problem.joined(start.theta) / problem.scale,
-        jac=True,
-        method="L-BFGS-B",
-        callback=_until_flat(),
-        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": 20, "ftol": 1e-12},
-    )
-    theta = problem.theta(found.x)
+    begin = problem.joined(start.theta) / problem.scale
+    theta = problem.theta(least(problem.loss, begin, iterations, _hardly_falls))
     return Model(start.tree, theta, problem.messages.beliefs(theta))
 
 
@@ -141,18 +135,12 @@ def independent_start(model: Model, measured: Mapping[Clique, Noisy]) -> Model:
     return Model(model.tree, theta, messages.beliefs(theta))
 
 
-def _until_flat() -> Callable[..., None]:
-    """A callback that ends a fit once its loss hardly falls."""
-    losses: list[float] = []
-
-    def seen(intermediate_result: object) -> None:
-        losses.append(float(intermediate_result.fun))  # type: ignore[attr-defined]
-        if len(losses) > LOOK_BACK:
-            before = losses[-1 - LOOK_BACK]
-            if before - losses[-1] < FALLEN * max(before, 1.0):
-                raise StopIteration
-
-    return seen
+def _hardly_falls(losses: list[float]) -> bool:
+    """Whether the last steps took next to nothing off a loss."""
+    if len(losses) <= LOOK_BACK:
+        return False
+    before = losses[-1 - LOOK_BACK]
+    return before - losses[-1] < FALLEN * max(before, 1.0)
 
 
 def summed(array: Array, inside: Clique, kept: Clique) -> Array:

@@ -15,7 +15,6 @@ from discreet import plain
 from discreet.errors import InvalidParameter, shown
 from discreet.inference.results.laws import Array
 from discreet.inference.results.named import Name
-from discreet.inference.results.results import _frame
 from discreet.inference.results.told import Told
 from discreet.inference.simulation.streams import Stream
 from discreet.inference.synthesis.answers import TablesAnswer, TablesFit, Variances
@@ -30,6 +29,7 @@ from discreet.inference.synthesis.equations import (
     under_model,
 )
 from discreet.inference.synthesis.formulas import Formula, columns_asked, formula_of
+from discreet.inference.synthesis.frames import typed_frame
 from discreet.inference.synthesis.model import Model
 from discreet.inference.synthesis.refits import SETS, combined
 from discreet.inference.synthesis.rows import columns_of, drawn_codes
@@ -100,7 +100,8 @@ class SyntheticData(Told):
     def frame(
         self, rows: int | None = None, *, draw: str = "rounded", backend: str = "pandas"
     ) -> Any:
-        """Synthetic rows with the data's columns, as many as the data have unless `rows` says so.
+        """Synthetic rows with the data's columns and their types (dates are dates), as many as the
+        data have unless `rows` says so.
 
         They follow the model as closely as whole rows can, or are drawn one by one
         (``draw="independent"``); they are for looking and for trying code. Statistics of them as if
@@ -117,7 +118,7 @@ class SyntheticData(Told):
             )
         stream = self.stream(f"frame {draw}")
         codes = drawn_codes(self.model, count, stream, rounded=draw == DRAWS[0])
-        return _frame(columns_of(self.domain, codes, stream), backend)
+        return typed_frame(self.domain, columns_of(self.domain, codes, stream), backend)
 
     @plain.called
     def frames(
@@ -130,7 +131,7 @@ class SyntheticData(Told):
         for place, model in enumerate(self.refits(_sets(sets))):
             stream = self.stream(f"set {place}")
             codes = drawn_codes(model, count, stream, rounded=False)
-            made.append(_frame(columns_of(self.domain, codes, stream), backend))
+            made.append(typed_frame(self.domain, columns_of(self.domain, codes, stream), backend))
         return made
 
     def combine(
@@ -477,7 +478,18 @@ def _analysed(function: Callable[[Any], tuple[Any, Any]], frame: Any) -> tuple[A
             "sets are combined by their estimates and the variances of these",
             "return (estimate, variance): numbers, or arrays of one length",
         )
-    estimate, variance = (np.atleast_1d(np.asarray(one, dtype=float)) for one in found)
+    try:
+        estimate, variance = (np.atleast_1d(np.asarray(one, dtype=float)) for one in found)
+        finite = np.isfinite(estimate).all() and (variance >= 0).all() and (variance < np.inf).all()
+    except (TypeError, ValueError):
+        finite = False
+    if not finite:
+        raise InvalidParameter(
+            "combine",
+            "the function gave what are no finite numbers, or a variance below 0",
+            "sets are combined by their estimates and the variances of these",
+            "let it do without rows that lack a value, and with few rows",
+        )
     if estimate.shape != variance.shape or estimate.ndim != 1:
         raise InvalidParameter(
             "combine",

@@ -13,7 +13,8 @@ Reference.  The combining rule is Rubin's for synthetic data (Raghunathan, Reite
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -42,6 +43,16 @@ def refitted(model: Model, tables: NoisyTables, cluster: int, stream: Stream) ->
         moved[columns] = Noisy(values, noisy.sigma)
     total = replace(tables, measured=moved).rows
     return fitted_model(model, moved, total, REFIT_ITERATIONS)
+
+
+def shown(places: Sequence[int]) -> Iterable[int]:
+    """The refits that are still to be made; on a terminal a line says how many are done."""
+    if len(places) < 2 or not sys.stderr.isatty():
+        return places
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(places, "Models", console=Console(stderr=True), transient=True)
 
 
 def counted(codes: Codes, columns: Clique, sizes: Sequence[int]) -> Array:

@@ -28,7 +28,7 @@ from discreet.inference.synthesis.reading import (
     noisy_tables,
     released_distances,
 )
-from discreet.inference.synthesis.refits import refitted
+from discreet.inference.synthesis.refits import refitted, shown
 from discreet.inference.synthesis.report import PairError, pair_errors, report_table
 from discreet.inference.synthesis.unbiased import NoisyTables
 from discreet.trusted.release import Release
@@ -104,10 +104,9 @@ class Synthesis(SyntheticData):
         return {}
 
     def refits(self, sets: int) -> tuple[Model, ...]:
-        for place in range(sets):
-            if place not in self._refitted:
-                stream = self.stream(f"refit {place}")
-                self._refitted[place] = refitted(self.model, self.tables, self.cluster, stream)
+        for place in shown([one for one in range(sets) if one not in self._refitted]):
+            stream = self.stream(f"refit {place}")
+            self._refitted[place] = refitted(self.model, self.tables, self.cluster, stream)
         return tuple(self._refitted[place] for place in range(sets))
 
     def stream(self, part: str) -> Stream:

@@ -39,6 +39,11 @@ def holdout(session: Session, *, threshold: float, answers: int, spend: Guarante
     range of what is averaged. As a watch it has no key and cannot be resumed: a crash ends it, and
     the debit stands.
 
+    Formula.
+            surprise   if |mean on these rows − claimed| + V > threshold + W
+
+            V, W  noise; a surprise is answered with the mean on these rows and noise of its own
+
     Validity. Answers hold whatever was asked before, adaptively chosen questions included
               (docs/theory/holdout.md).
     Price.    The spend, once, at the opening: for `answers` surprises and any number of agreements.

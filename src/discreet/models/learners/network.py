@@ -78,6 +78,11 @@ def network(
     """A network of `hidden` layers for the response of a formula: a level of a Category or Boolean
     column, or a number.
 
+    Formula.
+            weights ← weights − rate·(Σ clipped gradients of a batch + Z) / rows of a batch
+
+            Z  Gaussian noise in proportion to `clip`
+
     Method.    Whole numbers throughout, so that a row's gradient is a function of that row; rows
                are clipped to the norm `clip`; noisy sums over secret batches move the weights with
                momentum, and the last quarter of the iterates is averaged. `solver` sets steps,

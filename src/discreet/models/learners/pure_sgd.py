@@ -65,7 +65,7 @@ def require_law(solver: SGD, spend: Guarantee) -> None:
             "solver=dp.SGD(…) with a pure spend",
             "its noise is Gaussian",
             "no Gaussian noise is pure",
-            "pass dp.SGD(law='laplace'), or spend dp.ApproxDP(epsilon, delta)",
+            "spend dp.ApproxDP(epsilon, delta), or fit a regression by dp.SGD(law='laplace')",
         )
     if not pure and solver.law == "laplace":
         raise NoTheorem(

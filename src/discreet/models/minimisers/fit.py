@@ -23,7 +23,11 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting.calibration.additive import pure_within
-from discreet.accounting.calibration.minimiser import Room, perturbed_minimiser
+from discreet.accounting.calibration.minimiser import (
+    Room,
+    default_penalty,
+    perturbed_minimiser,
+)
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps, step_spend
@@ -163,11 +167,12 @@ def _require_room(session: Session, asked: Asked, row: RowLoss, radius: float, r
     try:
         perturbed_minimiser(row, 1, room, way=asked.way, penalty=penalty, rows=rows)
     except (InvalidParameter, NoTheorem) as refusal:
+        usual = float(default_penalty(row, room, asked.way, rows)) * radius**2
         raise InvalidParameter(
             "penalty=",
             f"{shown(asked.penalty)} is too small for this spend",
             "the noise that one row's pull asks for would be beyond what is proven",
-            "use a larger penalty, spend more, or leave it out",
+            f"use a larger penalty (left out it would be about {usual:.2g} here), or spend more",
         ) from refusal
 
 
@@ -254,6 +259,7 @@ def _ask_minimiser(
         way=asked.way,
         penalty=_scaled_penalty(asked, sensitivity, radius, room[0]),
         rows=rows,
+        most=float(fitting.public.rows or 0),
     )
     step = Step("minimiser")
     fitting.asked(step, Question(fitting.described(step), query, mechanism, room[1]))

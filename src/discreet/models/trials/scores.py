@@ -4,9 +4,9 @@
     log-loss        1 − log(1 + e^(−margin))/CAP, cut to 0 … 1; the margin is η for yes, −η for no
     squared error   1 − ((y − η)/h)², cut to 0 … 1; h is a quarter of the response's declared range
 
-All are tables of whole numbers (specs/estimating/scores.py), in LEVELS steps where they are no
-counts. A score is about the rows that the fit was made from: it says which settings fit better, and
-not how well the fit would do on other rows.
+Right decisions are counted as dp.accuracy counts them; the others are tables of whole numbers
+(specs/estimating/scores.py), in LEVELS steps. A score is about the rows that the fit was made from:
+it says which settings fit better, and not how well the fit would do on other rows.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from discreet.exact import rational
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.results.decode import additive
 from discreet.inference.results.laws import Array
+from discreet.models.learners.accuracy import linear_classifier
 from discreet.models.points import point_at
 from discreet.specs.estimating.families import Huber, Logistic, Poisson
 from discreet.specs.estimating.model import Model, Point
+from discreet.specs.estimating.networks import Agreement
 from discreet.specs.estimating.scores import PredictionScore
 from discreet.specs.estimating.tables import GRID
 from discreet.specs.estimating.tabulated import TabulatedMean
@@ -89,14 +91,18 @@ def score_question(
     return Question(Description("score", score), query, mechanism, spend)
 
 
-def score_query(public: PublicFacts, model: Model, beta: Array, score: str) -> PredictionScore:
+def score_query(
+    public: PublicFacts, model: Model, beta: Array, score: str
+) -> PredictionScore | Agreement:
     """The sum that a score is, for the coefficients of a model's columns."""
     optional = any(may_leave_out(key, public.schema) for key in model.keys)
+    if score == "accuracy":
+        return Agreement(*linear_classifier(model, beta), optional, both=False)
     if score == "squared error":
         point, table = point_at(beta, HALF_RANGES, Huber(4.0)), _squares()
     else:
         point, unit = _beside_yes(point_at(beta, 1.0, Logistic()))
-        table = _decisions() if score == "accuracy" else _logarithms(unit)
+        table = _logarithms(unit)
     return PredictionScore(model, point, table.edges, table.weights, optional)
 
 
@@ -130,11 +136,6 @@ def _beside_yes(point: Point) -> tuple[Point, float]:
     """
     short = tuple((entry + 2) >> 2 for entry in point.beta)
     return Point(short, YES_BITS, 1.0), 2.0 ** (point.eta_bits - 2)
-
-
-def _decisions() -> ScoreTable:
-    """Right decisions: no with η ≤ 0, which lies at −η ≥ 0, and yes with η > 0, below 2**e."""
-    return ScoreTable((0, 1 << YES_BITS), (0, 1, 0))
 
 
 def _logarithms(unit: float) -> ScoreTable:

@@ -170,6 +170,13 @@ def tune(
 
     With a `key`, asking again returns the stored answer and runs nothing.
 
+    Formula.
+            release the run with the best score of K runs,   K ~ a law with mean `trials`
+
+            K  hidden: not even its value is told
+
+    Validity. The best of several scores is too good a score: judge the chosen setting on other
+              rows, with `dp.accuracy` say.
     Price.    One spend for all runs (docs/theory/tuning.md); a run that is not released costs
               nothing more.
     Example.

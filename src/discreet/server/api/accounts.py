@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from discreet.server.api.bodies import LoginBody, PasswordBody, PersonBody, TokenBody
 from discreet.server.api.door import an_id, door_of, for_person, require_our_page
+from discreet.server.refusals import bad_login
 
 routes = APIRouter(tags=["accounts"])
 Words = dict[str, Any]
@@ -36,6 +37,28 @@ def log_out(request: Request, response: Response) -> None:
     """Logs a browser out."""
     require_our_page(request)
     door_of(request).let_out(request, response)
+
+
+@routes.get("/oidc/begin", status_code=303, response_class=Response)
+def to_provider(request: Request) -> Response:
+    """Sends a browser to the OpenID provider."""
+    door = door_of(request)
+    door.knock(request)
+    secret, place = door.desk.accounts.to_provider()
+    return door.send_away(secret, place)
+
+
+@routes.get("/oidc/back", status_code=303, response_class=Response)
+def from_provider(request: Request, code: str = "", state: str = "") -> Response:
+    """Lets in whoever comes back from the OpenID provider."""
+    door = door_of(request)
+    door.knock(request)
+    held = request.cookies.get(door.waiting)
+    if not held or not code or not state or len(code) > 4000 or len(state) > 200:
+        raise bad_login()
+    before = request.cookies.get(door.cookie)
+    secret, _ = door.desk.accounts.from_provider(held, code=code, state=state, before=before)
+    return door.welcome(secret)
 
 
 @routes.post("/me/password", status_code=204)

@@ -6,8 +6,9 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 
 import discreet
 from discreet.errors import DiscreetError
@@ -15,6 +16,8 @@ from discreet.server.api import accounts, asking, data
 from discreet.server.api.door import Door, problem
 from discreet.server.api.guard import Guard
 from discreet.server.desk.desk import Desk
+from discreet.server.pages import entrance
+from discreet.server.pages.site import is_page, refusal_page
 from discreet.server.refusals import broken, malformed, not_there
 
 _SHOWN = 200
@@ -34,6 +37,7 @@ def make_app(desk: Desk) -> Any:
     app.state.door = Door(desk)
     for room in (accounts, data, asking):
         app.include_router(room.routes, prefix="/v1", responses=_RESPONSES)
+    entrance.mount(app)
     app.get("/v1/health", tags=["service"])(_health)
     app.add_exception_handler(DiscreetError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
@@ -49,30 +53,32 @@ def _health(request: Request) -> dict[str, Any]:
     return {"ok": True, "version": discreet.__version__}
 
 
-async def _refused(request: Request, error: Exception) -> JSONResponse:
+async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, DiscreetError)
+    if is_page(request):
+        return await run_in_threadpool(refusal_page, request, error)
     return problem(error)
 
 
-async def _malformed(request: Request, error: Exception) -> JSONResponse:
+async def _malformed(request: Request, error: Exception) -> Response:
     """A body or a parameter that is not what it must be: where, and why."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part)[:60] for part in first["loc"][:6])
-    return problem(malformed(f"{place}: {first['msg']}"[:_SHOWN]))
+    return await _refused(request, malformed(f"{place}: {first['msg']}"[:_SHOWN]))
 
 
-async def _of_the_framework(request: Request, error: Exception) -> JSONResponse:
+async def _of_the_framework(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    refusal = broken()
     if error.status_code == 404:
-        return problem(not_there())
-    if error.status_code == 405:
+        refusal = not_there()
+    elif error.status_code == 405:
         refusal = malformed("there is no such method here", "use one that the document names")
         refusal.status = 405
-        return problem(refusal)
-    if 400 <= error.status_code < 500:
-        return problem(malformed("its body is no JSON"))
-    return problem(broken())
+    elif 400 <= error.status_code < 500:
+        refusal = malformed("its body is no JSON")
+    return await _refused(request, refusal)
 
 
 def _describe(app: FastAPI) -> None:

@@ -48,6 +48,7 @@ class PersonBody(Body):
     name: Name
     role: str
     password: Secret | None = None
+    provider: bool = False
 
 
 class DatasetBody(Body):

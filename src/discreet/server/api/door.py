@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from discreet.errors import DiscreetError
 from discreet.server.accounts.limits import Rates
+from discreet.server.accounts.oidc import SECONDS
 from discreet.server.accounts.people import Person
 from discreet.server.accounts.sessions import BROWSER_SECONDS
 from discreet.server.desk.desk import Desk
@@ -29,6 +30,7 @@ class Door:
         settings = desk.office.settings
         self.desk = desk
         self.cookie = "__Host-discreet" if settings.secure_cookies else "discreet"
+        self.waiting = f"{self.cookie}-oidc"  # of a browser that is at an OpenID provider
         self._secure = settings.secure_cookies
         self._rates = Rates(burst=settings.burst, per_second=settings.per_second)
 
@@ -48,6 +50,9 @@ class Door:
                 require_our_page(request)
             person = self.desk.accounts.recognised(secret, by="browser")
         self._rates.take(person.id)
+        shown = request.headers.get("discreet-receipt")
+        if shown is not None:
+            self.desk.histories.shown(person, shown)
         return person
 
     def knock(self, request: Request) -> None:
@@ -65,6 +70,27 @@ class Door:
             httponly=True,
             samesite="lax",
         )
+
+    def send_away(self, secret: str, place: str) -> Response:
+        """Sends a browser to an OpenID provider, with a cookie to be known again by."""
+        response = RedirectResponse(place, 303)
+        response.set_cookie(
+            self.waiting,
+            secret,
+            max_age=int(SECONDS),
+            path="/",
+            secure=self._secure,
+            httponly=True,
+            samesite="lax",  # it comes back by a link of another site
+        )
+        return response
+
+    def welcome(self, secret: str) -> Response:
+        """Lets in whoever came back."""
+        response = RedirectResponse("/", 303)
+        response.delete_cookie(self.waiting, path="/", secure=self._secure, httponly=True)
+        self.let_in(response, secret)
+        return response
 
     def let_out(self, request: Request, response: Response) -> None:
         """Ends the login of a browser."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from discreet.server.accounts import limits, passwords, people, sessions, tokens
+from discreet.server.accounts import limits, oidc, passwords, people, sessions, tokens
 from discreet.server.accounts.marks import TOKEN, new_password
 from discreet.server.accounts.people import Person
 from discreet.server.desk.office import Office
-from discreet.server.refusals import bad_login, not_known
+from discreet.server.refusals import bad_login, not_known, not_there
 
 Words = dict[str, Any]
+BACK = "/v1/oidc/back"  # where an OpenID provider sends browsers back to
 
 
 class Accounts:
@@ -18,6 +21,7 @@ class Accounts:
 
     def __init__(self, office: Office) -> None:
         self._office, self._database = office, office.database
+        self._provided = _provided(office.settings.oidc)
 
     # ── the door ──────────────────────────────────────────────────────────────────────────────────
 
@@ -37,6 +41,39 @@ class Accounts:
             limits.forget_failures(rows, name)
             secret = sessions.begin(rows, row["id"], now, before=before)
         return secret, people.person_of(row)
+
+    @property
+    def has_provider(self) -> bool:
+        """Whether there is an OpenID provider to log in by."""
+        return self._provided is not None
+
+    def to_provider(self) -> tuple[str, str]:
+        """The secret of a cookie, and the address at which somebody logs in elsewhere."""
+        provided, back = self._provider()
+        with self._database.write() as rows:
+            secret, row = oidc.begin(rows, self._now())
+        return secret, provided.address(row["state"], row["nonce"], row["verifier"], back)
+
+    def from_provider(
+        self, secret: str, *, code: str, state: str, before: str | None = None
+    ) -> tuple[str, Person]:
+        """The secret of a new login of whoever came back, and who it is; the one `before` ends."""
+        provided, back = self._provider()
+        with self._database.write() as rows:
+            row = oidc.take(rows, secret, state, self._now())
+        if row is None:
+            raise bad_login()
+        claims = provided.claims(code, row["nonce"], row["verifier"], back)
+        with self._database.write() as rows:
+            found = oidc.person_row(rows, provided.provider, claims)
+            begun = sessions.begin(rows, found["id"], self._now(), before=before)
+        return begun, people.person_of(found)
+
+    def _provider(self) -> tuple[oidc.Provided, str]:
+        if self._provided is None:
+            raise not_there()
+        place = self._office.settings.oidc["address"].rstrip("/")
+        return self._provided, place + BACK
 
     def logout(self, secret: str) -> None:
         with self._database.write() as rows:
@@ -115,12 +152,21 @@ class Accounts:
         return [_told(row) for row in found]
 
     def add_person(
-        self, person: Person, *, login: str, name: str, role: str, password: str | None = None
+        self,
+        person: Person,
+        *,
+        login: str,
+        name: str,
+        role: str,
+        password: str | None = None,
+        provider: bool = False,
     ) -> Words:
-        """A new person, with a password that is told once where none is given."""
+        """A new person, with a password that is told once where none is given; one who comes by
+        way of the OpenID `provider` has none.
+        """
         person.require("operator", scope="manage")
         given = new_password() if password is None else passwords.require_password(password)
-        stored = passwords.hashed(given)
+        stored = passwords.NONE if provider else passwords.hashed(given)
         with self._database.write() as rows:
             row = people.add_person(
                 rows,
@@ -131,7 +177,8 @@ class Accounts:
                 subject=None,
                 now=self._now(),
             )
-        return {**_told(row), **({"password": given} if password is None else {})}
+        shown = password is None and not provider
+        return {**_told(row), **({"password": given} if shown else {})}
 
     def set_active(self, person: Person, whom: str, *, active: bool) -> Words:
         """Lets somebody in, or locks them out at once."""
@@ -151,6 +198,15 @@ class Accounts:
 
     def _now(self) -> float:
         return self._office.clock()
+
+
+def _provided(told: Mapping[str, str]) -> oidc.Provided | None:
+    """The OpenID provider of a service; its secret stands in a file of its own."""
+    if not told:
+        return None
+    words = {word: told[word] for word in ("issuer", "client", "claim") if word in told}
+    secret = Path(told["secret_file"]).read_text("utf-8").strip() if "secret_file" in told else ""
+    return oidc.Provided(oidc.Provider(**words, secret=secret))
 
 
 def _told(row: Words) -> Words:

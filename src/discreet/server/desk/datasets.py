@@ -9,6 +9,7 @@ from discreet.asking.written import letters_of
 from discreet.server.accounts.marks import new_id
 from discreet.server.accounts.people import Person
 from discreet.server.desk.dummy import dummy_columns
+from discreet.server.desk.histories import NEVER_THAWED
 from discreet.server.desk.office import (
     Office,
     own_dataset,
@@ -179,6 +180,7 @@ class DataSets:
             most = version_row(rows, dataset, row["version"])["rows_at_most"]
         if row["state"] == "closed":
             raise over("the data set")
+        _require_whole(row)
         declared = self._declared(before.to_dict(), source, before.reasons)
         seen = self._office.workers.look(declared.to_dict())
         number, now = row["version"] + 1, self._office.clock()
@@ -210,9 +212,11 @@ class DataSets:
             if row["state"] == "closed":
                 raise over("the data set")
             rows.changed(
-                "UPDATE datasets SET state = 'frozen', reason = ? WHERE id = ?", reason, dataset
+                "UPDATE datasets SET state = 'frozen', reason = ? WHERE id = ?"
+                " AND reason NOT IN (?, ?)",
+                *(reason, dataset, *NEVER_THAWED),
             )
-        self._office.trees.freeze(dataset, row["node"], reason or "by its owner")
+        self._office.trees.freeze(dataset, row["node"], reason[:400] or "by its owner")
         return self.one(person, dataset)
 
     def thaw(self, person: Person, dataset: str) -> Words:
@@ -221,6 +225,7 @@ class DataSets:
         with self._database.read() as rows:
             row = own_dataset(rows, person, dataset)
         if row["state"] == "frozen":
+            _require_whole(row)
             self._office.trees.thaw(dataset, row["node"], "by its owner")
             with self._database.write() as rows:
                 rows.changed(
@@ -293,6 +298,17 @@ class DataSets:
                 "use another name, or make a new version of it",
             )
         return dataset
+
+
+def _require_whole(row: Row) -> None:
+    """Refuses to go on with a ledger that is not what it was."""
+    if row["reason"] in NEVER_THAWED:
+        raise conflict(
+            "going on after a freeze",
+            row["reason"],
+            "what an older copy forgot was spent, and people saw the answers",
+            "ask the operator to bring back the newest copy, or for `discreet curator recover`",
+        )
 
 
 def _version(

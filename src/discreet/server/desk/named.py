@@ -33,7 +33,9 @@ from discreet.server.desk.studies import Studies
 from discreet.server.desk.words import Words, box_words, price_words
 from discreet.server.records import insert, text_of
 from discreet.server.refusals import invalid, other_question
+from discreet.trusted.losses.pricing import price_of_spend
 from discreet.trusted.release import Question
+from discreet.trusted.tree.prices import price_in
 
 AT_ONCE = 4  # procedures that one process runs
 STEPS = "/steps"  # the keys of a procedure's own questions begin so
@@ -120,11 +122,20 @@ class Named:
             "notes": list(summary.notes),
             "how_many": getattr(forecast, "how_many", None),
             "forecasts": [_forecast(one) for one in getattr(forecast, "forecasts", ())],
-            "boxes": [box_words(box) for box in node.boxes()],
         }
-        question = getattr(forecast, "question", None)
+        boxes, question = node.boxes(), getattr(forecast, "question", None)
         if type(question) is Question:
-            told["price"] = price_words(session.price(question))
+            price = session.price(question)
+            told["price"] = price_words(price)
+            prices = [price, *(price_in(box.box, price, question.mechanism) for box in boxes[1:])]
+        else:
+            prices = [
+                price_of_spend(planned.spend, box=box.box, delta=planned.delta) for box in boxes
+            ]
+        told |= {
+            "boxes": [box_words(box) for box in boxes],
+            "prices": [price_words(price) for price in prices],
+        }
         return told
 
     def ask(

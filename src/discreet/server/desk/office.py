@@ -19,6 +19,7 @@ from discreet.server.work.asked import Workers
 from discreet.server.work.declared import Declared, NoRows, data_name, declared_from_text
 from discreet.trusted.noise.source import Source, secure_source
 from discreet.trusted.session import Session
+from discreet.trusted.tree.receipts import Seal
 
 MOST_KNOWN = 256  # versions of data sets whose declarations a process remembers
 
@@ -33,6 +34,7 @@ class Office:
     settings: Settings
     clock: Callable[[], float] = time.time
     source: Callable[[], Source] = secure_source
+    seal: Seal | None = None  # what receipts are signed with
     _known: dict[tuple[str, int], tuple[Declared, NoRows]] = field(default_factory=dict)
 
     def declared(self, rows: Rows, dataset: str, version: int) -> Declared:

@@ -8,6 +8,7 @@ sweeper finds what was paid for; what was refused leaves no debit and no answer.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 from typing import Any
 
@@ -16,6 +17,7 @@ from discreet.exact import stored_fraction
 from discreet.inference.results.stored import question_from_dict
 from discreet.server.accounts.marks import new_id
 from discreet.server.accounts.people import Person
+from discreet.server.desk.histories import Histories
 from discreet.server.desk.office import Office, own_dataset, own_seat, require_asking
 from discreet.server.desk.times import public_cost, ready_at, slot_after
 from discreet.server.desk.words import (
@@ -55,8 +57,8 @@ FINAL = ("answered", "failed", "declined")  # what an answer says last
 class Questions:
     """What analysts ask under keys of their own."""
 
-    def __init__(self, office: Office) -> None:
-        self._office, self._database = office, office.database
+    def __init__(self, office: Office, histories: Histories) -> None:
+        self._office, self._database, self._histories = office, office.database, histories
 
     # ── asking ────────────────────────────────────────────────────────────────────────────────────
 
@@ -98,7 +100,12 @@ class Questions:
             if known["state"] in ("waiting", "declined", "answered"):
                 return self.look(person, known["id"])
         now = self._office.clock()
-        if not node.holds(name):
+        try:
+            paid = node.holds(name)
+        except NodeFrozen:  # the ledger does not know what it knew
+            self._histories.suspect(data["id"])
+            raise frozen() from None
+        if not paid:
             require_asking(row, data, now)
         asked = session._checked(asked)  # refused here, it leaves no trace
         waits = reservation is None and self._waits(row, session, asked)
@@ -242,7 +249,10 @@ class Questions:
             require_asking(study, data, now)
         kind = "question approved" if decision == "approve" else "question declined"
         self._office.trees.note(
-            data["id"], node.id, kind, {"key": row["key"], "by": person.login, "reason": reason}
+            data["id"],
+            node.id,
+            kind,
+            {"key": row["key"], "by": person.login, "reason": reason[:400]},
         )
         ready = ready_at(now, public_cost(asked, most), self._office.settings.tick)
         with self._database.write() as rows:
@@ -258,8 +268,12 @@ class Questions:
     # ── how ───────────────────────────────────────────────────────────────────────────────────────
 
     def _written(self, line: Row) -> str:
-        """The id of a question that is written down: a new one, or the same one again."""
-        with self._database.write() as rows:
+        """The id of a question that is written down: a new one, or the same one again.
+
+        It is durable before its debit is: by itself, or where both are in one log, with the debit.
+        """
+        write = self._database.soon if self._database.one_log else self._database.write
+        with write() as rows:
             insert(rows, "questions", line, "ON CONFLICT (node, key) DO NOTHING")
             known = rows.one(
                 "SELECT * FROM questions WHERE node = ? AND key = ?", line["node"], line["key"]
@@ -300,7 +314,7 @@ class Questions:
         try:
             session.admit(asked, key=row["key"], reservation=held)
         except NodeFrozen:
-            self._refused(answer, session, row["key"])
+            self._stopped(answer, session, row)
             raise frozen() from None
         except BudgetExceeded as error:
             self._refused(answer, session, row["key"])
@@ -309,6 +323,15 @@ class Questions:
             self._refused(answer, session, row["key"])
             raise
         self._office.workers.finish(answer, row["node"])
+
+    def _stopped(self, answer: str, session: Any, row: Row) -> None:
+        """A question that a frozen ledger refused: by its owner, or because it is an older copy."""
+        with self._database.read() as rows:
+            told = question_row(rows, answer)
+        if told is not None:
+            self._histories.suspect(told["dataset"])
+        with contextlib.suppress(NodeFrozen):
+            self._refused(answer, session, row["key"])
 
     def _refused(self, answer: str, session: Any, key: str) -> None:
         """A question that nothing was debited for: its key is free again."""
@@ -327,13 +350,23 @@ class Questions:
             )
         except ReleaseFailed:
             return told | {"status": "failed"}
+        except NodeFrozen:
+            self._histories.suspect(row["dataset"])
+            raise frozen() from None
         words = None if row["words"] is None else json.loads(row["words"])
         return told | {
             "status": "answered",
             "release": json.loads(release.to_json()),
-            "receipt": None,
+            "receipt": self._receipt(node, release),
             **({} if words is None else {"words": words}),
         }
+
+    def _receipt(self, node: Any, release: Any) -> Words | None:
+        """The signed place of a question's debit in its chain."""
+        seal = self._office.seal
+        if seal is None:
+            return None
+        return seal.receipt(node.chain, release.entry, release.entry_hash)
 
     def _due(self, row: Row) -> float:
         """When an answer may leave: its time, or where it is late the slot after it was there."""

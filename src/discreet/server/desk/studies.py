@@ -5,6 +5,7 @@ Every step that an owner decides stands in the hash chain of the data set.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from discreet.server.refusals import conflict, frozen, invalid, not_there, over
 from discreet.server.store.database import Row, Rows
 
 MOST_MEMBERS, MOST_PLANNED = 100, 1000
+MOST_NOTED = 400  # characters of a reason in the chain
 DECISIONS = ("approve", "decline")
 SEATS = ("carved", "pooled")
 
@@ -140,6 +142,8 @@ class Studies:
                         "an owner decides on what was written",
                         "amend that one, or use another name",
                     )
+        if known is None:
+            self._note(data, "requested", study, person)
         if person.role == "owner":
             self.decide(person, study, decision="approve")
         return self.one(person, study)
@@ -148,7 +152,7 @@ class Studies:
         """Other words for a request that is not decided yet."""
         person.require("analyst", scope="ask")
         with self._database.write() as rows:
-            row, _ = visible_study(rows, person, study)
+            row, data = visible_study(rows, person, study)
             if row["asked_by"] != person.id:
                 raise not_there()
             if row["state"] != "requested":
@@ -158,6 +162,7 @@ class Studies:
             told |= {word: held for word, held in changes.items() if held is not None}
             self._require_members(rows, person, told["members"])
             _update(rows, study, self._stored(self._checked(told)))
+        self._note(data, "amended", study, person)
         return self.one(person, study)
 
     # ── what owners decide ────────────────────────────────────────────────────────────────────────
@@ -205,9 +210,9 @@ class Studies:
                     changes["ask_above"] = text_of(letters_of(above))
                 _update(rows, study, stored | changes | {"state": "opening"})
         if decision == "decline":
-            self._note(data, "declined", {"study": study, "reason": reason, "by": person.login})
+            self._note(data, "declined", study, person, reason)
         else:
-            self._note(data, "approved", {"study": study, "reason": reason, "by": person.login})
+            self._note(data, "approved", study, person, reason)
             self._open(study)
         return self.one(person, study)
 
@@ -281,7 +286,12 @@ class Studies:
         with self._database.write() as rows:
             insert(rows, "seats", seat, "ON CONFLICT DO NOTHING")
 
-    def _note(self, data: Row, kind: str, told: Words) -> None:
+    def _note(self, data: Row, kind: str, study: str, person: Person, reason: str = "") -> None:
+        """A step of a study in the hash chain of its data set, with the terms as they then are."""
+        with self._database.read() as rows:
+            row = study_row(rows, study)
+        assert row is not None
+        told = {"study": study, "by": person.login, "reason": reason[:MOST_NOTED], **_terms(row)}
         self._office.trees.note(data["id"], data["node"], kind, told)
 
     def _boxes(self, dataset: str, node: str) -> list[Words]:
@@ -359,6 +369,20 @@ class Studies:
                     "each member has a seat of their own",
                     "ask the operator for an account, or leave the name out",
                 )
+
+
+def _terms(row: Row) -> Words:
+    """What was asked for or agreed: the short parts as they are, all of it by its digest."""
+    words = ("name", "purpose", "members", "budget", "seats", "plan", "ask_above", "expires_at")
+    digest = hashlib.sha256(text_of({word: row[word] for word in words}).encode()).hexdigest()
+    return {
+        "budget": row["budget"],
+        "seats": row["seats"],
+        "members": len(row["members"]),
+        "expires_at": row["expires_at"],
+        "ask_above": row["ask_above"],
+        "terms": digest,
+    }
 
 
 def _update(rows: Rows, study: str, changes: Row) -> None:

@@ -92,6 +92,7 @@ class Supervisor:
     ) -> None:
         prepare_state(settings, web_user)
         require_verified(open_desk(settings).office, say)
+        hand_over(settings, web_user)
         self._stopping = False
         self._socket = socket.create_server((host, port), backlog=1024)
         self.address = f"http://{host}:{self._socket.getsockname()[1]}"
@@ -153,6 +154,14 @@ def prepare_state(settings: Settings, web_user: str | None = None) -> None:
         os.chown(folder, who.pw_uid, who.pw_gid)
         os.chmod(folder, 0o2770)
         os.umask(0o007)
+
+
+def hand_over(settings: Settings, web_user: str | None = None) -> None:
+    """What this process made for web processes is theirs: pins, and the key of receipts."""
+    if web_user is not None and os.geteuid() == 0:
+        who = _user(web_user)
+        for path in (settings.seal, settings.heads, *settings.heads.glob("*.pins")):
+            os.chown(path, who.pw_uid, who.pw_gid)
 
 
 def first_operator(settings: Settings) -> str | None:

@@ -44,10 +44,15 @@ class Database(Protocol):
     """Where the service remembers: people, data sets, studies, questions."""
 
     kind: str
+    one_log: bool  # what is durable here makes all that was written before it durable, ledgers too
 
     def read(self) -> contextlib.AbstractContextManager[Rows]: ...
 
     def write(self) -> contextlib.AbstractContextManager[Rows]: ...
+
+    def soon(self) -> contextlib.AbstractContextManager[Rows]:
+        """A `write` that a crash of the machine may undo as a whole: for what is found again."""
+        ...
 
     def alone(self) -> contextlib.AbstractContextManager[Rows]:
         """A `write` that no other process begins meanwhile, whatever it changes."""
@@ -57,7 +62,7 @@ class Database(Protocol):
 class SQLiteDatabase:
     """A file in the folder of the service; each thread has a connection of its own."""
 
-    kind = "sqlite"
+    kind, one_log = "sqlite", False
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path, self._local = Path(path).resolve(), threading.local()
@@ -75,6 +80,19 @@ class SQLiteDatabase:
             yield rows
 
     alone = write
+
+    @contextlib.contextmanager
+    def soon(self) -> Iterator[Rows]:
+        try:
+            raw = self._connection()
+            raw.execute("PRAGMA synchronous = NORMAL")
+        except sqlite3.OperationalError:
+            raise unavailable() from None
+        try:
+            with self._transaction("BEGIN IMMEDIATE") as rows:
+                yield rows
+        finally:
+            raw.execute("PRAGMA synchronous = FULL")
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Rows]:
@@ -127,7 +145,7 @@ class SQLiteRows:
 class PostgresDatabase:
     """A PostgreSQL, which several replicas of the service may share."""
 
-    kind = "postgresql"
+    kind, one_log = "postgresql", True
     _LOCK = 0x64697363  # "disc"
 
     def __init__(self, address: str) -> None:
@@ -146,6 +164,12 @@ class PostgresDatabase:
             yield rows
 
     write = read
+
+    @contextlib.contextmanager
+    def soon(self) -> Iterator[Rows]:
+        with self._transaction() as rows:
+            rows.run("SET LOCAL synchronous_commit = off")
+            yield rows
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[Rows]:

@@ -1,8 +1,8 @@
 """The keeper: listens where web processes ask, and hands jobs to a pool of processes.
 
-Its sweeper looks for paid questions that have no answer, whoever admitted them and whatever crashed
-since, and puts them in the same queue; it is why a debit is never the last that is heard of a
-question.
+Its sweeper closes studies whose time is over, and looks for paid questions that have no answer,
+whoever admitted them and whatever crashed since, and puts them in the same queue; it is why a debit
+is never the last that is heard of a question.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from discreet.server.settings import Settings, settings_from_json
 from discreet.server.store.database import Database
 from discreet.server.store.opening import open_database
+from discreet.server.trees import open_trees
 from discreet.server.work.asked import receive, send
 from discreet.server.work.pool import Pool
 from discreet.server.work.queue import Job
@@ -31,6 +32,7 @@ class Keeper:
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._settings, self._database = settings, database
+        self._trees = open_trees(settings)
         self._pool = Pool(
             settings.to_json(),
             processes=settings.workers,
@@ -70,6 +72,22 @@ class Keeper:
             )
         ready = [one for one in found if self._retry.get(one["id"], (0.0, 0.0))[0] <= now]
         return sum(self._queued(one["id"], one["node"]) for one in ready)
+
+    def expire(self) -> int:
+        """Closes studies whose end has come: what they did not spend goes back. How many."""
+        with self._database.read() as rows:
+            found = rows.run(
+                "SELECT studies.id AS id, studies.node AS node, datasets.id AS dataset FROM studies"
+                " JOIN datasets ON datasets.id = studies.dataset WHERE studies.state = 'open'"
+                " AND datasets.state = 'open' AND studies.expires_at <= ?",
+                time.time(),
+            )
+        for one in found:
+            self._trees.note(one["dataset"], one["node"], "expired", {"study": one["id"]})
+            self._trees.close(one["dataset"], one["node"])
+            with self._database.write() as rows:
+                rows.changed("UPDATE studies SET state = 'closed' WHERE id = ?", one["id"])
+        return len(found)
 
     def _queued(self, question: str, seat: str) -> bool:
         return self._pool.queue.put(seat, {"id": question, "do": "finish", "question": question})
@@ -136,6 +154,7 @@ class Keeper:
             with contextlib.suppress(Exception):  # the database may be away for a while
                 self.sweep(whole=whole)
                 whole = False
+                self.expire()
             self._stopping.wait(self._settings.sweep)
 
 

@@ -129,7 +129,7 @@ class Agreement:
     in how many it is not.
 
     A network without hidden layers is a linear predictor. A row without a response is none of the
-    first.
+    first; where rows may be left out (`optional`), the first alone says no share.
     """
 
     model: Model
@@ -150,8 +150,6 @@ class Agreement:
             or sum(map(abs, self.weights)) > LARGEST_WEIGHTS
         ):
             raise _bad("its weights are others than its network has, or too large")
-        if self.optional and not self.both:
-            raise _bad("rows may be left out, and how many are right says no share")
 
     @property
     def keys(self) -> tuple[Key, ...]:

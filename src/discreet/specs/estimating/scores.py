@@ -3,8 +3,8 @@ of it whole numbers.
 
 A number response has the residual y − η there. For a yes/no response 2**e is beyond every η, so
 that the place of y·2**e − η says both: below 2**(e−1) are the rows with no, at −η, and above it
-those with yes, at 2**e − η. How much a row counts is then a table of edges and weights: right
-decisions, clipped squares, clipped logarithms.
+those with yes, at 2**e − η. How much a row counts is then a table of edges and weights: clipped
+squares, clipped logarithms. Right decisions are `Agreement` (networks.py).
 """
 
 from __future__ import annotations

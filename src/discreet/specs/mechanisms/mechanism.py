@@ -37,6 +37,22 @@ class OfSomeSizes(Protocol):
         ...
 
 
+@runtime_checkable
+class OfSomeRows(Protocol):
+    """A mechanism that would not end, within reason, over some numbers of rows, and says which."""
+
+    def ends(self, rows: int) -> bool:
+        """Whether it ends over so many rows."""
+        ...
+
+
+def ends_over(mechanism: Mechanism, rows: int | None) -> bool:
+    """Whether a mechanism ends over the public number of rows; where it is private, or the
+    mechanism does not say, it is taken to.
+    """
+    return rows is None or not isinstance(mechanism, OfSomeRows) or mechanism.ends(rows)
+
+
 def fits_in_size(mechanism: Mechanism, size: int) -> bool:
     """Whether a mechanism reads a statistic of so many numbers; one that does not say reads any."""
     return not isinstance(mechanism, OfSomeSizes) or mechanism.fits(size)

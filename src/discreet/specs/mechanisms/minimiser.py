@@ -29,6 +29,10 @@ WAYS, LAWS = ("objective", "output"), ("gaussian", "laplace")
 NOISE_BITS = 30  # b is a whole number of 2**-30
 LEAST_TOLERANCE = Fraction(1, 1 << 30)  # iterates are on a grid that is much finer
 LEAST_STEP_BITS, MOST_STEP_BITS = -20, 60
+CLEAR = 64  # times its error: a gradient that is shorter is taken exactly
+# for each row, CLEAR times the error of a pass: at most this much, and this times a row's curvature
+A_ROW, A_ROW_BENT = Fraction(1, 1 << 38), Fraction(1, 1 << 42)
+EXACT_CELLS = 1 << 22  # that Python's whole numbers pass over in seconds
 
 
 @plain.kept()
@@ -98,6 +102,13 @@ class PerturbedMinimiser:
         grid = root / (1 << (NOISE_BITS + 1)) if self.way == "objective" else Fraction(0)
         return (self.tolerance + grid) / self.penalty / self.step + root / 2
 
+    def ends(self, rows: int) -> bool:
+        """Whether it ends over so many rows: its tolerance is no finer than what a pass can tell,
+        or there are few cells.
+        """
+        told = rows * told_of_a_row(self.sensitivity.curvature) / CLEAR
+        return self.tolerance >= told or rows * self.size <= EXACT_CELLS
+
     def fits(self, size: int) -> bool:
         """Whether it has as many coefficients as the statistic."""
         return size == self.size
@@ -132,6 +143,13 @@ class PerturbedMinimiser:
             record["step_bits"],
             stored_fraction(record["cover"]),
         )
+
+
+def told_of_a_row(curvature: Fraction) -> Fraction:
+    """For each row, a gradient that long is told by one pass, whatever the rows hold
+    (trusted/learning/minimiser/rows.py).
+    """
+    return A_ROW + A_ROW_BENT * curvature
 
 
 def _bad(found: str) -> InvalidParameter:

@@ -2,13 +2,14 @@
 
 Theorem.  Row j of the table is a function of the rows of part j and of what the process held when
           the question was asked; nothing else of the function leaves.
-Proof.    A part is run in a fork of this process, which holds no result of another part but where
-          the function looks for it in this process's memory. What it changes, keeps or breaks ends
-          with it; it has no input, its output is dropped, and it is in a session of its own. Its
-          answer is written into memory shared with nobody but this process, and marked as written
-          at the end; whatever else it does (it raises, exits, dies, gives no number or a wrong
-          number of them) leaves the mark unset, which gives missing values. There is no time limit,
-          because a clock would let one part's rows, or another program, decide over a part.
+Proof.    A part is run in a fork of this process. What it changes, keeps or breaks ends with it;
+          it has no input, its output is dropped, and it is in a session of its own. Its answer is
+          written into memory shared with nobody but this process, and marked as written at the
+          end; neither that memory nor the one in which answers are kept is there in the fork of
+          another part (`_keep_from_forks`). Whatever else it does (it raises, exits, dies, gives no
+          number or a wrong number of them) leaves the mark unset, which gives missing values. There
+          is no time limit, because a clock would let one part's rows, or another program, decide
+          over a part.
 Checked.  tests/claims/test_part_outputs.py
 """
 
@@ -86,7 +87,10 @@ def in_processes(works: Sequence[Callable[[], Floats]], width: int) -> Floats:
     As many run at a time as there are processors. On a terminal the number of parts that are done
     is shown, which tells how long they take (docs/known-limits.md).
     """
-    found, shown = np.full((len(works), width), np.nan), os.isatty(2)
+    kept, shown = mmap.mmap(-1, 8 * width * max(len(works), 1)), os.isatty(2)
+    _keep_from_forks(kept)
+    found = np.frombuffer(kept, dtype=np.float64)[: width * len(works)].reshape(-1, width)
+    found[:] = np.nan
     running: deque[tuple[int, _Process]] = deque()
 
     def finish() -> None:
@@ -108,7 +112,13 @@ def in_processes(works: Sequence[Callable[[], Floats]], width: int) -> Floats:
     finally:
         for _, process in running:
             process.end()
-    return found
+    return found.copy()
+
+
+def _keep_from_forks(shared: mmap.mmap) -> None:
+    """Memory that is not there in processes forked from now on (where the system can do that)."""
+    with suppress(AttributeError, OSError):  # macOS, and some emulations of Linux, cannot
+        shared.madvise(mmap.MADV_DONTFORK)
 
 
 class _Process:
@@ -123,6 +133,7 @@ class _Process:
             self._child = os.fork()
             if self._child == 0:
                 _alone(work, self._shared)
+            _keep_from_forks(self._shared)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

@@ -302,7 +302,9 @@ def _versions(session: Any) -> set[str]:
         import pyarrow
 
         try:
-            from discreet.trusted.cluster.tasks import VERSION as found
+            from discreet.trusted.cluster.tasks import VERSION
+
+            found = VERSION
         except Exception:
             found = ""
         for _ in batches:

@@ -145,7 +145,7 @@ class Node(Ledger):
                 return _debit(known.seen_by(self.id), answer, fresh=False)
             held.require_open()
             charges = {}
-            for meter, aside in zip(held.path, held.asides, strict=True):
+            for meter, aside in reversed([*zip(held.path, held.asides, strict=True)]):
                 room = held.room(meter, aside, reservation)
                 box = meter.box.exact()
                 if reservation is not None and not (aside and aside.amounts.epsilon):

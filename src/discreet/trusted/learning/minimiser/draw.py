@@ -29,7 +29,7 @@ from discreet.enclosure import precision
 from discreet.exact import sqrt_up
 from discreet.sensitivity import L2
 from discreet.specs.mechanisms.additive import GaussianNoise
-from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser
+from discreet.specs.mechanisms.minimiser import CLEAR, NOISE_BITS, PerturbedMinimiser
 from discreet.trusted.learning.minimiser.rows import SUM_BITS, LossRows
 from discreet.trusted.noise.sampling import draw
 from discreet.trusted.noise.source import Source
@@ -37,7 +37,6 @@ from discreet.trusted.noise.source import Source
 Floats = npt.NDArray[np.float64]
 THETA_BITS = 80  # iterates are whole numbers of 2**-80
 SHORTER, HALVED, SEARCHES = 0.9, 0.5, 60
-CLEAR = 64  # times its error: a gradient that is shorter is taken exactly
 MANY_ROWS = 1 << 17
 PART_ROWS, ROUGH = 1 << 16, 16  # of many rows, and how far that start is from its own minimiser
 _GUARD_BITS = 192
