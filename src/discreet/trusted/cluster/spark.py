@@ -333,6 +333,14 @@ def from_spark(
     these are, as in `from_frame`.
 
     Price.    None: names and types alone are read, and the executors' versions.
+    Example.
+            def wages(spark):
+                return dp.from_spark(
+                    spark.table("survey.wages"),
+                    schema={"wage": dp.Real(0, 500)},
+                    neighbors=dp.Replace(unit="person", max_rows=12),
+                    name="wages 2024",
+                )
     See also. `dp.from_batches`, `dp.read_parquet`; docs/how-to/spark.md.
     """
     try:
