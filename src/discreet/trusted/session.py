@@ -91,7 +91,7 @@ class Session:
         self._engine, self._source, self._ledger = engine, source, ledger
         self._secure = type(source) is SecureSource  # whatever another source says of itself
         self._schema, self._neighbors = engine.schema, neighbors  # nobody else holds them
-        rehearsal = Rehearsal(engine.schema, neighbors)
+        rehearsal = Rehearsal(engine.schema, neighbors, getattr(engine, "require", None))
         self._rehearsal = engine.remembered.setdefault(Rehearsal, rehearsal)
         self._count = _public_count(engine)
         self._public = PublicFacts(schema, require_neighbors(neighbors), self._count)
@@ -241,8 +241,6 @@ class Session:
         if not ends_over(mechanism, self.public.rows):
             raise mismatched("its mechanism is finer than a pass over so many rows can tell")
         self._rehearsal.require(query)
-        if hasattr(self._engine, "require"):  # where rows are elsewhere, some plans cannot run
-            self._engine.require(query.plan())
         proven = query.sensitivity(self._neighbors)
         if isinstance(proven, OneRow) and proven.rows not in (None, self.public.rows):
             raise mismatched("its query states another number of rows than is public")

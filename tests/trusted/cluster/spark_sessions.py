@@ -152,10 +152,10 @@ def changed_source(spark, folder):
     with contextlib.suppress(dp.ReleaseFailed):
         dp.median(account, "x", **ask)
         return "not noticed"
-    paid = len(account.ledger.entries())
     shutil.copy(kept, path)
     dp.median(account, "x", **ask)
-    return "" if len(account.ledger.entries()) == paid else "paid twice"
+    paid = [entry.key for entry in account.ledger.entries() if entry.kind == "debit"]
+    return "" if len(paid) == 2 else "paid twice"
 
 
 def failing_task(spark):

@@ -46,8 +46,9 @@ _ANSWERING = later("discreet.trusted.cluster.tasks", "answering")
 _OF_BLOCKS = later("discreet.trusted.cluster.tasks", "of_blocks")
 ROWS_THEMSELVES = (PartsPlan, OutputsPlan, FriendsPlan, ClippedPlan)
 PARTS_WITH_ROWS = ("rows", "absolute rows", "minimand")
-TYPES = ("tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "string", "date")
-TYPES += ("timestamp", "timestamp_ntz", "decimal", "binary", "char", "varchar", "void")
+TYPES: tuple[str, ...] = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+TYPES += ("boolean", "string", "char", "varchar", "date", "timestamp", "timestamp_ntz", "binary")
+TYPES += ("void",)
 TIMES = ("date", "timestamp", "timestamp_ntz", "void")
 PROBES = 16  # tasks that are asked which version they have
 

@@ -228,7 +228,7 @@ def answering(plan: Any) -> Task:
         engine = engine_of(reading, batches)
         if engine is None:
             return
-        answer = engine.public_count() if plan is None else execute(engine, plan)
+        answer: Any = engine.public_count() if plan is None else execute(engine, plan)
         if isinstance(plan, OpenPlan):
             names = [name.encode("utf-8") for name in answer.names]
             yield _partial(names, answer.counts.tolist(), "binary")
@@ -250,7 +250,7 @@ def of_blocks(plan: Any) -> Task:
         for batch in batches:
             for row in range(len(batch)):
                 here, kept = _block(batch, row, width)
-                answer = ModelRows(lambda _, kept=kept: kept).sums(plan)
+                answer = ModelRows(_given(kept)).sums(plan)
                 total = answer if total is None else _added(total, answer)
                 words += here
         if total is not None:
@@ -259,6 +259,10 @@ def of_blocks(plan: Any) -> Task:
             yield _told(words)
 
     return task
+
+
+def _given(kept: KeptRows) -> Callable[[Model], KeptRows]:
+    return lambda _: kept
 
 
 def _added(one: Any, other: Any) -> Any:
@@ -368,9 +372,8 @@ def kept_of_units(states: tuple[str, ...]) -> Task:
             least, home = (table.column(name).to_numpy() for name in ("least", "home"))
             kept = least_rows(rows, states, least)
             labels = rows.units()[0][kept]
-            new = np.flatnonzero(np.append(True, labels[1:] != labels[:-1])) if len(kept) else []
             cuts = [0]
-            for begin in new:
+            for begin in np.flatnonzero(labels[1:] != labels[:-1]) + 1:
                 if begin - cuts[-1] >= BATCH_ROWS:
                     cuts.append(int(begin))
             word = int.from_bytes(hashlib.blake2b(reading.key, digest_size=8).digest(), "big")

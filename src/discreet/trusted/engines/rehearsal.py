@@ -42,8 +42,9 @@ class Rehearsal:
     that it is taken at: their own checks hold for every row (specs/estimating/model.py, metric.py).
     """
 
-    def __init__(self, schema: Schema, neighbors: Neighbors) -> None:
+    def __init__(self, schema: Schema, neighbors: Neighbors, carries: Any = None) -> None:
         self._schema, self._neighbors = schema, neighbors
+        self._carries = carries  # refuses what the engine cannot carry out; None: nothing
         self._tried: set[str] = set()  # texts of queries
         self._engines: dict[int, MemoryEngine] = {}  # with this many rows
 
@@ -54,6 +55,8 @@ class Rehearsal:
         found = self._refusal(query)
         if found is not None:
             raise mismatched(found)
+        if self._carries is not None:
+            self._carries(query.plan())
 
     def _refusal(self, query: Query) -> str | None:
         """Why a query is not run on rows so declared; None where it is."""
