@@ -456,7 +456,8 @@ def store(rows: list[Row], repetitions: int) -> None:
         notes=[
             f"{sum(row.fails for row in rows)} of {len(rows)} settings are outside the limits. A "
             "setting is inside where its coverage reaches the limit, or where the textbook's "
-            "interval does not either and privacy costs at most a point more.",
+            "interval does not either and privacy costs at most a point more; limits are made for "
+            f"{REPETITIONS} runs, and with fewer chance puts more settings outside.",
             "The lowest of many shares lies below their median by chance as well.",
         ],
     )

@@ -93,7 +93,8 @@ def quantile_cells(
     """The quantiles `targets` of a column declared on [low, high], at every spend; `options` are
     those of `dp.quantile`.
     """
-    schema = Schema({"x": Real(low, high)})
+    # the other methods need a public number of rows that hold a value
+    schema = Schema({"x": Real(low, high, missing=low if "method" in options else None)})
 
     def cells(n: int) -> list[Cell]:
         public = PublicFacts(schema, Replace(), n)

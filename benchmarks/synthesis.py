@@ -261,6 +261,7 @@ def store(found: dict[str, Any], product: float, peer: tuple[float, float], pair
         rows=rows,
         runs=len(next(iter(found.values()))),
         error="the standard error of the mean over the runs",
+        notes=["AIM did not end in the time that it was given."] if peer[0] != peer[0] else [],
     )
 
 

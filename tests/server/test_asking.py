@@ -243,3 +243,45 @@ def test_made_up_rows_come_from_the_schema_alone(here: Curator, tmp_path: Path) 
     session = here.connection("anna").open("dummy", study="wages", dummy=True)
     result = dp.mean(session, "income", spend=dp.GDP(0.5))
     assert "MADE-UP" in str(result)
+
+
+def test_what_is_seen_before_an_answer_leaves_is_the_same_for_all_rows(tmp_path: Path) -> None:
+    """Few rows and many, rare filters and common ones, a failure too: the same bytes, up to ids,
+    until a time that follows from what was declared; and one body for every failure.
+    """
+    clock = Clock(1003.0)
+    here = curator(tmp_path, tick=10.0, clock=clock)
+    for name, rows in (("few", 20), ("many", 3000)):
+        write_survey(tmp_path / "data" / f"{name}.csv", rows=rows)
+    seen, bodies = [], []
+    for name, where in (("few", None), ("many", {"region": "E"}), ("many", {"age": [90, 90]})):
+        data = here.register(
+            f"{name} {where}",
+            source=f"data/{name}.csv",
+            neighbors="add_remove",
+            rows_at_most=10_000,
+        )
+        study = here.study(data["id"], name=f"{name} {where}")
+        anna, path = here.client("anna"), f"/v1/studies/{study['id']}/questions"
+        asked = MEAN if where is None else {**MEAN, "where": where}
+        told = anna.post(path, json=asked, headers=key("right")).json()
+        usual = here.workers.room._engine
+        here.workers.room._engine = _fails  # type: ignore[method-assign]
+        failed = anna.post(path, json=asked, headers=key("fails")).json()
+        here.workers.room._engine = usual  # type: ignore[method-assign]
+        for one in (told, failed):
+            early = anna.get(f"/v1/answers/{one['answer']}")
+            assert early.status_code == 202
+            ids = {"answer": "", "study": "", "key": ""}
+            seen.append((sorted(one.keys()), {**one, **ids}, {**early.json(), **ids}))
+        clock.now = 1020.0
+        over = anna.get(f"/v1/answers/{failed['answer']}").json()
+        bodies.append({**over, "answer": "", "study": ""})
+        clock.now = 1003.0
+    assert all(one == seen[0] for one in seen)
+    assert all(one == bodies[0] for one in bodies)
+    assert bodies[0]["status"] == "failed"
+
+
+def _fails(*_: object) -> None:
+    raise MemoryError

@@ -193,7 +193,7 @@ def cited(text: str) -> str:
         ),
         text,
     )
-    return re.sub(r"(?<![\[(`\w/])docs/((?:[\w-]+/)?[\w-]+\.md)", r"[docs/\1](../\1)", text)
+    return re.sub(r"(?<!\]\()(?<![\[`\w/])docs/((?:[\w-]+/)?[\w-]+\.md)", r"[docs/\1](../\1)", text)
 
 
 def _to_entry(match: re.Match[str]) -> str:

@@ -18,6 +18,7 @@ from discreet.server.desk.desk import Desk
 from discreet.server.refusals import conflict, invalid
 
 _NUMBER = re.compile(r"[-+]?[0-9][0-9 ,.\u2009\u202f]*(e[-+]?[0-9]+)?%?")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -53,7 +54,8 @@ def svg_of(desk: Desk, person: Person, answer: str) -> Response:
     with tempfile.TemporaryDirectory() as folder, matplotlib.rc_context({"svg.fonttype": "path"}):
         path = Path(folder) / "answer.svg"
         plot(path=str(path))
-        return _file(path.read_bytes(), "image/svg+xml", f"{answer}.svg", inline=True)
+        drawn = _COMMENT.sub("", path.read_text("utf-8"))  # comments repeat what is drawn
+        return _file(drawn.encode(), "image/svg+xml", f"{answer}.svg", inline=True)
 
 
 def safe_cell(text: str) -> str:
