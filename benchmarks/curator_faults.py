@@ -310,15 +310,13 @@ def main() -> None:
     print(found)
     if given.store:
         words = ("asked", "kills", "restarts", "overspent", "lost", "duplicated", "unanswered")
-        stored.table(
+        stored.figures(
             "curator_faults",
             about="privacy",
             title="Processes and databases that are killed while a service answers",
             says="Two replicas on one PostgreSQL; each paid question is answered, and once.",
-            columns=[*words, "chain_problems"],
-            rows=[[found[word] for word in (*words, "chain_problems")]],
-            runs=1,
-            error="a count",
+            found={name: (found[name], "") for name in words[:3]}
+            | {name: (found[name], "0") for name in (*words[3:], "chain_problems", "not_exact")},
         )
     order = ("asked", "kills", "restarts", "overspent", "lost", "duplicated", "unanswered")
     print(" ".join(f"{name}={found[name]}" for name in (*order, "chain_problems")))

@@ -166,16 +166,18 @@ def main() -> None:
     if not given.service:
         found |= tree.rates(given.seconds)
     if given.store:
-        words = ("overhead_vs_limit", "overhead_p99_ms", "carved_vs_pooled", "pooled_vs_commits")
-        stored.table(
+        limits = {
+            "overhead_vs_limit": "≤ 2",
+            "overhead_p99_ms": "≤ 25",
+            "carved_vs_pooled": "≥ 1.5",
+            "pooled_vs_commits": "≥ 0.3",
+        }
+        stored.figures(
             "curator_overhead",
             about="speed",
             title="A question by way of a service, and the ledger alone",
             says="Overhead: service minus library, over two bare POSTs and one durable commit.",
-            columns=[*words],
-            rows=[[f"{found[word]:.2f}" for word in words]],
-            runs=given.questions,
-            error="a median",
+            found={name: (found[name], limit) for name, limit in limits.items() if name in found},
         )
     print(" ".join(f"{name}={value:.2f}" for name, value in found.items()))
 

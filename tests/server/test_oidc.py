@@ -190,3 +190,8 @@ def test_forged_tokens() -> None:
 def test_without_a_provider_there_is_no_such_way(tmp_path: Path) -> None:
     client = curator(tmp_path).client()
     assert client.get("/v1/oidc/begin").status_code == 404
+    assert "oidc" not in client.get("/login").text
+
+
+def test_the_page_shows_the_way(here: Curator) -> None:
+    assert 'href="/v1/oidc/begin"' in here.client().get("/login").text

@@ -180,6 +180,37 @@ def test_receipts_tell_what_pins_forgot(tmp_path: Path) -> None:
     assert set(boxes[0]["left"].values()) == {"0"}, "what was forgotten counts as spent"
     with pytest.raises(dp.errors.BudgetExceeded):
         asked(last, made["survey"]["study"], "no more")
+    anna = last.client("anna")
+    assert anna.get("/v1/studies", headers=header).status_code == 200, "it is no news any more"
+    data = last.desk.datasets.one(last.person("olga"), made["survey"]["data"])
+    assert data["state"] == "open"
+
+
+def test_a_study_that_was_forgotten_costs_all_of_its_data_set(tmp_path: Path) -> None:
+    """State and pins were put back to before the study: its receipt freezes what its holder has a
+    part in, and recovery leaves nothing of that to spend.
+    """
+    here = curator(tmp_path)
+    made = two_surveys(here)
+    owner = here.person("olga")
+    data = here.register("ben's", source="data/survey.csv")
+    here.study(data["id"], login="ben", name="first", budget={"mu": 0.5})
+    shutil.copytree(tmp_path / "state", tmp_path / "copy")
+    here.study(data["id"], login="ben", name="second", budget={"mu": 0.5})
+    connection = here.connection("ben")
+    dp.mean(connection.open("ben's", study="second"), "income", spend=dp.GDP(0.1))
+    header = connection._service.receipts.header()
+    shutil.rmtree(tmp_path / "state")
+    (tmp_path / "copy").rename(tmp_path / "state")
+    again = curator(tmp_path)
+    ben = again.client("ben")
+    assert ben.get("/v1/studies", headers=header).status_code == 423
+    assert again.desk.datasets.one(owner, data["id"])["state"] == "frozen"
+    assert again.desk.datasets.one(owner, made["survey"]["data"])["state"] == "open"
+    again.desk.histories.recover(data["id"])
+    box = again.desk.office.trees.box(data["id"], data["node"])
+    assert not box.left, "nothing is left of it"
+    assert curator(tmp_path).client("ben").get("/v1/studies", headers=header).status_code == 200
 
 
 def test_a_receipt_that_is_none_changes_nothing(tmp_path: Path) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from curators import curator
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import discreet as dp
 from discreet.errors import InvalidParameter, LedgerRefused
@@ -103,3 +108,59 @@ def test_the_library_imports_nothing_of_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def closure(names: set[str]) -> set[str]:
+    """Packages with all that they need, by the names that they are installed under."""
+    found: set[str] = set()
+    waiting = [(name, frozenset[str]()) for name in names]
+    while waiting:
+        name, extras = waiting.pop()
+        place = canonicalize_name(name)
+        if place in found and not extras:
+            continue
+        found.add(place)
+        for told in metadata.distribution(name).requires or []:
+            need = Requirement(told)
+            marks = [{"extra": one} for one in (*extras, "")]
+            if need.marker is None or any(need.marker.evaluate(one) for one in marks):
+                waiting.append((need.name, frozenset(need.extras)))
+    return found
+
+
+def mebibytes(name: str) -> float:
+    files = metadata.distribution(name).files or []
+    sizes = [Path(str(one.locate())) for one in files if "__pycache__" not in str(one)]
+    return sum(path.stat().st_size for path in sizes if path.is_file()) / 2**20
+
+
+def test_the_server_adds_little(tmp_path: Path) -> None:
+    """What `[server]` installs beside the core takes at most 60 MB."""
+    told = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    core = closure({Requirement(one).name for one in told["dependencies"]})
+    wanted = [Requirement(one) for one in told["optional-dependencies"]["server"]]
+    binary = {"psycopg-binary"} if any("binary" in one.extras for one in wanted) else set()
+    more = closure({one.name for one in wanted} | binary) - core
+    assert {"fastapi", "psycopg", "psycopg-binary"} <= more
+    assert sum(mebibytes(name) for name in more) * 2**20 <= 60e6
+
+
+def test_ledgers_are_shared_with_workers_where_the_folder_is(tmp_path: Path) -> None:
+    """A worker that runs as another user of the group can draw; others cannot even read."""
+    alone, shared = tmp_path / "alone", tmp_path / "shared"
+    for folder in (alone, shared):
+        folder.mkdir()
+        (folder / "state").mkdir(mode=0o700)
+    (shared / "state").chmod(0o2770)
+    modes = {}
+    for folder in (alone, shared):
+        here = curator(folder)
+        made = here.register()
+        file = folder / "state" / "budgets" / f"{made['id']}.db"
+        modes[folder.name] = stat.S_IMODE(file.stat().st_mode)
+        keys = [
+            folder / "state" / "receipts.key",
+            folder / "state" / "heads" / f"{made['id']}.pins",
+        ]
+        assert [stat.S_IMODE(path.stat().st_mode) for path in keys] == [0o600, 0o600]
+    assert modes == {"alone": 0o600, "shared": 0o660}

@@ -97,9 +97,13 @@ class Trees:
     def recover(
         self, dataset: str, root: str, receipts: Iterable[tuple[str, int, str]]
     ) -> list[Burnt]:
-        """Counts what was forgotten as spent, and takes back the freeze of the root."""
-        tree = self.tree(dataset)
-        burnt = tree.recover(receipts)
+        """Counts what was forgotten as spent, and takes back the freeze of the root; where a whole
+        node was forgotten, with all that was above it but the root, that is the root's all.
+        """
+        tree, known = self.tree(dataset), {root, *self._below(dataset, root)}
+        burnt = tree.recover(
+            (node if node in known else root, number, digest) for node, number, digest in receipts
+        )
         tree.unfreeze(root, "what was forgotten counts as spent")
         return burnt
 

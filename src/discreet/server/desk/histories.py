@@ -105,6 +105,9 @@ class Histories:
             return
         with self._database.read() as rows:
             places = _datasets_of(rows, receipt["node"])
+            counted = rows.one("SELECT node FROM counted WHERE node = ?", receipt["node"])
+        if counted is not None:  # all of that node counts as spent, whatever it forgot
+            return
         for dataset in places:
             try:
                 self._office.trees.tree(dataset).check_receipt(seal, receipt)
@@ -153,6 +156,9 @@ class Histories:
             )
         with self._database.write() as rows:
             rows.changed("DELETE FROM shown WHERE dataset = ?", dataset)
+            for node in {one.node for one in burnt} | {node for node, _, _ in places}:
+                told = {"node": node, "dataset": dataset}
+                insert(rows, "counted", told, "ON CONFLICT DO NOTHING")
             rows.changed(
                 "UPDATE datasets SET state = 'open', reason = '' WHERE id = ? AND reason IN (?, ?)",
                 *(dataset, *NEVER_THAWED),

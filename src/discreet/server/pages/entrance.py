@@ -40,7 +40,8 @@ def first(request: Request) -> Response:
 
 @routes.get("/login")
 def login_form(request: Request) -> Response:
-    return page(request, "login.html", to=within(request.query_params.get("to")), login="")
+    words = {"to": within(request.query_params.get("to")), "login": ""}
+    return page(request, "login.html", **words, provider=_has_provider(request))
 
 
 @routes.post("/login")
@@ -56,6 +57,7 @@ def log_in(request: Request, form: Sent) -> Response:
         )
     except DiscreetError as error:
         words = {"to": to, "login": form.text("login"), "problem": error}
+        words["provider"] = _has_provider(request)
         return page(request, "login.html", status_of(error), **words)
     answer = goes_on(to)
     door.let_in(answer, secret)
@@ -76,6 +78,11 @@ def account(request: Request) -> Response:
     """Who one is, one's tokens, one's password."""
     looks(request)
     return _account(request)
+
+
+def _has_provider(request: Request) -> bool:
+    """Whether one may sign in by way of an OpenID provider."""
+    return door_of(request).desk.accounts.has_provider
 
 
 def _account(
