@@ -228,9 +228,7 @@ def _let_go(held: list[Any]) -> None:
 
 
 def _type_of(frame: Any, name: str) -> str:
-    return next(
-        field for field in frame.schema.fields if field.name == name
-    ).dataType.simpleString()
+    return _sql(next(field for field in frame.schema.fields if field.name == name))
 
 
 def _is_nothing(frame: Any, name: str) -> bool:
