@@ -119,7 +119,7 @@ def parted(spark, parts, neighbors):
 def partitionings(spark):
     rows = dp.AddRemove()
     many, one = (parted(spark, parts, rows)._engine for parts in (5, 1))
-    found = [differs(integers(many, rows), rows), as_in_memory(one)]
+    found = [as_in_memory(many), as_in_memory(one)]
     return "; ".join([*filter(None, found), *bounded_units(spark)])
 
 
