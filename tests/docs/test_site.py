@@ -154,3 +154,34 @@ def test_every_page_stands_in_the_menu_and_every_entry_is_a_page() -> None:
     assert sorted(pages - {*named}) == []
     assert sorted({*named} - pages - made) == []
     assert len(named) == len(set(named))
+
+
+# what somebody comes for, and a function that does it: docs/coming-from/index.md has their code
+TASKS = {
+    "a mean with an interval": "mean",
+    "means by group": "table",
+    "a share": "proportion",
+    "a median": "median",
+    "counts by bins": "histogram",
+    "two groups, one number": "compare_means",
+    "two groups, yes or no": "compare",
+    "how columns go together": "correlation",
+    "a regression": "ols",
+    "a yes or no explained": "logistic",
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_two_pages_from_the_first_one_a_task_is_done(task: str) -> None:
+    """The first page leads to one that runs the function, or that names it, which leads to its
+    page in the reference.
+    """
+    first = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    near = {
+        link: (ROOT / "docs" / link).read_text(encoding="utf-8")
+        for link in re.findall(r"\]\(([\w/-]+\.md)\)", first)
+    }
+    call = f"dp.{TASKS[task]}("
+    runs = [name for name, text in near.items() if any(call in one.code for one in blocks(text))]
+    names = [name for name, text in near.items() if f"`dp.{TASKS[task]}" in text]
+    assert runs or names

@@ -6,6 +6,7 @@ the environment, what is no part of the project's own: `pip install playwright
 axe-playwright-python`.
 
     --only PREFIX     pages whose path begins so
+    --each N          at most N pages of a folder
     --shots FOLDER    a picture of the first page of each folder, at both widths and in both colours
 """
 
@@ -32,6 +33,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     asked.add_argument("--only", default="")
+    asked.add_argument("--each", type=int, default=None)
     asked.add_argument("--shots", type=Path, default=None)
     asked.add_argument("--browser", default=BROWSER)
     given = asked.parse_args()
@@ -42,10 +44,21 @@ def main() -> int:
         if str(path.relative_to(root)).startswith(given.only)
         and not str(path.relative_to(root)).startswith("source/")
     ]
+    if given.each is not None:
+        pages = [*_some(pages, given.each)]
     found = [*_faults(pages, root, given.browser, given.shots)]
     print("\n".join(found))
     print(f"pages={len(pages)} widths={len(WIDTHS)} faults={len(found)}")
     return 1 if found else 0
+
+
+def _some(pages: list[str], most: int) -> Iterator[str]:
+    seen: dict[str, int] = {}
+    for name in pages:
+        folder = name.rpartition("/")[0]
+        seen[folder] = seen.get(folder, 0) + 1
+        if seen[folder] <= most:
+            yield name
 
 
 def _faults(pages: list[str], root: Path, browser: str, shots: Path | None) -> Iterator[str]:
