@@ -24,7 +24,8 @@ LEADING = """<!doctype html>
 # shown at addresses of any depth, so it leads nowhere by itself and loads nothing
 LOST = """<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>Nothing is here - discreet</title></head>
+<head><meta charset="utf-8"><link rel="icon" href="data:,">
+<title>Nothing is here - discreet</title></head>
 <body><main><h1>Nothing is here</h1>
 <p>The page may have another name in this version. The search of any other page finds it.</p>
 </main></body>
