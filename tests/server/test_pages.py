@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,7 +156,7 @@ def test_what_people_wrote_is_text(here: Curator, data: Any, study: Any) -> None
         "anna": ["/studies", f"/studies/{study['id']}", f"/datasets/{data['id']}", answer,
                  f"/ledger/{seat}", "/datasets", f"/studies/{study['id']}/ask"],
         "olga": ["/datasets", f"/datasets/{data['id']}", f"/studies/{study['id']}", "/requests",
-                 f"/ledger/{seat}", "/studies"],
+                 f"/ledger/{seat}", f"/ledger/{data['node']}", "/studies"],
         "ada": ["/datasets", f"/datasets/{data['id']}", f"/ledger/{seat}", "/studies"],
     }  # fmt: skip
     for login, paths in places.items():
@@ -274,6 +275,16 @@ def test_a_login_by_the_page_ends_what_was_planted(here: Curator) -> None:
     fresh = client.post("/login", data=form, headers=OURS | cookie)
     assert fresh.cookies["__Host-discreet"] != planted
     assert here.client().get("/studies", headers=cookie).status_code == 303
+
+
+def test_the_tutorial_names_what_the_pages_show() -> None:
+    """What stands bold in the tutorial can be read on a page."""
+    root = Path(__file__).parents[2]
+    pages = (root / "src/discreet/server/pages/templates").glob("*.html")
+    shown = re.sub(r"\s+", " ", " ".join(page.read_text() for page in pages))
+    named = re.findall(r"\*\*([^*]+)\*\*", (root / "docs/tutorials/curator.md").read_text())
+    assert len(named) >= 10
+    assert [name for name in named if name not in shown] == []
 
 
 def test_odd_bodies_are_refused(here: Curator) -> None:
