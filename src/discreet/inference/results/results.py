@@ -332,3 +332,9 @@ def _frame(columns: dict[str, list[Any]], backend: str) -> Any:
         "frames come from another library",
         "pass 'pandas', 'polars' or 'pyarrow', or use records()",
     )
+
+
+def has_own_releases(result: Any) -> bool:
+    """Whether what a result was computed from is releases, and nothing was put in their place."""
+    held = getattr(result, "releases", None)
+    return type(held) is tuple and bool(held) and all(type(one) is Release for one in held)
