@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "reliabil
 if Path(__file__).resolve().parent == Path(sys.path[1]).resolve():
     del sys.path[1]  # this file has the name of the module that it runs
 
+import hostile_newer
 import hostile_trials
 
 import hostile
@@ -33,8 +34,10 @@ def main() -> int:
     options.add_argument("--stride", type=int, default=1, help="run one trial in so many")
     stride = options.parse_args().stride
     counts, start = hostile_trials.Counts(), time.perf_counter()
-    slow = hostile.slow_calls()
-    for call in [*hostile.quick_calls(), *slow]:
+    quick = [*hostile.quick_calls(), *hostile_newer.newer_quick_calls()]
+    slow = [*hostile.slow_calls(), *hostile_newer.newer_slow_calls()]
+    quick += hostile_newer.newer_specification_calls([*quick, *slow])
+    for call in [*quick, *slow]:
         before = counts.objects
         for trial in hostile_trials.some([call], stride * SLOW if call in slow else stride):
             hostile_trials.judge(trial, counts)

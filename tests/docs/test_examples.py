@@ -119,7 +119,7 @@ def test_the_readme_and_whole_stories_keep_a_ledger_and_use_keys() -> None:
     assert len(pages) >= 6
     for page in pages:
         code = "\n".join(code for _, code, _ in examples(page.read_text()))
-        kept = r"ledger=\"[\w-]+\.ledger\"|BudgetTree\.open\(\"[\w-]+\.tree\"\)"
+        kept = r"ledger=\"[\w-]+\.ledger\"|BudgetTree\.open\(\"[\w-]+\.tree\"\)|dp\.connect\("
         assert re.search(kept, code), page
         assert "key=" in code, page
 

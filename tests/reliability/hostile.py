@@ -50,6 +50,7 @@ SCHEMA: dict[str, Any] = {
     "b": dp.Boolean(),
     "c": dp.Category(["N", "S", "E"]),
     "d": dp.Category(["N", "S"], missing="N"),
+    "f": dp.Boolean(missing=False),
 }
 ROWS = 60
 SECRETS = ("73.195", "4.4179", "planted")
@@ -60,6 +61,7 @@ CELLS: dict[str, list[Any]] = {
     "b": [row % 3 == 0 for row in range(ROWS)],
     "c": ["planted-7731", *["NSE"[row % 3] for row in range(ROWS - 1)]],
     "d": ["NS"[row % 2] for row in range(ROWS)],
+    "f": [row % 4 == 0 for row in range(ROWS)],
 }
 GAUSSIAN, PURE = dp.GDP(0.5), dp.PureDP(0.5)
 BUDGET = dp.ApproxDP(1e5, 0.1)
@@ -87,56 +89,55 @@ class Call:
     relation: Any = dp.AddRemove()  # noqa: RUF009
 
 
-def _asking(function: Any, relation: Any = None, **arguments: Any) -> Call:
+def asking(asked: Any, /, relation: Any = None, **arguments: Any) -> Call:
+    """A public function that asks a session."""
     named = {"spend": GAUSSIAN, "key": "asked once", **arguments}
 
     def run(session: Any, given: dict[str, Any]) -> Any:
-        return function(session, **given)
+        return asked(session, **given)
 
-    return Call(
-        function.__name__, run, named, True, dp.AddRemove() if relation is None else relation
-    )
+    return Call(asked.__name__, run, named, True, dp.AddRemove() if relation is None else relation)
 
 
 def estimator_calls() -> list[Call]:
     """Every public function that asks a session, small and quick."""
     rows = dp.Replace()
     return [
-        _asking(dp.count, where={"c": "N", "x": (0, 50)}),
-        _asking(dp.sum, column="k"),
-        _asking(dp.mean, column="x", where={"b": True}),
-        _asking(dp.variance, column="y"),
-        _asking(dp.proportion, column="c", level="N"),
-        _asking(dp.histogram, column="x", bins=[0.0, 10.0, 100.0]),
-        _asking(dp.histogram, column="y", bins=4),
-        _asking(dp.histogram, column="x", bins=np.array([0.0, 50.0, 100.0])),
-        _asking(dp.table, by=["c", "b"]),
-        _asking(dp.table, column="k", by={"x": [0.0, 50.0, 100.0]}),
-        _asking(dp.ecdf, column="k", points=4),
-        _asking(dp.density, column="x", bins=4),
-        _asking(
+        asking(dp.count, where={"c": "N", "x": (0, 50)}),
+        asking(dp.sum, column="k"),
+        asking(dp.mean, column="x", where={"b": True}),
+        asking(dp.variance, column="y"),
+        asking(dp.proportion, column="c", level="N"),
+        asking(dp.histogram, column="x", bins=[0.0, 10.0, 100.0]),
+        asking(dp.histogram, column="y", bins=4),
+        asking(dp.histogram, column="x", bins=np.array([0.0, 50.0, 100.0])),
+        asking(dp.table, by=["c", "b"]),
+        asking(dp.table, column="k", by={"x": [0.0, 50.0, 100.0]}),
+        asking(dp.ecdf, column="k", points=4),
+        asking(dp.density, column="x", bins=4),
+        asking(
             dp.select, candidates={"low": {"x": (0, 10)}, "north": {"c": "N"}}, method="exponential"
         ),
-        _asking(dp.mode, column="c"),
-        _asking(dp.top, candidates="c", k=2),
-        _asking(dp.above_threshold, questions=[{"c": "N"}, {"b": True}], threshold=3, positives=1),
-        _asking(dp.covariance, columns=["x", "y"]),
-        _asking(dp.correlation, columns=("x", "y")),
-        _asking(dp.median, column="k"),
-        _asking(dp.quantile, column="k", q=0.25),
-        _asking(dp.quantiles, column="k", qs=[0.25, 0.5]),
-        _asking(dp.iqr, column="k"),
-        _asking(dp.mad, column="k"),
-        _asking(dp.truncated_mean, column="x", bound=100.0),
-        _asking(dp.proportion_test, column="b", null=0.5, alternative="two-sided", relation=rows),
-        _asking(dp.compare, column="b", by="d"),
-        _asking(dp.independence_test, first="c", second="b"),
-        _asking(dp.goodness_of_fit, column="d", expected=[0.5, 0.5]),
-        _asking(dp.rank_test, column="x", by="d", bins=4),
-        _asking(dp.mean_test, column="x", null=50.0),
-        _asking(dp.compare_means, column="x", by="d"),
-        _asking(dp.paired_test, first="x", second="y", null=0.0),
-        _asking(dp.subsample_test, test=_rejects, columns=["x"], parts=4, inner=0.25),
+        asking(dp.mode, column="c"),
+        asking(dp.top, candidates="c", k=2),
+        asking(dp.above_threshold, questions=[{"c": "N"}, {"b": True}], threshold=3, positives=1),
+        asking(dp.covariance, columns=["x", "y"]),
+        asking(dp.correlation, columns=("x", "y")),
+        asking(dp.median, column="k"),
+        asking(dp.quantile, column="k", q=0.25),
+        asking(dp.quantiles, column="k", qs=[0.25, 0.5]),
+        asking(dp.iqr, column="k"),
+        asking(dp.mad, column="k"),
+        asking(dp.truncated_mean, column="x", bound=100.0),
+        asking(dp.proportion_test, column="b", null=0.5, alternative="two-sided", relation=rows),
+        asking(dp.compare, column="b", by="d"),
+        asking(dp.independence_test, first="c", second="b"),
+        asking(dp.goodness_of_fit, column="d", expected=[0.5, 0.5]),
+        asking(dp.rank_test, column="x", by="d", bins=4),
+        asking(dp.mean_test, column="x", null=50.0),
+        asking(dp.compare_means, column="x", by="d"),
+        asking(dp.paired_test, first="x", second="y", null=0.0),
+        asking(dp.subsample_test, test=_rejects, columns=["x"], parts=4, inner=0.25),
     ]
 
 
@@ -148,13 +149,13 @@ def slow_calls() -> list[Call]:
             lambda session, given: dp.plan(**given),
             {"epsilon": 1.0, "delta": 1e-6, "steps": 10, "noise": "laplace", "accountant": "pld"},
         ),
-        _asking(dp.ols, formula="y ~ x", relation=dp.Replace(), spend=dp.GDP(5.0)),
-        _asking(dp.unbounded_mean, column="x", spend=dp.GDP(5.0)),
-        _asking(dp.location, column="x", spend=dp.GDP(5.0)),
-        _asking(dp.robust, formula="y ~ x", relation=dp.Replace(), spend=dp.GDP(5.0), c=1.5),
-        _asking(dp.logistic, formula="b ~ x", where={"c": "N"}, spend=dp.GDP(5.0)),
-        _asking(dp.poisson, formula="k ~ x", spend=dp.GDP(5.0)),
-        _asking(
+        asking(dp.ols, formula="y ~ x", relation=dp.Replace(), spend=dp.GDP(5.0)),
+        asking(dp.unbounded_mean, column="x", spend=dp.GDP(5.0)),
+        asking(dp.location, column="x", spend=dp.GDP(5.0)),
+        asking(dp.robust, formula="y ~ x", relation=dp.Replace(), spend=dp.GDP(5.0), c=1.5),
+        asking(dp.logistic, formula="b ~ x", where={"c": "N"}, spend=dp.GDP(5.0)),
+        asking(dp.poisson, formula="k ~ x", spend=dp.GDP(5.0)),
+        asking(
             dp.network,
             formula="b ~ x",
             hidden=(3,),
@@ -163,7 +164,7 @@ def slow_calls() -> list[Call]:
             solver=dp.SGD(5, 4, delta=1e-6),
             spend=dp.GDP(5.0),
         ),
-        _asking(dp.m_estimate, formula="y ~ x", psi=_huber, reach=2, spend=dp.GDP(5.0)),
+        asking(dp.m_estimate, formula="y ~ x", psi=_huber, reach=2, spend=dp.GDP(5.0)),
         Call(
             "power",
             lambda session, given: dp.power(dp.proportion_test, **given),

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 from types import MappingProxyType
 
+import hostile_newer
 import hostile_trials
 import pytest
 from hostile_objects import hostile as made_hostile
@@ -51,6 +52,33 @@ def test_no_hostile_object_changes_an_answer_its_price_or_what_is_kept() -> None
     assert (
         counts.refused < counts.objects / 2
     )  # most are right values in odd clothes, and go on working
+
+
+@pytest.mark.slow
+def test_no_hostile_object_changes_what_newer_functions_answer() -> None:
+    calls = hostile_newer.newer_quick_calls()
+    specifications = [hostile_newer.made(one) for one in hostile_newer.newer_specifications()]
+    counts = judged(list(hostile_trials.some([*calls, *specifications], STRIDE)))
+    assert counts.sound, "\n".join(counts.notes[:20])
+    assert counts.objects > 100
+
+
+def test_every_public_name_is_walked_or_has_a_reason() -> None:
+    calls = [
+        *hostile.quick_calls(),
+        *hostile.slow_calls(),
+        *hostile_newer.newer_quick_calls(),
+        *hostile_newer.newer_slow_calls(),
+    ]
+    walked = {call.name for call in calls}
+    walked |= {type(one).__name__ for one in hostile_newer.newer_specifications()}
+    public = {
+        name
+        for name in dp.__all__
+        if not (inspect.isclass(getattr(dp, name)) and issubclass(getattr(dp, name), BaseException))
+    }
+    assert public - walked == set(hostile_newer.NOT_WALKED) & public
+    assert set(hostile_newer.NOT_WALKED) <= public
 
 
 def test_every_public_function_is_a_door() -> None:

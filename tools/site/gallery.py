@@ -7,6 +7,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from markdown.extensions.toc import slugify
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "gallery"
 # in the order of the menu
@@ -37,7 +39,7 @@ def _index(texts: dict[str, str]) -> str:
 
 
 def _card(name: str, heading: str, place: int) -> str:
-    anchor = re.sub(r"[^\w]+", "-", heading.lower()).strip("-")
+    anchor = slugify(heading, "-")
     picture = f"![]({name}-{place}.png){{ loading=lazy .drawn }}"
     return (
         f"<div markdown>\n\n[{heading}]({name}.md#{anchor})\n\n"

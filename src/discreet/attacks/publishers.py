@@ -178,6 +178,7 @@ class FreshNoise:
         return f"fresh noise, sd {self.sd:g}"
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class Released:
     """`dp.count` for every question, out of one budget that is split evenly: a session in memory

@@ -85,7 +85,15 @@ def _people(people: int, seed: int) -> dict[str, Array]:
 
 def _own(table: Any, columns: Sequence[str] | None) -> dict[str, Array]:
     """A table's columns as codes; cells are compared as they are written."""
-    names = [str(name) for name in (columns or list(table))]
+    if not isinstance(table, Mapping) and not hasattr(table, "columns"):
+        raise DataShapeRefused(
+            "uniqueness",
+            f"a {type(table).__name__} is no table",
+            "people are compared by their columns",
+            "pass a frame, or a mapping of columns of one length",
+        )
+    asked = [columns] if isinstance(columns, str) else columns
+    names = [str(name) for name in (asked or list(table))]
     missing = [name for name in names if name not in list(table)]
     if missing:
         raise DataShapeRefused(

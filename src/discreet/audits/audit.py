@@ -82,12 +82,21 @@ def audit(
             "pass 20_000, or leave it out",
         )
     seed = plain.whole(seed, "seed=")
+    given: Any = pair
+    pair = tuple(given) if type(given) is list else given
     if isinstance(target, LocalSpec):
         values = pair if type(pair) is tuple and len(pair) == 2 else _ends_of(target.column)
         return reports.audited(target, values, runs=count, level=level, seed=seed)
     if record_of(target) is None:
         return _of_a_function(target, claim or spend, pair, method, (name, count, level, seed))
     entry = _entry(name)
+    if pair is not None or (spend is not None and claim is not None):
+        raise InvalidParameter(
+            "dp.audit",
+            f"{'pair=' if pair is not None else 'spend= and claim='} of the public function {name}",
+            "it is asked of made-up neighbours, and what is claimed of it is its spend",
+            f"pass for example dp.audit(dp.{name}, spend=dp.GDP(1))",
+        )
     spend = _claim(spend or claim or entry.spend)
     relation = Replace() if neighbors is None else require_neighbors(neighbors)
     if method is not None and method not in entry.methods:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from types import FunctionType
 
 
 class DiscreetError(Exception):
@@ -52,6 +53,8 @@ def shown(value: object, most: int = 80) -> str:
     cut where it is long, its type where it cannot be written.
     """
     try:
+        if isinstance(value, FunctionType):  # not where it lies in memory
+            return f"the function {value.__name__}"
         text = str.__str__(repr(value))
     except Exception:  # a whole number of 5000 digits, say
         text = f"a {type(value).__name__}"

@@ -25,6 +25,7 @@ _OPENED = (
     "questions are asked of a session: declare the data with dp.from_frame(frame, schema=…, "
     "neighbors=…) and pass what .open(budget=…) returned"
 )
+_DESCENT = "a descent is declared by itself: solver=dp.SGD(steps=2000, batch=1024, step_size=1.0)"
 _GUARANTEES = "an epsilon is dp.PureDP(epsilon), or dp.ApproxDP(epsilon, delta) with a delta"
 _BY = (
     "dp.table(session, column, by=…, spend=…) has the counts and means of groups, "
@@ -74,10 +75,25 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "missing_text": ("na_values", "null_values", "na"),
     "epsilon": ("eps",),
     "q": ("quantile", "probability", "p", "prob", "alpha"),
+    "penalty": ("C", "lam", "regularization", "l2", "reg_lambda"),
+    "k": ("n_clusters", "clusters", "centers"),
+    "prior": ("alpha", "beta", "a", "b"),
+    "step_size": ("lr", "learning_rate", "eta"),
+    "steps": ("iterations", "max_iter", "n_iter"),
+    "hidden": ("layers", "hidden_layer_sizes", "units"),
+    "trials": ("n_trials", "n_iter"),
+    "score": ("scoring", "metric"),
+    "rounds": ("T", "iterations", "n_rounds"),
+    "parts": ("splits", "partitions", "k", "m", "n_parts"),
+    "samples": ("draws", "size", "n_samples"),
+    "memory_limit": ("memory", "max_memory", "chunksize", "batch_size"),
+    "token": ("password", "api_key", "auth"),
+    "url": ("host", "address", "server"),
     "unit": ("id", "user", "person", "user_id"),
     "neighbors": ("neighbours", "adjacency", "relation", "input_distance"),
 }
 _SENTENCES = {
+    **dict.fromkeys(("epochs", "learning_rate", "lr", "batch_size", "optimizer"), _DESCENT),
     "seed": _SEED,
     "random_state": _SEED,
     "rng": _SEED,
@@ -275,7 +291,7 @@ def _as_guarantee(named: Mapping[str, Any], known: Sequence[str]) -> str:
 def _as_words(others: Sequence[str], known: Sequence[str]) -> str:
     """What another library's words are called here."""
     words = {other: own for own, said in _WORDS.items() if own in known for other in said}
-    meant = [f"{words[other]}=" for other in others if other in words]
+    meant = list(dict.fromkeys(f"{words[other]}=" for other in others if other in words))
     if meant:
         return f"{'it is' if len(meant) == 1 else 'they are'} called {', '.join(meant)} here"
     return next((_SENTENCES[other] for other in others if other in _SENTENCES), "")

@@ -278,6 +278,18 @@ def no_stream() -> DataShapeRefused:
     )
 
 
+def no_reader(kind: str) -> DataShapeRefused:
+    """What is no function that makes readers."""
+    return DataShapeRefused(
+        "make_reader",
+        f"a {kind} is no function",
+        "it is called with the names of the columns once a pass, and must give a fresh reader; a "
+        "reader that was gone through gives no second pass",
+        "pass for example lambda columns: dataset.scanner(columns).to_reader(); a frame or a list "
+        "of columns in memory is declared by dp.from_frame or dp.from_arrays",
+    )
+
+
 def no_table_name() -> InvalidParameter:
     """A table that has no name that a database could have."""
     return InvalidParameter(

@@ -76,6 +76,8 @@ def exact_key(given: Any) -> Any:
         return tuple(map(exact_key, given))
     if kind is Fraction:
         return Fraction, NUMERATOR.__get__(given), DENOMINATOR.__get__(given)
+    if kind is float and not given:
+        return kind, str(given)  # 0.0 and −0.0 are equal
     if id(kind) in ATOM_IDS or isinstance(given, Enum):
         return kind, given
     names = _names(kind)

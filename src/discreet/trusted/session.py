@@ -106,6 +106,7 @@ class Session:
         """What is known without spending."""
         return self._public
 
+    @plain.called
     def release(
         self, question: Question, *, key: str | None = None, reservation: Reservation | None = None
     ) -> Release:
@@ -190,6 +191,7 @@ class Session:
     def _price(self, question: Question, reservation: str | None = None) -> Price:
         return price_of((question.mechanism,), box=self.ledger.box_in(reservation))
 
+    @plain.called
     def remaining(self, delta: float | None = None) -> statement.Remaining:
         """What can still be spent: `epsilon` at `delta` (the budget's own, or 1e-6), `mu`, the
         greatest `spend`, and how many more like the last question; it prints as a sentence.
@@ -197,6 +199,7 @@ class Session:
         ledger = self.ledger
         return statement.remaining(ledger.budget, ledger.remaining(), ledger.entries(), delta)
 
+    @plain.called
     def reserve(
         self, spend: Guarantee, *, delta: Fraction = Fraction(0), key: str | None = None
     ) -> Reservation:
@@ -204,6 +207,7 @@ class Session:
         spend, delta = plain_spend(spend), rational(delta, "delta=")
         return self.ledger.reserve_spend(spend, delta, key=key)
 
+    @plain.called
     def book(self, spend: Guarantee, *, note: str, key: str | None = None) -> Debit:
         """Debit what was given away elsewhere, by its guarantee; see procedures/booking.py."""
         from discreet.trusted.learning.procedures.booking import booked

@@ -19,6 +19,7 @@ from discreet.inference.counts.results import AccuracyResult
 from discreet.inference.networks.results import NetworkResult
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.fit import RegressionResult
+from discreet.inference.results.results import has_own_releases, read_of
 from discreet.schema import Category, Schema
 from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.layers import LARGEST_WEIGHTS, WEIGHT_BITS, Network
@@ -71,7 +72,7 @@ def accuracy_question(
     spend: Guarantee,
     where: Where | None = None,
 ) -> Question:
-    model, network, weights = classifier_of(fit)
+    model, network, weights = read_of(lambda: classifier_of(fit))
     schema = public.schema
     _require_levels(model, network, schema)
     asked = rows_asked(schema, where, *Model(model.columns, model.response).reads)
@@ -95,9 +96,10 @@ def classifier_of(fit: object) -> Classifier:
     """The model, shape and weights by which a fit decides; a logistic fit is a network without
     hidden layers, which says yes where its predictor is above 0.
     """
-    if isinstance(fit, NetworkResult) and fit.network.outcome != "number":
+    own = has_own_releases(fit)
+    if own and isinstance(fit, NetworkResult) and fit.network.outcome != "number":
         return fit.model, fit.network, fit.weights
-    if isinstance(fit, RegressionResult) and fit.family.kind in YES_AT_ZERO:
+    if own and isinstance(fit, RegressionResult) and fit.family.kind in YES_AT_ZERO:
         model = decode.model_query(fit._last_gradient).model
         return linear_classifier(model, np.asarray(fit.beta))
     raise InvalidParameter(

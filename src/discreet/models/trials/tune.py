@@ -66,6 +66,13 @@ class Trial:
                 "predictor",
                 "try " + ", ".join(f"dp.{one.name}" for one in RECORDS if one.name in _FITS),
             )
+        if type(self.asked) is not tuple or not _are_pairs(self.options):
+            raise InvalidParameter(
+                "dp.trial",
+                "its settings are no tuples",
+                "they are rebuilt from plain values",
+                "make it with dp.trial(dp.ols, 'y ~ a', solver='newton')",
+            )
         options = {}
         for given, held in self.options:
             name = plain.text(given, "a name")
@@ -95,6 +102,12 @@ class Trial:
         return f"dp.{self.function.__name__}({', '.join(parts)})"
 
     __repr__ = __str__
+
+
+def _are_pairs(options: object) -> bool:
+    return type(options) is tuple and all(
+        type(pair) is tuple and len(pair) == 2 for pair in options
+    )
 
 
 def _own(given: Any, name: str) -> Any:

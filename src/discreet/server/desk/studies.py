@@ -185,11 +185,12 @@ class Studies:
         if decision not in DECISIONS:
             raise invalid("decision", "it is none", "one is made", "use approve or decline")
         require_text(reason, "reason")
+        with self._database.read() as rows:
+            row, _ = owned_study(rows, person, study)
+        if row["state"] == ("declined" if decision == "decline" else "open"):
+            return self.one(person, study)  # decided so already
         with self._database.write() as rows:
             row, data = owned_study(rows, person, study)
-            wanted = "declined" if decision == "decline" else "open"
-            if row["state"] == wanted:
-                return self.one(person, study)
             if row["state"] not in ("requested", "opening"):
                 raise _decided()
             changes: Row = {"reason": reason, "decided_at": self._office.clock()}

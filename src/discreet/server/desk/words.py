@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from discreet.accounting import statement
@@ -15,6 +16,7 @@ from discreet.trusted.losses.pricing import Price
 
 Words = dict[str, Any]
 _PLACES = (12, 12, 18, 12)  # decimals of a unit in each coordinate
+_ADMINISTRATION = ("note", "carve", "pool", "freeze", "thaw")
 LONGEST_NAME, LONGEST_TEXT = 120, 4000
 
 
@@ -59,7 +61,22 @@ def entry_words(entry: Entry, *, whole: bool) -> Words:
         "request": entry.request,
         "hash": entry.hash,
     }
-    return {**told, "timestamp": entry.timestamp, "previous": entry.previous} if whole else told
+    if not whole:
+        return told
+    about = about_words(entry)
+    return {**told, "timestamp": entry.timestamp, "previous": entry.previous, "about": about}
+
+
+def about_words(entry: Entry) -> Words | None:
+    """What a line of administration says: a decision, a box that was carved, a freeze; None for
+    debits and answers.
+    """
+    if entry.kind not in _ADMINISTRATION:
+        return None
+    held = json.loads(entry.body) if entry.body else {}
+    if entry.kind == "note":
+        return {"what": held["kind"], **json.loads(held["body"])}
+    return {"what": entry.kind, **(held if isinstance(held, dict) else {"reason": held})}
 
 
 def guarantee_from(letters: object, what: str) -> Guarantee:

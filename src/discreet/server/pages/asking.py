@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -14,11 +14,12 @@ from discreet.errors import DiscreetError
 from discreet.server.accounts.marks import new_id
 from discreet.server.api.door import an_id, door_of
 from discreet.server.desk.desk import Desk
+from discreet.server.desk.words import largest_that_fits
 from discreet.server.pages import builder, rehearsal, spoken
-from discreet.server.pages.drawn import delta_of
+from discreet.server.pages.drawn import COORDINATES, delta_of
 from discreet.server.pages.forms import KINDS, Form, Sent
 from discreet.server.pages.site import Words, fragment, goes_on, looks, page
-from discreet.server.refusals import invalid, malformed, status_of
+from discreet.server.refusals import conflict, invalid, malformed, status_of
 
 routes = APIRouter()
 FINAL = ("answered", "failed", "declined", "waiting")
@@ -57,7 +58,7 @@ def preview(request: Request, study: str, form: Sent) -> Response:
         found["problem"], status = error, status_of(error)
     found["name"] = form.text("name")
     if request.headers.get("x-part") == "preview":
-        return fragment("preview.html", status, **told, **found)
+        return fragment("preview.html", **told, **found)
     return _builder(request, told, form, status, **found)
 
 
@@ -88,15 +89,11 @@ def answered(request: Request, answer: str) -> Response:
     desk, person = looks(request)
     told = _settled(desk, person, an_id(answer))
     study = desk.studies.one(person, told["study"])
-    line = next(
-        (
-            one
-            for one in desk.questions.history(person, told["study"], limit=1000)
-            if one["answer"] == answer
-        ),
-        {"asked": {}, "asked_at": None},
-    )
-    asked, summary, pictured = line["asked"], None, False
+    history = desk.questions.history(person, told["study"], limit=1000)
+    nothing: Words = {"asked": {}, "asked_at": None}
+    line = next((one for one in history if one["answer"] == answer), nothing)
+    asked: Words = line["asked"]
+    summary, pictured = None, False
     if told["status"] == "answered":
         result = desk.named.result(person, answer)
         summary, pictured = result.summary(), hasattr(result, "plot")
@@ -109,7 +106,6 @@ def answered(request: Request, answer: str) -> Response:
         "summary": summary,
         "pictured": pictured,
         "code": _code(request, asked, study, told["key"]),
-        "guarantee": _guarantee(told),
     }
     page_ = page(request, "answer.html", here="studies", **words)
     if told["status"] == "pending":
@@ -177,8 +173,20 @@ def _looked_ahead(request: Request, told: Words, asked: Words) -> Words:
         {"box": box, "price": price}
         for box, price in zip(ahead["boxes"], ahead["prices"], strict=True)
     ]
+    if not _fits(boxes):
+        node = desk.office.trees.node(told["data"]["id"], study["seat"]["node"])
+        raise largest_that_fits(node, _no_room())
     key = f"{spoken.title(asked)[:100]} · {new_id('')[1:9]}"
     return {"preview": {**ahead, "paths": boxes}, "asked": json.dumps(asked), "key": key}
+
+
+def _fits(paths: list[Words]) -> bool:
+    """Whether every box of a path has room."""
+    return all(
+        Fraction(path["price"][name]) <= Fraction(path["box"]["left"][name])
+        for path in paths
+        for name in COORDINATES
+    )
 
 
 def _asked(text: str) -> Words:
@@ -206,11 +214,6 @@ def _settled(desk: Desk, person: Any, answer: str) -> Words:
         pause = min(2 * pause, LONGEST_LOOK)
 
 
-def _guarantee(told: Words) -> Mapping[str, Any] | None:
-    release = told.get("release")
-    return None if release is None else release.get("guarantee")
-
-
 def _code(request: Request, asked: Words, study: Words, key: str) -> dict[str, str]:
     """The same question for programs."""
     if "estimator" not in asked:
@@ -223,6 +226,15 @@ def _code(request: Request, asked: Words, study: Words, key: str) -> dict[str, s
         "curl": spoken.curl(asked, address=address, study=study["id"], key=key),
         "R": spoken.r(asked, address=address, study=study["id"], key=key),
     }
+
+
+def _no_room() -> DiscreetError:
+    return conflict(
+        "a question",
+        "a box that pays for it has no room for its price",
+        "what is spent does not come back, and a budget is never enlarged",
+        "spend less, read answers again for nothing, or ask the owner for another study",
+    )
 
 
 def _not_sure() -> DiscreetError:

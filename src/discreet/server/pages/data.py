@@ -149,7 +149,8 @@ def _new(
 ) -> Response:
     """The form of a new data set, filled in as it was."""
     sources = desk.datasets.sources(request.state.person)
-    lines = int(form.text("lines")) if form.text("lines").isdecimal() else LINES
+    said = form.text("lines")
+    lines = int(said) if said.isdecimal() and len(said) <= 3 else LINES
     lines = min(MOST_LINES, lines + (MORE_LINES if form.has("more") else 0))
     return page(
         request,

@@ -158,7 +158,8 @@ def column(told: Words) -> str:
         levels = [str(one) for one in told["levels"]]
         more = f" and {len(levels) - 12} more" if len(levels) > 12 else ""
         return ", ".join(levels[:12]) + more
-    return {"boolean": "true or false", "open": "values that nobody listed"}.get(kind, kind)
+    words = {"boolean": "true or false", "open": "values that nobody listed"}
+    return words.get(kind, str(kind))
 
 
 def relation(told: Words) -> str:
@@ -166,8 +167,8 @@ def relation(told: Words) -> str:
     unit, most = told.get("unit"), told.get("max_rows")
     what = "one row" if unit is None else f"one “{unit}” with at most {most} rows"
     if told["relation"] == "replace":
-        return f"{what} replaced by another"
-    return f"{what} added or taken away"
+        return f"{what} is replaced by another"
+    return f"{what} is added or taken away"
 
 
 FILTERS = {

@@ -87,9 +87,9 @@ class Form:
 
 async def form_of(request: Request) -> Form:
     """The form that a call brings."""
-    if not request.headers.get("content-type", "").startswith(FORM):
-        raise malformed("its body is no form", "use the pages of this service")
     body = await request.body()
+    if body and not request.headers.get("content-type", "").startswith(FORM):
+        raise malformed("its body is no form", "use the pages of this service")
     try:
         pairs = urllib.parse.parse_qsl(
             body.decode("ascii"), keep_blank_values=True, max_num_fields=MOST_FIELDS

@@ -63,7 +63,10 @@ def amend(request: Request, study: str, form: Sent) -> Response:
     desk, person = looks(request)
 
     def act() -> Any:
-        return desk.studies.amend(person, an_id(study), **_words(form))
+        words = _words(form)
+        return desk.studies.amend(
+            person, an_id(study), **(words | {"members": words["members"] or None})
+        )
 
     return _done(request, desk, study, act, "amended")
 

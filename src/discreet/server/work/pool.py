@@ -31,19 +31,25 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, job: dict[str, Any], seconds: float) -> dict[str, Any] | None:
-        """What the process answers; None where it died or took too long."""
-        try:
-            process = self._alive()
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(job).encode() + b"\n")
-            process.stdin.flush()
-            line = self._line(process, time.monotonic() + seconds)
-            if line is not None:
-                told: dict[str, Any] = json.loads(line)
-                return told
-        except (OSError, ValueError):
-            pass
-        self.end()
+        """What the process answers; None where it took too long, or died twice: it may have been
+        dead before it was asked.
+        """
+        until = time.monotonic() + seconds
+        for _ in range(2):
+            try:
+                process = self._alive()
+                assert process.stdin is not None
+                process.stdin.write(json.dumps(job).encode() + b"\n")
+                process.stdin.flush()
+                line = self._line(process, until)
+                if line is not None:
+                    told: dict[str, Any] = json.loads(line)
+                    return told
+            except (OSError, ValueError):
+                pass
+            self.end()
+            if time.monotonic() >= until:
+                break
         return None
 
     def end(self) -> None:

@@ -12,7 +12,7 @@ import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -363,12 +363,21 @@ def number_table(component: NumberComponent) -> npt.NDArray[np.int16]:
     """round(UNIT·(t(x) − middle)/half) for every grid value x, clipped to ±UNIT;
     columns on one grid share it.
     """
-    return _number_table(replace(component, factor=Factor("", component.factor.encoding)))
+    return _number_table(
+        component.factor.encoding,
+        component.transform,
+        component.low,
+        component.high,
+        component.knots,
+        component.index,
+    )
 
 
 @plain.remembered(64)
-def _number_table(component: NumberComponent) -> npt.NDArray[np.int16]:
-    grid = component.factor.encoding
+def _number_table(
+    grid: Encoding, transform: str, low: float, high: float, knots: tuple[float, ...], index: int
+) -> npt.NDArray[np.int16]:
+    component = NumberComponent(Factor("", grid), transform, low, high, knots, index)
     codes = np.arange(grid.low, grid.high + 1, dtype=np.float64)
     x = grid.center + codes / grid.per_unit
     moved = transformed(component, x)

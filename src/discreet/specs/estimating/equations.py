@@ -30,9 +30,9 @@ from discreet.specs.estimating.families import Family, family_from_dict, psi_bou
 from discreet.specs.estimating.metric import (
     WEIGHT_BITS,
     Metric,
+    congruent,
     cut_off,
     metric_from_dict,
-    whole_product,
 )
 from discreet.specs.estimating.model import (
     EstimatingPlan,
@@ -274,8 +274,7 @@ class WeightedGram:
     def assemble(self, sums: npt.NDArray[np.object_]) -> list[int]:
         """The upper triangle of A·(Σ m x xᵀ)·Aᵀ, rounded to 2**cut units."""
         matrix, cut = self.metric.matrix, self.cut
-        moved = whole_product(matrix, whole_product(matrix, sums).T).T
-        upper = moved[np.triu_indices(len(self.metric.rows))]
+        upper = congruent(matrix, sums)[np.triu_indices(len(self.metric.rows))]
         return [cut_off(value, cut) for value in upper.tolist()]
 
     def to_dict(self) -> dict[str, Any]:

@@ -113,7 +113,27 @@ def whole_product(
              exact. What a digit has beyond DIGIT_BITS is carried to the next (so all stay below
              2**53); three lower ones are a number of 60 bits, and few Python integers are made.
     """
-    lefts, rights = _digits_of(left), _digits_of(right)
+    return _product(left, _digits_of(left), right)
+
+
+def congruent(
+    matrix: npt.NDArray[np.object_], middle: npt.NDArray[np.object_]
+) -> npt.NDArray[np.object_]:
+    """matrix @ middle @ matrix.T of whole numbers, exactly; the digits of `matrix` are taken once.
+
+    Checked.  tests/claims/test_model_blocks.py::test_whole_products_are_exact
+    """
+    digits = _digits_of(matrix)
+    return _product(matrix, digits, _product(matrix, digits, middle).T).T
+
+
+def _product(
+    left: npt.NDArray[np.object_],
+    lefts: list[npt.NDArray[np.float64]],
+    right: npt.NDArray[np.object_],
+) -> npt.NDArray[np.object_]:
+    """left @ right; `lefts` are the digits of `left`."""
+    rights = _digits_of(right)
     if min(len(lefts), len(rights)) > MOST_DIGITS:
         return np.asarray(left @ right)
     count, digits = len(lefts) + len(rights) - 1, []
@@ -139,12 +159,19 @@ def _digits_of(matrix: npt.NDArray[np.object_]) -> list[npt.NDArray[np.float64]]
     """
     largest = int(np.abs(matrix).max(initial=0))
     count = max(1, -(-(largest.bit_length() + 1) // DIGIT_BITS))
-    if largest.bit_length() < 63:
-        matrix = matrix.astype(np.int64)  # the same numbers, whose digits are taken at once
-    lower = [
-        (matrix >> (DIGIT_BITS * place)) & ((1 << DIGIT_BITS) - 1) for place in range(count - 1)
-    ]
-    return [digit.astype(np.float64) for digit in [*lower, matrix >> (DIGIT_BITS * (count - 1))]]
+    digits: list[npt.NDArray[np.int64]] = []
+    while count > 3:  # three digits at once, as a number of 60 bits
+        digits += _lower((matrix & ((1 << 3 * DIGIT_BITS) - 1)).astype(np.int64), 3)
+        matrix, count = matrix >> (3 * DIGIT_BITS), count - 3
+    top = matrix.astype(np.int64)  # at most three digits with its sign
+    digits += [*_lower(top, count - 1), top >> (DIGIT_BITS * (count - 1))]
+    return [digit.astype(np.float64) for digit in digits]
+
+
+def _lower(numbers: npt.NDArray[np.int64], count: int) -> list[npt.NDArray[np.int64]]:
+    """The lowest digits."""
+    mask = (1 << DIGIT_BITS) - 1
+    return [(numbers >> (DIGIT_BITS * place)) & mask for place in range(count)]
 
 
 def cut_off(value: int, bits: int) -> int:

@@ -12,12 +12,14 @@ question about its outputs is tried on made-up ones.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from typing import Any
 
 import numpy as np
 
+from discreet import plain
 from discreet.errors.questions import mismatched
 from discreet.neighbors import Neighbors, Replace
 from discreet.schema import Boolean, Category, Column, Open, Schema
@@ -44,7 +46,7 @@ class Rehearsal:
 
     def __init__(self, schema: Schema, neighbors: Neighbors) -> None:
         self._schema, self._neighbors = schema, neighbors
-        self._tried: set[str] = set()  # texts of queries
+        self._tried: set[Any] = set()  # keys of queries
         self._engines: dict[int, MemoryEngine] = {}  # with this many rows
 
     def require(self, query: Query) -> None:
@@ -57,8 +59,8 @@ class Rehearsal:
 
     def _refusal(self, query: Query) -> str | None:
         """Why a query is not run on rows so declared; None where it is."""
-        text = json.dumps({**query.to_dict(), "point": None, "metric": None})
-        if text in self._tried:
+        key = _key(query)
+        if key in self._tried:
             return None
         found = misread(query, self._schema)
         if found is None and not query.optional and self._leaves_out(query):
@@ -69,7 +71,7 @@ class Rehearsal:
             if len(self._tried) >= MOST_TRIED:
                 self._tried.clear()
                 self._engines.clear()
-            self._tried.add(text)
+            self._tried.add(key)
         return found
 
     def _leaves_out(self, query: Query) -> bool:
@@ -93,7 +95,9 @@ class Rehearsal:
         if rows not in self._engines:
             schema, neighbors = self._schema, self._neighbors
             columns = {
-                name: functools.partial(_cells, schema[name] if name in schema else Open(), rows)
+                name: functools.cache(
+                    functools.partial(_cells, schema[name] if name in schema else Open(), rows)
+                )
                 for name in needed_columns(schema, neighbors)
             }
             made = _AllCount(columns, schema, neighbors, rows=rows, source="made up")
@@ -106,6 +110,18 @@ class _AllCount(MemoryEngine):
 
     def cell_index(self, keys: tuple[Key, ...]) -> Any:
         return super().cell_index(keys) * 0
+
+
+def _key(query: Query) -> Any:
+    """A query without its point and its metric, as values that nobody can change; as text where it
+    holds a function, which is not written.
+    """
+    names = [field.name for field in dataclasses.fields(query)]  # type: ignore[arg-type]
+    try:
+        parts = [getattr(query, name) for name in names if name not in ("point", "metric")]
+        return type(query), *map(plain.exact_key, parts)
+    except TypeError:
+        return json.dumps({**query.to_dict(), "point": None, "metric": None})
 
 
 def _cells(column: Column, rows: int) -> Cells:

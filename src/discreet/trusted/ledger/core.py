@@ -139,6 +139,7 @@ class Ledger:
         """What open reservations set aside and have not debited."""
         return plain.twin(self._balance().reserved)
 
+    @plain.called
     def how_many(self, price: Price | Guarantee) -> int:
         """How many more requests of this price, or of a spend, fit."""
         given: Any = price
@@ -196,6 +197,7 @@ class Ledger:
         """The promise for everything together, as text."""
         return statement.promise(self._budget, self.box)
 
+    @plain.called
     def replay(self, accountant: str | Accountant = "pld", *, delta: float) -> Replay:
         """The history priced again, from the mechanisms of all debits:
         their total ε at `delta` by an accountant.
@@ -221,6 +223,7 @@ class Ledger:
             promise=self.guarantee(),
         )
 
+    @plain.called
     def spent_guarantee(self, delta: float) -> ApproxDP | None:
         """The (ε, δ) that a box of exactly the size spent so far would have promised;
         None before the first debit.

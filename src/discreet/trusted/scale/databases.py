@@ -178,6 +178,8 @@ def _connection(uri: str) -> tuple[Callable[[], Any], str, bool]:
     if parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1:
         path = os.path.abspath(unquote(parts.path[1:]))
         driver = _sqlite()
+        if not os.path.isfile(path):
+            raise data.no_file(os.path.basename(path))
         address = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         return lambda: driver.connect(address + "?mode=ro"), f"sqlite:{path}", True
     if parts.scheme not in ("postgresql", "postgres"):

@@ -52,7 +52,7 @@ def from_batches(
     See also. `dp.read_parquet`, `dp.from_database`; docs/how-to/large-data.md.
     """
     if not callable(make_reader):
-        raise data.no_stream()
+        raise data.no_reader(plain.kind_name(make_reader))
     return _declared(make_reader, schema, neighbors, name, (memory_limit, cache))
 
 
@@ -96,6 +96,8 @@ def from_database(
 
     arrow_cells()
     address = plain.text(uri, "uri")
+    if not any(plain.derives(type(table), kind) for kind in (str, list, tuple)):
+        raise data.no_table_name()
     named = [table] if plain.derives(type(table), str) else plain.members(table, "table")
     found = Table(address, [plain.text(one, "table") for one in named])
     declared, relation = Schema(schema), require_neighbors(neighbors)

@@ -12,11 +12,14 @@
 
   const stop = () => {
     const button = place.querySelector(".spend-now");
-    if (button) { button.disabled = true; place.classList.add("stale"); }
+    if (button) { button.disabled = true; }
+    place.classList.add("stale");
+    place.setAttribute("aria-busy", "true");
   };
 
   const look = async (rehearse) => {
     clearTimeout(timer);
+    stop();
     const mine = ++turn;
     const body = new URLSearchParams(new FormData(form));
     if (rehearse) { body.set("rehearse", "yes"); }
@@ -35,6 +38,7 @@
     const made = new DOMParser().parseFromString(text, "text/html");
     place.replaceChildren(...made.body.childNodes);
     place.classList.remove("stale");
+    place.removeAttribute("aria-busy");
   };
 
   const later = () => {
