@@ -73,6 +73,7 @@ _HOMES = {
     "schema": ("Boolean", "Category", "Date", "Datetime", "Integer", "Open", "Real", "Schema"),
     "trusted.datasets": ("Dataset", "from_arrays", "from_frame", "read_csv", "read_parquet"),
     "trusted.ledger.core": ("Ledger",),
+    "trusted.cluster.spark": ("from_spark",),
     "trusted.scale.sources": ("from_batches", "from_database"),
     "trusted.release": ("Release",),
     "trusted.session": ("Session",),

@@ -79,6 +79,7 @@ from discreet.models.trials.tune import trial, tune
 from discreet.neighbors import AddRemove, Replace
 from discreet.remote.connection import connect
 from discreet.schema import Boolean, Category, Date, Datetime, Integer, Open, Real, Schema
+from discreet.trusted.cluster.spark import from_spark
 from discreet.trusted.datasets import Dataset, from_arrays, from_frame, read_csv, read_parquet
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.release import Release
@@ -162,6 +163,7 @@ __all__ = [
     "from_database",
     "from_frame",
     "from_json",
+    "from_spark",
     "goodness_of_fit",
     "histogram",
     "holdout",

@@ -14,7 +14,14 @@ from pathlib import Path
 
 TRUSTED = Path(__file__).parents[2] / "src" / "discreet" / "trusted"
 # rooms beside the core, each loaded only where it is used and counted apart, with its limit
-ROOMS = {"extensions": 3500, "learning": 1000, "aggregation": 1000, "scale": 1200, "tree": 2000}
+ROOMS = {
+    "extensions": 3500,
+    "learning": 1000,
+    "aggregation": 1000,
+    "scale": 1200,
+    "cluster": 800,
+    "tree": 2000,
+}
 MOST_OF_CORE = 4500
 SILENT = {
     tokenize.COMMENT,

@@ -237,6 +237,13 @@ TABLE = (
         "many files, streams and databases; what is kept on disk",
     ),
     _row(
+        "trusted.cluster",
+        f"{VOCABULARY} seclusion specs trusted.datasets trusted.engines trusted.later"
+        " trusted.scale.streams trusted.extensions.cell_states trusted.extensions.estimating",
+        "numpy pyarrow pyspark",
+        "tasks over parts of a frame, and whole numbers that are added",
+    ),
+    _row(
         "trusted.extensions.local",
         f"{VOCABULARY} specs.mechanisms trusted.noise trusted.values",
         "numpy flint",

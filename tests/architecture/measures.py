@@ -33,6 +33,7 @@ class House:
     learning_lines: int
     aggregation_lines: int
     scale_lines: int
+    cluster_lines: int
     tree_lines: int
     flat_modules: int
     largest_folder: int
@@ -52,6 +53,7 @@ def measured() -> House:
         learning_lines=lines["learning"],
         aggregation_lines=lines["aggregation"],
         scale_lines=lines["scale"],
+        cluster_lines=lines["cluster"],
         tree_lines=lines["tree"],
         flat_modules=len(folders[""]),
         largest_folder=max(len(names) for folder, names in folders.items() if folder),

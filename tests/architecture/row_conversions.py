@@ -24,6 +24,7 @@ TRUSTED = (
     "trusted/extensions/part_tests.py",
     "trusted/aggregation/friends/rows.py",
     "trusted/aggregation/part_outputs.py",
+    "trusted/cluster",
     "trusted/scale",
     "trusted/extensions/local/client.py",
     "trusted/extensions/local/gradients.py",

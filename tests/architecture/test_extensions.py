@@ -30,7 +30,7 @@ def arrays(neighbors=dp.AddRemove(), names=("x", "y")):
     )
 """
 END = """
-rooms = ("extensions", "learning", "aggregation", "scale")
+rooms = ("extensions", "learning", "aggregation", "scale", "cluster")
 print(" ".join(name.removeprefix(f"discreet.trusted.{room}.") for name in sys.modules
     for room in rooms if name.startswith(f"discreet.trusted.{room}.")))
 """

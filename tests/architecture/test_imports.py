@@ -34,6 +34,7 @@ MAY_ASK_FOR_BITS = {
     "trusted/engines/memory.py": "the name of a data set in memory",
     "trusted/ledger/sqlite.py": "the name of a file that is being made",
     "server/accounts/marks.py": "ids, tokens, passwords told once, the key of pins",
+    "trusted/cluster/spark.py": "the key of sums that are never shown, and a name",
     "trusted/scale/files.py": "the key of a digest that is never shown",
     "trusted/scale/sources.py": "the name of a data set that has none",
     "trusted/scale/streams.py": "the key of sums that are never shown",

@@ -8,6 +8,7 @@ failure prints the entries to add and to take away.
 from __future__ import annotations
 
 import pytest
+from conversions_on_clusters import ON_CLUSTERS
 from reviewed_aggregation import AGGREGATION
 from row_conversions import operations_of, places
 
@@ -101,7 +102,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/sgd/batches.py", "RowGradients.gradient"): {
         "astype": RESULT,
     },
-    ("trusted/engines/bounding.py", "_rank"): {
+    ("trusted/engines/bounding.py", "ranks"): {
         "argsort": ORDER,
         "lexsort": ORDER,
     },
@@ -255,7 +256,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "array": PUBLIC,
         "astype": DTYPE,
     },
-    ("trusted/extensions/estimating/reading.py", "_unit_labels"): {
+    ("trusted/extensions/estimating/reading.py", "unit_labels_of"): {
         "asarray": VIEW,
     },
     ("trusted/extensions/estimating/unit_scores.py", "_gram_of_units"): {
@@ -265,6 +266,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/estimating/unit_scores.py", "_unit_sums"): {
         "astype": "whole numbers below 2**53 as float64",
     },
+    **ON_CLUSTERS,
     ("trusted/scale/databases.py", "_texts"): {
         "cast": "text as its own bytes",
     },

@@ -10,6 +10,7 @@ GROUPS = {
         "read_parquet",
         "from_batches",
         "from_database",
+        "from_spark",
         "connect",
         "declare",
         "write_declaration",

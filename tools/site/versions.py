@@ -21,6 +21,16 @@ LEADING = """<!doctype html>
 <body><p><a href="{version}/index.html">discreet {version}</a></p></body>
 </html>
 """
+# shown at addresses of any depth, so it leads nowhere by itself and loads nothing
+LOST = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><link rel="icon" href="data:,">
+<title>Nothing is here - discreet</title></head>
+<body><main><h1>Nothing is here</h1>
+<p>The page may have another name in this version. The search of any other page finds it.</p>
+</main></body>
+</html>
+"""
 
 
 def here() -> Path:
@@ -36,6 +46,8 @@ def built() -> list[str]:
 
 def write() -> None:
     """The list of versions and the page that leads to the newest."""
+    if here().exists():
+        (here() / "404.html").write_text(LOST, encoding="utf-8")
     names = built()
     if not names:  # a part of the pages, without the first
         return

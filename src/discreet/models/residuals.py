@@ -24,7 +24,7 @@ from discreet.inference.counts.results import ResidualsResult
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.fit import RegressionResult
 from discreet.inference.regression.moments_fit import MomentsResult
-from discreet.inference.results.results import has_own_releases
+from discreet.inference.results.results import has_own_releases, read_of
 from discreet.models.points import point_at
 from discreet.specs.estimating.families import Huber
 from discreet.specs.estimating.model import Model
@@ -65,11 +65,9 @@ def residuals(
             dp.residuals(session, fit, spend=dp.GDP(0.2)).plot()
     See also. `dp.ols`, `dp.robust`.
     """
-    return ResidualsResult(
-        _open(session).release(
-            residuals_question(_open(session).public, fit, spend=spend, bins=bins), key=key
-        )
-    )
+    opened = _open(session)
+    asked = read_of(lambda: residuals_question(opened.public, fit, spend=spend, bins=bins))
+    return ResidualsResult(opened.release(asked, key=key))
 
 
 def residuals_question(

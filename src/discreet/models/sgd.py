@@ -18,7 +18,7 @@ import numpy as np
 from discreet.accounting.calibration.sgd import sgd_multiplier
 from discreet.accounting.guarantees import GDP, ApproxDP, Guarantee
 from discreet.asking.sessions import Session
-from discreet.errors import InvalidParameter, NoTheorem
+from discreet.errors import InvalidParameter, NoTheorem, cluster
 from discreet.exact import float_up, rational, sqrt_up
 from discreet.models.preconditioned import Descent
 from discreet.models.solvers import SGD
@@ -74,6 +74,8 @@ def needed_delta(session: Session, solver: SGD, spend: Guarantee) -> Fraction:
 
 def require_sampling(session: Session) -> None:
     """Refuses, from public facts, relations and data sets for which sampling has no theorem."""
+    if getattr(session, "sums_only", False):
+        raise cluster.rows_stay()
     neighbors = session.public.neighbors
     if neighbors.unit is not None or neighbors.rows != 1:
         raise NoTheorem(

@@ -146,7 +146,8 @@ def read_parquet(
                 "census.parquet", schema={"age": dp.Integer(18, 90)}, neighbors=dp.Replace()
             )
             print(dp.mean(data.open(budget=dp.GDP(1)), "age", spend=dp.GDP(0.1)))
-    See also. `dp.read_csv`, `dp.from_batches`, `dp.from_database`.
+    See also. `dp.read_csv`, `dp.from_batches`, `dp.from_database`,
+              `dp.from_spark`.
     """
     return _read(path, "parquet", schema, neighbors, (memory_limit, cache))
 

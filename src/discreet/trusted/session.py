@@ -78,6 +78,7 @@ class Session:
         "_secure",
         "_source",
     )
+    sums_only = property(lambda self: hasattr(self._engine, "carried"))  # rows are elsewhere
 
     def __init__(
         self, engine: Engine, schema: Schema, neighbors: Neighbors, ledger: Ledger, source: Source
@@ -91,7 +92,7 @@ class Session:
         self._engine, self._source, self._ledger = engine, source, ledger
         self._secure = type(source) is SecureSource  # whatever another source says of itself
         self._schema, self._neighbors = engine.schema, neighbors  # nobody else holds them
-        rehearsal = Rehearsal(engine.schema, neighbors)
+        rehearsal = Rehearsal(engine.schema, neighbors, getattr(engine, "require", None))
         self._rehearsal = engine.remembered.setdefault(Rehearsal, rehearsal)
         self._count = _public_count(engine)
         self._public = PublicFacts(schema, require_neighbors(neighbors), self._count)

@@ -8,16 +8,17 @@ much is privacy, and intervals at any level for the population (default) or for 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet import plain
 from discreet.accounting import statement
-from discreet.errors import InvalidParameter, MissingExtra, shown
+from discreet.errors import DiscreetError, InvalidParameter, MissingExtra, shown
 from discreet.exact import rational
 from discreet.inference.results.laws import Array
 from discreet.inference.results.named import Entry, Name, NamedVector, is_name, place_of_name
@@ -25,6 +26,7 @@ from discreet.inference.results.summary import Summary, summarise, title_of
 from discreet.inference.results.told import Told, answers_line, named, share_text
 from discreet.trusted.release import Release
 
+Read = TypeVar("Read")
 TARGETS = ("population", "data")
 LOWEST_LEVEL, HIGHEST_LEVEL = Fraction(1, 10**4), 1 - Fraction(1, 10**9)
 
@@ -338,3 +340,20 @@ def has_own_releases(result: Any) -> bool:
     """Whether what a result was computed from is releases, and nothing was put in their place."""
     held = getattr(result, "releases", None)
     return type(held) is tuple and bool(held) and all(type(one) is Release for one in held)
+
+
+def read_of(read: Callable[[], Read]) -> Read:
+    """What is computed from a result that a caller hands in; a result that was changed is refused
+    in words.
+    """
+    try:
+        return read()
+    except DiscreetError:
+        raise
+    except Exception:  # whatever was put in place of its parts
+        raise InvalidParameter(
+            "a result",
+            "its parts do not fit together",
+            "what is asked about it is computed from its releases",
+            "pass what a function of this package returned, unchanged",
+        ) from None

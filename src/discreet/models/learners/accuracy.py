@@ -19,7 +19,7 @@ from discreet.inference.counts.results import AccuracyResult
 from discreet.inference.networks.results import NetworkResult
 from discreet.inference.regression import decode as decode
 from discreet.inference.regression.fit import RegressionResult
-from discreet.inference.results.results import has_own_releases
+from discreet.inference.results.results import has_own_releases, read_of
 from discreet.schema import Category, Schema
 from discreet.specs.estimating.components import LevelComponent
 from discreet.specs.estimating.layers import LARGEST_WEIGHTS, WEIGHT_BITS, Network
@@ -72,7 +72,7 @@ def accuracy_question(
     spend: Guarantee,
     where: Where | None = None,
 ) -> Question:
-    model, network, weights = classifier_of(fit)
+    model, network, weights = read_of(lambda: classifier_of(fit))
     schema = public.schema
     _require_levels(model, network, schema)
     asked = rows_asked(schema, where, *Model(model.columns, model.response).reads)

@@ -72,15 +72,21 @@ def kept_rows(
     asked = zip(seeds, crowded_units, strict=True)
     starts = [unit_seed(text) if needed else 0 for text, needed in asked]
     value = np.array(starts, dtype=np.int64)[units]
-    for content in contents:
-        value = hash_step(value, content.hashed[crowded])
-    value = final_hash(hash_step(value, _rank(units, value, ordered, among_copies=True)))
+    value = chained(value, [content.hashed[crowded] for content in contents])
+    value = final_hash(hash_step(value, ranks(units, value, ordered, among_copies=True)))
     keep = owned
-    keep[crowded[_rank(units, value, ordered, among_copies=False) >= max_rows]] = False
+    keep[crowded[ranks(units, value, ordered, among_copies=False) >= max_rows]] = False
     return np.flatnonzero(keep)
 
 
-def _rank(
+def chained(value: Labels, hashed: Sequence[npt.NDArray[np.int64]]) -> Labels:
+    """The hash of each row's content, column after column, from the seed of its unit on."""
+    for part in hashed:
+        value = hash_step(value, part)
+    return value
+
+
+def ranks(
     units: Labels, value: Labels, ordered: Sequence[npt.NDArray[Any]], *, among_copies: bool
 ) -> Labels:
     """Each row's position, by hash and then content, within its unit,

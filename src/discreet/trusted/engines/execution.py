@@ -33,6 +33,8 @@ def execute(engine: Engine, plan: Any, source: Any = None, session: Any = None) 
     `source` gives random bits to the two plans that put rows into parts at random, and `session`
     opens accounts for the one plan that runs whole procedures; no other plan is handed them.
     """
+    if hasattr(engine, "carried") and not isinstance(plan, (ScoresPlan, RunsPlan)):
+        return engine.carried(plan)
     if isinstance(plan, SumsPlan):
         return engine.sums(plan)
     if isinstance(plan, GramPlan):

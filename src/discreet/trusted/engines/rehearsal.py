@@ -44,8 +44,9 @@ class Rehearsal:
     that it is taken at: their own checks hold for every row (specs/estimating/model.py, metric.py).
     """
 
-    def __init__(self, schema: Schema, neighbors: Neighbors) -> None:
+    def __init__(self, schema: Schema, neighbors: Neighbors, carries: Any = None) -> None:
         self._schema, self._neighbors = schema, neighbors
+        self._carries = carries  # refuses what the engine cannot carry out; None: nothing
         self._tried: set[Any] = set()  # keys of queries
         self._engines: dict[int, MemoryEngine] = {}  # with this many rows
 
@@ -56,6 +57,8 @@ class Rehearsal:
         found = self._refusal(query)
         if found is not None:
             raise mismatched(found)
+        if self._carries is not None:
+            self._carries(query.plan())
 
     def _refusal(self, query: Query) -> str | None:
         """Why a query is not run on rows so declared; None where it is."""
@@ -93,16 +96,19 @@ class Rehearsal:
     def _made_up(self, rows: int) -> MemoryEngine:
         """Rows that are read once, whatever is asked of them."""
         if rows not in self._engines:
-            schema, neighbors = self._schema, self._neighbors
-            columns = {
-                name: functools.cache(
-                    functools.partial(_cells, schema[name] if name in schema else Open(), rows)
-                )
-                for name in needed_columns(schema, neighbors)
-            }
-            made = _AllCount(columns, schema, neighbors, rows=rows, source="made up")
-            self._engines[rows] = made
+            self._engines[rows] = made_up(self._schema, self._neighbors, rows)
         return self._engines[rows]
+
+
+def made_up(schema: Schema, neighbors: Neighbors, rows: int = 0) -> MemoryEngine:
+    """So many rows made from the schema, at most as many as `_column` has."""
+    columns = {
+        name: functools.cache(
+            functools.partial(_cells, schema[name] if name in schema else Open(), rows)
+        )
+        for name in needed_columns(schema, neighbors)
+    }
+    return _AllCount(columns, schema, neighbors, rows=rows, source="made up")
 
 
 class _AllCount(MemoryEngine):

@@ -33,6 +33,7 @@ from discreet.trusted.engines.batches import Batch, Task
 
 Words = npt.NDArray[np.uint64]
 MakeReader = Callable[[list[str]], Any]
+Hashed = Callable[[Any], int]  # 64 bits of a cell that is no number
 SEVERAL = 1 << 30  # bytes that a source of unknown size is taken to have
 WEYL, FIRST, SECOND = (
     np.uint64(word) for word in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -59,7 +60,7 @@ class StreamSource:
     def reading(self, names: Sequence[str], rows: int) -> Iterator[Iterator[Task]]:
         """One pass: batches are taken from the reader in turn, and looked at side by side."""
         asked = list(names) or self.columns[:1]  # rows without a column cannot be counted
-        found = _Sums(self._key, asked, self.types)
+        found = PassSums(self._key, asked, self.types)
         yield self._tasks(asked, rows, found)
         with self._lock:
             known = self._sums | found.totals
@@ -67,7 +68,7 @@ class StreamSource:
                 raise ValueError("other rows than in an earlier pass")
             self._sums = known  # of passes that came to their end, and of no other
 
-    def _tasks(self, names: Sequence[str], rows: int, found: _Sums) -> Iterator[Task]:
+    def _tasks(self, names: Sequence[str], rows: int, found: PassSums) -> Iterator[Task]:
         """Batches of at most so many rows, small ones together."""
         held: list[Any] = []
         for batch in _opened(self._make(list(names)))[1]:
@@ -112,10 +113,13 @@ def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     yield from rest
 
 
-class _Sums:
+class PassSums:
     """Keyed sums of the cells of each column, of the rows, and their number, over one pass."""
 
-    def __init__(self, key: bytes, names: Sequence[str], types: dict[str, Any]) -> None:
+    def __init__(
+        self, key: bytes, names: Sequence[str], types: dict[str, Any], hashed: Hashed | None = None
+    ) -> None:
+        self._hashed = _hash if hashed is None else hashed
         self._names = [name for name in names if reading_of(types[name]) != "nothing"]
         self._keys = {name: _word(key, name) for name in self._names}
         self.totals: dict[tuple[str, ...], int]
@@ -131,7 +135,7 @@ class _Sums:
         rows = np.zeros(batch.num_rows, dtype=np.uint64)
         added: dict[tuple[str, ...], int] = {("rows",): batch.num_rows}
         for name in self._names:
-            mixed = mixing(words_of(batch.column(name)) ^ self._keys[name])
+            mixed = mixing(words_of(batch.column(name), self._hashed) ^ self._keys[name])
             added[name, ""] = int(mixed.sum(dtype=np.uint64))
             rows += mixed
         added["row", *sorted(self._names)] = int(mixing(rows).sum(dtype=np.uint64))
@@ -154,8 +158,11 @@ def mixing(words: Words) -> Words:
     return words ^ (words >> np.uint64(31))
 
 
-def words_of(column: Any) -> Words:
-    """A word for each cell, equal for equal cells of one column."""
+def words_of(column: Any, hashed: Hashed | None = None) -> Words:
+    """A word for each cell, equal for equal cells of one column; `hashed` gives that of text or
+    bytes, in this process alone where it is not given.
+    """
+    hashed = hashed or _hash
     array = plain(column)
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if isinstance(array, pa.ExtensionArray):
@@ -170,8 +177,8 @@ def words_of(column: Any) -> Words:
         words = _bits(values)
         return np.where(absent, WEYL, words) if absent.any() else words
     listed = (array.cast(pa.large_binary()) if _is_text(kind) else array).dictionary_encode()
-    different = [_hashed(cell) for cell in listed.dictionary.to_pylist()]
-    words = np.array([*different, _hashed(None)], dtype=np.int64).view(np.uint64)
+    different = [hashed(cell) for cell in listed.dictionary.to_pylist()]
+    words = np.array([*different, hashed(None)], dtype=np.int64).view(np.uint64)
     found: Words = words[listed.indices.fill_null(len(different)).to_numpy(zero_copy_only=False)]
     return found
 
@@ -196,5 +203,5 @@ def _is_text(kind: Any) -> bool:
     return bool(pa.types.is_large_string(kind) or pa.types.is_string(kind))
 
 
-def _hashed(cell: Any) -> int:
+def _hash(cell: Any) -> int:
     return hash(repr(cell)) if not isinstance(cell, bytes) else hash(cell)

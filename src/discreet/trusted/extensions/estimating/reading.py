@@ -99,7 +99,7 @@ class _Parts:
         if response is not None:
             self._response.add(place, np.asarray(response))
         if self._in_batches:
-            self._units.add(place, _unit_labels(batch, self._model))
+            self._units.add(place, unit_labels_of(batch, self._model))
 
     def are_none(self) -> bool:
         """Whether no batch came."""
@@ -130,7 +130,7 @@ def read_rows(engine: Engine, model: Model) -> KeptRows:
 
 
 def _units_at_once(engine: Engine, model: Model) -> Iterator[UnitLabels]:
-    labels = _unit_labels(engine.whole(), model)
+    labels = unit_labels_of(engine.whole(), model)
     yield slice(0, len(labels)), labels
 
 
@@ -141,7 +141,7 @@ def _in_slices(units: Any, sizes: Sequence[int]) -> Iterator[UnitLabels]:
         start += rows
 
 
-def _unit_labels(rows: MemoryEngine, model: Model) -> npt.NDArray[np.int64]:
+def unit_labels_of(rows: MemoryEngine, model: Model) -> npt.NDArray[np.int64]:
     """A label of the unit of each row that the model's filters keep."""
     with rows.lock:
         labels = rows.select(rows.units()[0])
