@@ -358,7 +358,7 @@ SERVICES = [
 
 AUDITS = [
     WrongCall("an audit of nothing", lambda d: dp.audit(), "target"),
-    WrongCall("an audit by name", lambda d: dp.audit("mean", spend=MU), "function"),
+    WrongCall("an audit of no name", lambda d: dp.audit("meen", spend=MU), "function"),
     WrongCall("an audit of epsilon", lambda d: dp.audit(dp.mean, epsilon=1), "dp.PureDP(1)"),
     WrongCall("an audit in numbers", lambda d: dp.audit(dp.mean, spend=1), "dp.GDP(0.5)"),
     WrongCall("a pair beside a function", lambda d: dp.audit(dp.mean, spend=MU, pair=5), "pair="),
