@@ -91,7 +91,7 @@ def left(analyst: Browser) -> str:
     return analyst.page.inner_text(".balance div:first-child dd")
 
 
-def goes_round(address: str, tmp_path: Path) -> None:
+def assert_all_goes_round(address: str, tmp_path: Path) -> None:
     """Everything that owner, analyst and auditor do with a data set, in turns."""
     with browsers(address) as browser:
         owner, analyst = browser(), browser(viewport={"width": 360, "height": 780})
@@ -167,7 +167,7 @@ def goes_round(address: str, tmp_path: Path) -> None:
 
 def test_owner_analyst_and_auditor_on_sqlite(tmp_path: Path) -> None:
     with service(tmp_path) as address:
-        goes_round(address, tmp_path)
+        assert_all_goes_round(address, tmp_path)
         with browsers(address) as browser:
             by_keyboard(browser())
             without_scripts(browser(java_script_enabled=False))
@@ -175,7 +175,7 @@ def test_owner_analyst_and_auditor_on_sqlite(tmp_path: Path) -> None:
 
 def test_owner_analyst_and_auditor_on_postgresql(tmp_path: Path) -> None:
     with server() as database, service(tmp_path, database, tick=0.5) as address:
-        goes_round(address, tmp_path)
+        assert_all_goes_round(address, tmp_path)
 
 
 def by_keyboard(analyst: Browser) -> None:

@@ -204,10 +204,7 @@ def subsample(
     questions = subsample_questions(on, chosen, bias, require_spend(spend))
     if len(questions) > 1:
         with Steps(_open(session), spend, key) as steps:
-            coarse, fine = (
-                steps.ask(question, name)
-                for question, name in zip(questions, ("coarse", "fine"), strict=True)
-            )
+            coarse, fine = map(steps.ask, questions, ("coarse", "fine"))
         return SubsampleResult(fine, (coarse,))
     release = _open(session).release(questions[0], key=key)
     return VoteResult(release) if chosen == "vote" else SubsampleResult(release)
