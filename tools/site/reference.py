@@ -62,7 +62,7 @@ def _dedented(lines: list[str]) -> str:
     """The lines of a part without the indent that hangs below its word."""
     filled = [line for line in lines if line.strip()]
     margins = [len(line) - len(line.lstrip()) for line in filled]
-    rest = margins[1:] or margins
+    rest = (margins[1:] if lines and lines[0].strip() else margins) or margins
     if margins and min(rest) > 0:  # what follows the word begins elsewhere than it
         margin = min(rest)
         lines = [line[min(margin, len(line) - len(line.lstrip())) :] for line in lines]
