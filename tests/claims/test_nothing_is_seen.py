@@ -107,7 +107,7 @@ def test_every_failure_looks_the_same(engine, method, data_sets, monkeypatch):
             kind, error, text, cause, context, frames = found[0]
             assert (kind, error, cause, context) == ("raised", dp.ReleaseFailed, None, None), name
             assert "engine failed after the debit" in text
-            assert {place for place, _ in frames} <= {"release", "_aggregate"}
+            assert {place for place, _ in frames} <= {"asked", "release", "_aggregate"}
             assert found[1:] == ([], "", "")
             first = first or (text, found[1:])
             assert (text, found[1:]) == first

@@ -89,6 +89,7 @@ def test_benchmarks_store_what_the_evidence_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    monkeypatch.delitem(sys.modules, "stored", raising=False)  # a folder of tests has that name
     stored = importlib.import_module("stored")
     monkeypatch.setattr(stored, "FOLDER", tmp_path)
     monkeypatch.setattr(sys, "argv", ["benchmarks/noise.py", "--runs", "9", "--store"])

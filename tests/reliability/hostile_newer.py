@@ -18,7 +18,10 @@ MUCH = dp.GDP(5.0)
 # Why a public name has no trial of its own
 NOT_WALKED = {
     **dict.fromkeys(
-        ("from_batches", "from_database", "from_frame", "read_csv", "read_parquet", "declare"),
+        (
+            *("from_batches", "from_database", "from_frame", "from_spark"),
+            *("read_csv", "read_parquet", "declare"),
+        ),
         "data are read cell by cell (engine_fuzz); what declares them is that of from_arrays",
     ),
     **dict.fromkeys(

@@ -78,7 +78,7 @@ class Session:
         "_secure",
         "_source",
     )
-    sums_only = property(lambda self: hasattr(self._engine, "carried"))  # rows are elsewhere
+    sums_only = property(lambda self: hasattr(type(self._engine), "carried"))  # rows are elsewhere
 
     def __init__(
         self, engine: Engine, schema: Schema, neighbors: Neighbors, ledger: Ledger, source: Source
