@@ -51,6 +51,7 @@ def test_folders_are_small() -> None:
     assert not large
 
 
+@pytest.mark.slow
 def test_there_are_no_knots() -> None:
     assert not import_knots()
 

@@ -76,6 +76,7 @@ def test_bounds_of_whole_audits_are_seldom_above_the_truth() -> None:
     assert stats.binom.sf(above - 1, 120, 1 - LEVEL) > 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-3, 0.05])
 def test_bounds_with_failures_are_seldom_above_the_truth(delta: float) -> None:
     """Outputs that attain (ε, δ): with probability δ the bit itself is shown, else a randomised

@@ -118,6 +118,7 @@ def test_laws_of_choices_are_those_of_their_definitions() -> None:
     assert noisy_max_law([3, 4], spread) == pytest.approx(joint, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("renewed", [True, False])
 def test_laws_of_sequences_sum_to_one_and_follow_their_draws(renewed: bool) -> None:
     threshold = AboveThreshold(ONE, 3, 2, Fraction(2), Fraction(3), renewed)

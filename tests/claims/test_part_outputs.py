@@ -90,6 +90,7 @@ def outputs_of(data, given, source=None):
     return [tuple(float(value) for value in row) for row in zip(*columns, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 def test_one_unit_moves_one_row_of_the_table(neighbors):
@@ -168,6 +169,7 @@ FAILING = {
     "os._exit": lambda x, g: os._exit(0),
     "interrupts": lambda x, g: (_ for _ in ()).throw(KeyboardInterrupt),
     "dies": dies,
+    "never ends recursing": lambda x, g: FAILING["never ends recursing"](x, g),
     "nan": lambda x, g: math.nan,
     "none": lambda x, g: None,
     "text": lambda x, g: "much",
@@ -175,7 +177,6 @@ FAILING = {
     "array of one": lambda x, g: np.zeros(1),
     "too few arguments": lambda x: 1.0,
     "complex": lambda x, g: 1j,
-    "never ends recursing": lambda x, g: FAILING["never ends recursing"](x, g),
 }
 
 

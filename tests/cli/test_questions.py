@@ -189,6 +189,7 @@ def test_spends(folder: Path, letters: list[str], spend: Any) -> None:
     assert json.loads(asked.stdout)["spend"] == spend.to_dict()
 
 
+@pytest.mark.slow
 def test_outputs(folder: Path) -> None:
     table = run(folder, "mean", "income", "--mu", "0.2", "--confidence", "0.9")
     assert "Private mean of income" in table.stdout

@@ -115,6 +115,7 @@ def test_networks_learn_what_a_line_cannot(fits):
     assert fits["y"].classes == ()
 
 
+@pytest.mark.slow
 def test_probabilities_add_up_and_go_with_decisions(fits):
     new = columns(100, seed=8)
     for response in ("b", "two", "k"):

@@ -386,6 +386,7 @@ def test_case_41_64_threads_spend_the_last_unit_once(granted):
     assert session.ledger.verify().ok
 
 
+@pytest.mark.slow
 def test_case_41_64_threads_with_one_key_get_one_answer():
     session = dp.from_arrays(
         {"x": [1.0]}, schema={"x": SCHEMA["x"]}, neighbors=dp.AddRemove()

@@ -16,6 +16,8 @@ from curators import PASSWORD, SCHEMA, Curator, curator, write_survey
 from discreet.server.work import room as rooms
 from discreet.server.work.child import answered
 
+pytestmark = pytest.mark.slow
+
 CANARY, UNIT, NUMBER = "kanarienvogel7731", "unit-canary-9942", 61.77310942
 EVIL = (
     "=HYPERLINK(0)",

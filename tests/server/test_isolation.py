@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from curators import PEOPLE, Curator, curator
 
+pytestmark = pytest.mark.slow
+
 MEAN = {"estimator": "mean", "column": "income", "spend": {"mu": 0.01}}
 BODIES: dict[str, Any] = {
     "/versions": {"source": "data/survey.csv"},

@@ -25,6 +25,8 @@ from discreet.server.accounts.oidc import Provided, Provider
 from discreet.server.desk.desk import desk_of
 from discreet.server.refusals import status_of
 
+pytestmark = pytest.mark.slow
+
 CLIENT, SECRET = "curator", "a secret/of+the client"
 PEOPLE = (
     {"sub": "1", "preferred_username": "nora", "email": "nora@example.org"},

@@ -14,6 +14,8 @@ import pytest
 from curators import PASSWORD, SCHEMA, Curator, curator, write_survey
 from test_pages import OURS, browser, hidden, previewed
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = (
     "<script>alert(1)</script>",
     "=HYPERLINK(\"https://evil.test\")",

@@ -87,6 +87,7 @@ def test_a_question_from_the_form_to_the_answer(here: Curator, study: Any) -> No
     assert key in html.unescape(client.get(place).text)
 
 
+@pytest.mark.slow
 def test_every_form_of_the_builder_gives_a_preview(here: Curator, study: Any) -> None:
     from discreet.server.pages.builder import ESTIMATORS
 

@@ -44,6 +44,7 @@ def refused(answer: Any, status: int) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.slow
 def test_no_token_and_dead_ones(here: Curator, study: dict[str, Any]) -> None:
     client = here.client()
     first = refused(client.get("/v1/me"), 401)
@@ -202,6 +203,7 @@ def test_too_fast(tmp_path: Path) -> None:
     assert slow.client("anna").get("/v1/me").status_code == 200, "nobody else waits"
 
 
+@pytest.mark.slow
 def test_logins_lock_and_say_nothing(tmp_path: Path) -> None:
     here = curator(tmp_path)
     client = here.client()

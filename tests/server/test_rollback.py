@@ -23,6 +23,8 @@ from discreet.server.desk.desk import require_verified
 from discreet.server.desk.histories import FORGOTTEN
 from discreet.server.refusals import status_of
 
+pytestmark = pytest.mark.slow
+
 MEAN = {"estimator": "mean", "column": "income", "spend": {"mu": 0.1}}
 
 

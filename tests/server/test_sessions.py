@@ -9,6 +9,8 @@ from curators import PASSWORD, Curator, curator
 
 from discreet.server.accounts.sessions import BROWSER_SECONDS
 
+pytestmark = pytest.mark.slow
+
 COOKIE = "__Host-discreet"
 OURS = {"Sec-Fetch-Site": "same-origin"}
 
@@ -71,6 +73,7 @@ def test_rotated_ended_and_out_of_date(here: Curator) -> None:
         accounts.rotated(third)
 
 
+@pytest.mark.slow
 def test_a_lockout_and_a_new_password_end_all_logins(here: Curator) -> None:
     operator = here.client("op")
     for act in ("lock", "password"):

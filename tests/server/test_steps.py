@@ -25,6 +25,8 @@ from discreet.trusted.session import Session
 from discreet.trusted.tree.node import Node
 from discreet.trusted.tree.pins import Pins
 
+pytestmark = pytest.mark.slow
+
 MEAN = {"estimator": "mean", "column": "income", "spend": {"mu": 0.1}}
 # the life of a question: what is called at each step, and whether it is over or only begins
 STEPS: dict[str, tuple[type, str, bool]] = {

@@ -133,6 +133,7 @@ def test_a_key_gives_the_same_answer_and_another_function_is_refused():
         ask(session, lambda x, y: 2.0, key="a")
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     "neighbors",
@@ -164,11 +165,13 @@ def test_few_rows_give_finite_answers(rows):
         assert str(result.summary())
 
 
+@pytest.mark.slow
 def test_all_missing_gives_a_finite_answer():
     session = session_of(200, x=[math.nan] * 200)
     assert np.isfinite(ask(session).confidence_interval()).all()
 
 
+@pytest.mark.slow
 def test_rows_without_a_value_are_left_out_unless_they_are_kept():
     x = np.random.default_rng(3).normal(3, 1, 900)
     x[::9] = math.nan

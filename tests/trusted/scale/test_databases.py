@@ -94,12 +94,14 @@ def made(uri, name, kind, cells):
     return Table(uri, name)
 
 
+@pytest.mark.slow
 @pytest.mark.few(4)
 @pytest.mark.parametrize(("kind", "cells", "expected"), POSTGRESQL, ids=lambda x: str(x)[:12])
 def test_cells_of_postgresql_have_a_fixed_reading(kind, cells, expected, server):
     assert same(floats(made(server, "one", kind, cells), "c"), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "cells", "expected"), TIMES, ids=lambda x: str(x)[:12])
 def test_times_of_postgresql_never_fail(kind, cells, expected, server):
     assert read(made(server, "one", kind, cells), "c") == expected
@@ -186,6 +188,7 @@ def answers(session):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
 @pytest.mark.parametrize("kind", ["postgresql", "sqlite"])

@@ -49,7 +49,7 @@ def new_database(request: pytest.FixtureRequest) -> Callable[[], str]:
 _numbers = iter(range(10**9))
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def open_tree(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., BudgetTree]:
     """A tree in a new place of each kind; called again, the same place, where it lasts."""
     place = None
