@@ -24,7 +24,7 @@ import stored
 from discreet.testing.reachable import epsilon_seen_in_low_bits
 
 NULLS, SCORES, DELTA = 21, 1000, 1e-5
-RUNS = 20_000
+RUNS, LOW_BITS = 20_000, 60_000
 
 
 def low_bits() -> tuple[float, float, float]:
@@ -37,7 +37,7 @@ def low_bits() -> tuple[float, float, float]:
         return np.array([noisy.randomise(value) for _ in range(count)])
 
     began = time.process_time()
-    seen = epsilon_seen_in_low_bits(release, 0.0, 1.0, 4000)
+    seen = epsilon_seen_in_low_bits(release, 0.0, 1.0, LOW_BITS)
     took = time.process_time() - began
     ours = dp.audit(noisy.randomise, pair=(0.0, 1.0), claim=dp.PureDP(1), runs=4000)
     print(ours)

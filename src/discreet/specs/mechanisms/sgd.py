@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+from discreet import plain
 from discreet.errors import InvalidParameter
 from discreet.exact import fraction_text, is_float, stored_fraction
 from discreet.sensitivity import OneRow, sensitivity_from_dict
@@ -34,6 +35,7 @@ LARGEST_GAP = Fraction(1 << 40)
 LARGEST_SHOWN = 1 << 20  # numbers
 
 
+@plain.kept()
 @dataclass(frozen=True, slots=True)
 class NoisySGD:
     """The descent above; `gap` is for Poisson batches (rows come and go), `size` for batches of a
