@@ -23,6 +23,7 @@ from discreet.trusted.tree.recovery import Burnt
 from discreet.trusted.tree.tree import BudgetTree
 
 FOLDER = "budgets"
+MOST_NODES = 4096  # that a process remembers the places of
 
 
 class Trees:
@@ -40,6 +41,7 @@ class Trees:
         """
         self._where, self._pins, self._secure = where, pins, secure
         self._open: dict[str, BudgetTree] = {}
+        self._nodes: dict[tuple[str, str], Node] = {}
         self._guard = threading.Lock()
 
     # ── what is there ─────────────────────────────────────────────────────────────────────────────
@@ -51,15 +53,28 @@ class Trees:
         with self._guard:
             if name not in self._open:
                 pins = None if self._pins is None else self._pins(dataset)
-                tree = self._open[name] = BudgetTree.open(place, pins=pins)
+                tree = self._open[name] = BudgetTree.open(place, pins=pins, held=True)
                 if place is not None and not place.startswith("postgres"):
                     share(Path(place))
                 return tree
             return self._open[name]
 
+    def let_go(self) -> None:
+        """Lets go of all connections, as a process does that ends."""
+        with self._guard:
+            for tree in self._open.values():
+                tree.close_connections()
+            self._open.clear()
+            self._nodes.clear()
+
     def node(self, dataset: str, node: str) -> Node:
-        """A node as a ledger."""
-        return self.tree(dataset).node(node)
+        """A node as a ledger; where it stands never changes, what it holds is asked."""
+        found = self._nodes.get((dataset, node))
+        if found is None:
+            if len(self._nodes) >= MOST_NODES:
+                self._nodes.clear()
+            found = self._nodes[dataset, node] = self.tree(dataset).node(node)
+        return found
 
     def box(self, dataset: str, node: str) -> Box:
         """A box as it stands."""

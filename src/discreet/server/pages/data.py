@@ -57,7 +57,10 @@ def register(request: Request, form: Sent) -> Response:
     if form.has("more"):
         return _new(request, desk, form)
     try:
-        made = desk.datasets.register(person, **_declared(form))
+        listed = desk.datasets.sources(person) if form.text("source") else []
+        formats = {one["source"]: one.get("format") for one in listed}
+        told = _declared(form) | {"format": formats.get(form.text("source"))}
+        made = desk.datasets.register(person, **told)
     except DiscreetError as error:
         if status_of(error) in (401, 403, 404):
             raise

@@ -25,6 +25,7 @@ from discreet.server.refusals import not_there, status_of
 
 Words = dict[str, Any]
 API = "/v1/"
+SHOWN_AGAIN = (401, 409, 422, 423)  # a form with what is wrong with it, or why it is too late
 KINDS = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -75,6 +76,8 @@ def page(request: Request, template: str, status: int = 200, /, **words: Any) ->
         **words,
     }
     text = templates().get_template(template).render(**told)
+    if status in SHOWN_AGAIN and request.headers.get("sec-fetch-mode") == "navigate":
+        status = 200  # a browser would tell its reader of a fault that the page explains
     return HTMLResponse(text, status, headers={"Referrer-Policy": "same-origin"})
 
 
