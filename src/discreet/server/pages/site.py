@@ -36,6 +36,7 @@ SAID = {
     "in": "You are signed in.",
     "out": "You are signed out.",
     "registered": "The data set is registered. Its budget is fixed from now on.",
+    "population": "The population is there. Data sets can be registered in it.",
     "frozen": "Frozen: nothing more is debited or drawn until you thaw it.",
     "thawed": "Thawed: questions can be asked again.",
     "closed": "Closed. What was not spent went back to where it came from.",

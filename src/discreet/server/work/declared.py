@@ -79,6 +79,11 @@ def declared_from(
     return Declared(read.schema, read.neighbors, form, dialect, tuple(sources), dict(reasons))
 
 
+def relation_from(told: Any) -> Neighbors:
+    """A relation, in the words of a declaration file."""
+    return declaration_of({"neighbors": told, "schema": {"any": {"kind": "boolean"}}}, "").neighbors
+
+
 def declared_from_text(text: str) -> Declared:
     """What `json.dumps` of a declaration wrote."""
     told = json.loads(text)
