@@ -34,7 +34,6 @@ from discreet.specs.statistics import (
     COUNTED_CELLS,
     Histogram,
     histogram_of_counts,
-    merged_histogram,
 )
 from discreet.trusted.engines.engine import (
     ObjectIntegers,
@@ -119,15 +118,17 @@ class BatchEngine:
         return np.asarray(sum(states[1:], states[0]))
 
     def histogram(self, plan: HistogramPlan) -> Histogram:
-        """How many rows hold each value of a factor's grid."""
+        """How many rows hold each value of a factor's grid; of a fine one perhaps on disk."""
         if plan.cells > COUNTED_CELLS:
-            found: list[Histogram] = []
-            self.fold(
-                plan.columns,
-                lambda: found,
-                lambda histograms, _, batch: histograms.append(batch.histogram(plan)),
+            from discreet.trusted.scale.tallies import Tally
+
+            return Tally.joined(
+                self.fold(
+                    plan.columns,
+                    lambda: Tally(plan.cells, self.scale),
+                    lambda tally, _, batch: tally.add(batch.histogram(plan)),
+                )
             )
-            return merged_histogram(plan.cells, found)
 
         def add(counts: Any, _: int, batch: MemoryEngine) -> None:
             histogram = batch.histogram(plan)
