@@ -32,7 +32,6 @@ from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.statistics import (
     COUNTED_CELLS,
-    Histogram,
     histogram_of_counts,
 )
 from discreet.trusted.engines.engine import (
@@ -117,7 +116,7 @@ class BatchEngine:
         )
         return np.asarray(sum(states[1:], states[0]))
 
-    def histogram(self, plan: HistogramPlan) -> Histogram:
+    def histogram(self, plan: HistogramPlan) -> Any:
         """How many rows hold each value of a factor's grid; of a fine one perhaps on disk."""
         if plan.cells > COUNTED_CELLS:
             from discreet.trusted.scale.tallies import Tally

@@ -70,13 +70,20 @@ def _decided(gaps: Integers, sizes: Integers, rate: Fraction, word: int) -> int 
     np.multiply(weights, 2.0**exponent, out=weights)
     sums = np.cumsum(weights.astype(np.int64))
     groups, total = len(sums), int(sums[-1])
-    error = 2 + groups + ((total + groups) >> (_ERROR_BITS - 1))
+    error = _slack(groups, total)
     chosen = int(np.searchsorted(sums, (word * total) >> 64, side="right"))
     before = int(sums[chosen - 1]) + error if chosen else 0
     after = int(sums[chosen]) - error
-    if before << 64 <= word * (total - error) and (word + 1) * (total + error) <= after << 64:
-        return chosen
-    return None
+    return chosen if _certain_between(before, after, word, total, error) else None
+
+
+def _slack(groups: int, total: int) -> int:
+    """E of the proof."""
+    return 2 + groups + ((total + groups) >> (_ERROR_BITS - 1))
+
+
+def _certain_between(before: int, after: int, word: int, total: int, error: int) -> bool:
+    return before << 64 <= word * (total - error) and (word + 1) * (total + error) <= after << 64
 
 
 def choose_among(
@@ -111,16 +118,14 @@ def _decided_among(
 
     upto = list(itertools.accumulate((int(sums(piece)[-1]) for piece in pieces()), initial=0))
     total = upto[-1]
-    error = 2 + groups + ((total + groups) >> (_ERROR_BITS - 1))
+    error = _slack(groups, total)
     number = bisect.bisect_right(upto, (word * total) >> 64) - 1
     here = upto[number] + sums(next(itertools.islice(pieces(), number, None)))
     chosen = int(np.searchsorted(here, (word * total) >> 64, side="right"))
     first = not chosen and not number
     before = 0 if first else int(here[chosen - 1] if chosen else upto[number]) + error
     after = int(here[chosen]) - error
-    if before << 64 <= word * (total - error) and (word + 1) * (total + error) <= after << 64:
-        return number, chosen
-    return None
+    return (number, chosen) if _certain_between(before, after, word, total, error) else None
 
 
 def _chosen_exactly(

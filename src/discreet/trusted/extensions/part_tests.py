@@ -42,6 +42,7 @@ def rows_of_parts(
     Rows that come in batches go to disk where they are many, and are dealt out there; those of
     units are read into memory.
     """
+    found: Iterator[Any]  # rows of each part, by field
     if isinstance(engine, MemoryEngine) or engine.neighbors.unit is not None:
         found = _of_memory(engine.whole(), plan, source)
     else:

@@ -112,4 +112,4 @@ def _in_order_of_rows(
 
 def _buckets(rows: int, dtype: Any, held: int) -> int:
     """How many buckets hold so many rows, a fourth of the bytes each."""
-    return 1 + 4 * rows * dtype.itemsize // held
+    return 1 + 4 * rows * int(dtype.itemsize) // held

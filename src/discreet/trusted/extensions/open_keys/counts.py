@@ -21,7 +21,7 @@ _RUN_OF = later("discreet.trusted.scale.key_runs", "run_of")
 _STORED_KEYS = later("discreet.trusted.scale.key_runs", "StoredKeys")
 
 
-def key_counts_of(engine: Engine, plan: OpenPlan) -> KeyCounts:
+def key_counts_of(engine: Engine, plan: OpenPlan) -> Any:
     """The rows of each key; of many keys on disk."""
     most = None if engine.scale is None else engine.scale.held
     states = engine.fold(
