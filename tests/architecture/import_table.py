@@ -469,7 +469,7 @@ TABLE = (
     _row(
         "server.work",
         f"{VOCABULARY} accounting asking.declarations inference.results.stored trusted.datasets"
-        " trusted.ledger trusted.noise.source trusted.session server",
+        " trusted.ledger trusted.noise.source trusted.scale.progress trusted.session server",
         "",
         "the processes that open data",
     ),

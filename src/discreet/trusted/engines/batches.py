@@ -198,14 +198,16 @@ class BatchEngine:
         if unit is not None and bounded:
             names = needed_columns(self.schema, self.neighbors)
 
+        from discreet.trusted.scale.progress import watched
+
         def work() -> list[State]:
             with contextlib.ExitStack() as stack:
                 kept = self._kept_units() if unit is not None and bounded else None
                 if kept is not None and kept.whole:
-                    numbered = enumerate(self._again(kept))
+                    numbered = enumerate(watched(self._again(kept), kept.count()))
                 else:
                     rows = self._batch_rows(batch_rows, len(names))
-                    tasks = stack.enter_context(self._source.reading(names, rows))
+                    tasks = watched(stack.enter_context(self._source.reading(names, rows)))
                     numbered = enumerate(
                         self._row_batches(tasks)
                         if unit is None
