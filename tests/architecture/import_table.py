@@ -469,8 +469,8 @@ TABLE = (
     _row(
         "server.work",
         f"{VOCABULARY} accounting asking.declarations inference.results.stored trusted.datasets"
-        " trusted.ledger trusted.noise.source trusted.scale.progress trusted.session server",
-        "",
+        " trusted.ledger trusted.noise.source trusted.scale trusted.session server",
+        "pyarrow",
         "the processes that open data",
     ),
     _row("server.api", "errors public server", "fastapi starlette pydantic matplotlib", "by HTTP"),
