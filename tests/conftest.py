@@ -43,6 +43,10 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # some libraries count what is left at the end
+
+
 @pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     families: dict[str, list[pytest.Item]] = {}

@@ -223,6 +223,10 @@ def arrow_column(cells: Any, kind: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(cells, kind)])
 
 
+def pandas_arrow(cells: Any, kind: pa.DataType) -> Any:
+    return pd.Series(pd.array(pa.array(cells, kind), dtype=pd.ArrowDtype(kind)))
+
+
 def dictionary(cells: Any, kind: pa.DataType) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(cells, kind).dictionary_encode()])
 
@@ -334,6 +338,8 @@ COLUMNS: dict[str, Any] = {
     "arrow half": lambda: arrow_column([np.float16(1)], pa.float16()),
     "arrow map": lambda: arrow_column([[("a", 1)]], pa.map_(pa.string(), pa.int64())),
     "arrow dates Python has not": lambda: arrow_column([2**31 - 1], pa.date32()),
+    "pandas arrow dates Python has not": lambda: pandas_arrow([2**31 - 1, 0], pa.date32()),
+    "pandas arrow moments Python has not": lambda: pandas_arrow([2**60, 0], pa.date64()),
     "arrow unknown zone": lambda: arrow_column([1], pa.timestamp("ns", "Nowhere/City")),
     "arrow months and days": lambda: arrow_column(
         [(1, 2**30, 2**62)], pa.month_day_nano_interval()

@@ -13,6 +13,7 @@ import pytest
 
 from discreet.accounting.guarantees import PureDP
 from discreet.neighbors import AddRemove
+from discreet.trusted.ledger.entries import FIRST_PREVIOUS
 from discreet.trusted.losses.pricing import Price
 from discreet.trusted.tree import schema
 from discreet.trusted.tree.node import Node
@@ -24,6 +25,8 @@ NAMES = {
     "tree_lines": ("chain", "number"),
     "tree_reservations": ("node", "owner", "key"),
 }
+# where a node writes in the chain of another
+SAYING_NOTHING = [("tree_nodes", "entries", 0), ("tree_nodes", "head", FIRST_PREVIOUS)]
 TRIGGERS = schema.SQLITE[0][-2:]
 
 
@@ -82,7 +85,7 @@ def test_every_cell_is_guarded(tree: BudgetTree, tmp_path: Path) -> None:
     assert len(everything) > 300
     for table, column, row, held in everything:
         other = 1 - held if held in (0, 1) else held + 1 if isinstance(held, int) else f"{held}x"
-        if column in NAMES[table]:
+        if column in NAMES[table] or (table, column, held) in SAYING_NOTHING:
             continue
         editor.put(table, column, row, other)
         try:

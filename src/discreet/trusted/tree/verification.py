@@ -18,6 +18,8 @@ from discreet.trusted.ledger.verification import Verification
 from discreet.trusted.tree.records import CARVED, KINDS, POOLED, ROOT, Aside, Line, Meter
 from discreet.trusted.tree.work import Work
 
+_STATES = {"end": ("closed", 1), "freeze": ("frozen", 1), "thaw": ("frozen", 0)}
+
 
 @dataclass(slots=True)
 class _Box:
@@ -29,7 +31,7 @@ class _Box:
     closed: int = 0
     frozen: int = 0
     above: str = ""  # the node above it in the same chain
-    told: tuple[str, ...] = ()  # its name, key, budget and promise
+    told: dict[str, Any] = field(default_factory=dict)  # its name, key, budget and promise
 
     @property
     def free(self) -> Amounts:
@@ -55,15 +57,14 @@ class _Replay:
                 return "a second opening"
             told = json.loads(line.body)
             self.promise = told["promise"]
-            self.boxes[self.chain] = _Box(line.amounts, told=self._told(told, told["asked"]))
+            self.boxes[self.chain] = _Box(line.amounts, told=told | {"budget": told["asked"]})
             return None
         if line.node not in self.boxes:
             return "its node is not in this chain"
+        if line.kind in _STATES:
+            setattr(self.boxes[line.node], *_STATES[line.kind])
+            return None
         return getattr(self, f"_{line.kind}")(line)  # type: ignore[no-any-return]
-
-    def _told(self, told: dict[str, Any], asked: object, **promise: object) -> tuple[str, ...]:
-        promised = canonical(self.promise | promise)
-        return told["name"], told["key"], canonical(asked), promised
 
     def _path(self, node: str) -> list[str]:
         found = [node]
@@ -75,10 +76,9 @@ class _Replay:
         if (line.node, line.key) in self.debits:
             return "its key was debited before"
         self.debits.add((line.node, line.key))
-        fits = not any(
-            self.boxes[one].closed or self.boxes[one].frozen for one in self._path(line.node)
-        )
-        for node in self._path(line.node):
+        path = self._path(line.node)
+        fits = not any(self.boxes[one].closed or self.boxes[one].frozen for one in path)
+        for node in path:
             box, paid = self.boxes[node], line.paid_by(node)
             room = box.free
             if line.reservation:
@@ -149,20 +149,8 @@ class _Replay:
         told = json.loads(line.body)
         if line.key in self.boxes:
             return "its node was opened before"
-        words = self._told(told, told["budget"], budget=told["budget"])
-        self.boxes[line.key] = _Box(Amounts(*told["box"]), above=line.node, told=words)
-        return None
-
-    def _end(self, line: Line) -> str | None:
-        self.boxes[line.node].closed = 1
-        return None
-
-    def _freeze(self, line: Line) -> str | None:
-        self.boxes[line.node].frozen = 1
-        return None
-
-    def _thaw(self, line: Line) -> str | None:
-        self.boxes[line.node].frozen = 0
+        told["promise"] = self.promise | {"budget": told["budget"]}
+        self.boxes[line.key] = _Box(Amounts(*told["box"]), above=line.node, told=told)
         return None
 
     def _note(self, line: Line) -> str | None:
@@ -184,12 +172,8 @@ def verify_chain(work: Work, chain: str) -> Verification:
             if problem:
                 problems.append(f"line {line.number}: {problem}")
         problems += _meter_problems(replay, meters, lines)
-        stored = {
-            (aside.node, aside.owner, aside.key): aside
-            for node in meters
-            for aside in work.all(Aside, "WHERE node = ?", node)
-        }
-        if stored != replay.asides:
+        asides = [one for node in meters for one in work.all(Aside, "WHERE node = ?", node)]
+        if {(one.node, one.owner, one.key): one for one in asides} != replay.asides:
             problems.append("the reservations are not what the lines say")
     return Verification(entries=len(lines), head=own.head, problems=tuple(problems))
 
@@ -209,16 +193,16 @@ def _meter_problems(replay: _Replay, meters: dict[str, Meter], lines: list[Line]
     problems = []
     if set(meters) != set(replay.boxes):
         problems.append("the nodes are not those that the lines open")
-    for node, box in replay.boxes.items():
-        meter = meters.get(node)
-        if meter is None:
-            continue
+    for node in sorted(meters.keys() & replay.boxes.keys()):
+        meter, box = meters[node], replay.boxes[node]
         told = (box.box, box.spent, box.reserved, box.closed, box.frozen)
         if told != (meter.box, meter.spent, meter.reserved, meter.closed, meter.frozen):
             problems.append(f"the balance of {meter.name!r} is not what the lines add up to")
-        if box.told != (meter.name, meter.key, meter.budget, meter.promise):
+        said = meter.name, meter.key, meter.budget, meter.promise
+        name, key, *rest = (box.told[one] for one in ("name", "key", "budget", "promise"))
+        if said != (name, key, *map(canonical, rest)):
             problems.append(f"what {meter.name!r} is called or promises is not what its line says")
-        if box.above and not _stands(meter, meters.get(box.above), POOLED, FIRST_PREVIOUS):
+        if box.above and not _stands(meter, meters.get(box.above, meter), POOLED):
             problems.append(f"{meter.name!r} is not where its line puts it")
         if not (meter.spent + meter.reserved).fits(meter.box):
             problems.append(f"more was spent or set aside than {meter.name!r} holds")
@@ -268,14 +252,10 @@ def _kin_problems(work: Work, meter: Meter, meters: dict[str, Meter]) -> list[st
         return ["it was closed on one side alone"]
     if back is not None and back.amounts != meter.box - meter.spent:
         return ["what it handed back is not what it did not spend"]
-    return [] if _stands(meter, parent, CARVED, meter.head) else ["it is not below that node"]
+    return [] if _stands(meter, parent, CARVED) else ["it is not below that node"]
 
 
-def _stands(meter: Meter, above: Meter | None, kind: str, head: str) -> bool:
+def _stands(meter: Meter, above: Meter, kind: str) -> bool:
     """Whether a meter is of a kind, right below another, and stopped where that one is."""
-    if above is None or (meter.kind, meter.head) != (kind, head):
-        return False
-    stopped = int(bool(meter.frozen or above.stopped))
-    entries = meter.entries if kind == CARVED else 0
-    place = above.id, above.depth + 1, stopped, entries
-    return (meter.parent, meter.depth, meter.stopped, meter.entries) == place
+    place = kind, above.id, above.depth + 1, bool(meter.frozen or above.stopped)
+    return (meter.kind, meter.parent, meter.depth, bool(meter.stopped)) == place
