@@ -36,7 +36,8 @@ from discreet.trusted.tree.receipts import Seal
 ADDRESS = "https://curator.test"
 PASSWORD = "correct horse battery"
 USUAL_HASHER = passwords._hasher()  # slow on purpose; tests log in often
-passwords._hasher = lambda: PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1)  # type: ignore[assignment]
+QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1)
+passwords._hasher = lambda: QUICK_HASHER  # type: ignore[assignment]
 STORED = passwords.hashed(PASSWORD)
 PEOPLE = {
     "olga": "owner",
