@@ -377,12 +377,12 @@ def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingP
     Checked.  tests/claims/test_model_blocks.py::test_blocks_and_threads_do_not_matter
     """
     width, rows = data.matrix.shape[1], len(data.matrix)
-    passes = where_it_pays(gram_loop, rows), where_it_pays(place_loop, rows)
+    loop, places = where_it_pays(gram_loop, rows), where_it_pays(place_loop, rows)
     # above the diagonal; what is left follows by symmetry
     gram, chunk = (
         _products(data, weights, plan)
-        if passes[0] is None or passes[1] is None
-        else (_compiled_products(*passes, data, weights, plan), CHUNK_ROWS)
+        if loop is None or places is None
+        else (_compiled_products(loop, places, data, weights, plan), CHUNK_ROWS)
     )
     totals = Totals((width, width))
     # a lot at a time, so that few sums are kept
