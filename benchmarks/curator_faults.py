@@ -168,7 +168,7 @@ async def settled(
         timeout = chance.uniform(0.001, 0.05) if cut else 30.0
         tally.calls, tally.cut = tally.calls + 1, tally.cut + cut
         try:
-            path = f"{place}/v1/studies/{seat['study']}/releases"
+            path = f"{place}/v1/studies/{seat['study']}/releases?wait=5"
             told = await client.post(path, json=body, headers=headers, timeout=timeout)
             words = told.json()
             while told.status_code == 202:

@@ -111,7 +111,8 @@ def service_times(questions: int) -> dict[str, list[float]]:
 
         def ask(number: int) -> None:
             headers = {"Idempotency-Key": f"question {number}"}
-            told = client.post(f"/v1/studies/{study['id']}/releases", json=body, headers=headers)
+            path = f"/v1/studies/{study['id']}/releases?wait=20"  # as `dp.connect` asks
+            told = client.post(path, json=body, headers=headers)
             while told.status_code == 202:
                 told = client.get(f"/v1/answers/{told.json()['answer']}", params={"wait": 20})
             assert told.json()["status"] == "answered", told.text

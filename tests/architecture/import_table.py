@@ -159,7 +159,8 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.open_keys",
-        f"{VOCABULARY} specs trusted.engines trusted.values trusted.noise",
+        f"{VOCABULARY} specs trusted.engines trusted.values trusted.noise trusted.later"
+        " trusted.scale.key_runs",
         "numpy",
         "undeclared keys: rows, draw",
     ),
@@ -195,7 +196,8 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.part_tests",
-        f"{VOCABULARY} seclusion specs trusted.engines trusted.noise",
+        f"{VOCABULARY} seclusion specs trusted.engines trusted.noise trusted.later"
+        " trusted.extensions.estimating.reading trusted.scale.part_rows",
         "numpy",
         "a caller's test on random parts",
     ),
@@ -232,7 +234,8 @@ TABLE = (
     ),
     _row(
         "trusted.scale",
-        f"{VOCABULARY} seclusion trusted.datasets trusted.engines trusted.extensions.csv_files",
+        f"{VOCABULARY} seclusion specs.statistics trusted.datasets trusted.engines"
+        " trusted.extensions.csv_files trusted.noise.assignment trusted.noise.source",
         "numpy pyarrow adbc_driver_postgresql adbc_driver_sqlite",
         "many files, streams and databases; what is kept on disk",
     ),
@@ -466,8 +469,8 @@ TABLE = (
     _row(
         "server.work",
         f"{VOCABULARY} accounting asking.declarations inference.results.stored trusted.datasets"
-        " trusted.ledger trusted.noise.source trusted.session server",
-        "",
+        " trusted.ledger trusted.noise.source trusted.scale trusted.session server",
+        "pyarrow",
         "the processes that open data",
     ),
     _row("server.api", "errors public server", "fastapi starlette pydantic matplotlib", "by HTTP"),

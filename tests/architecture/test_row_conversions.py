@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 from conversions_on_clusters import ON_CLUSTERS
 from reviewed_aggregation import AGGREGATION
+from reviewed_scale import SCALE
 from row_conversions import operations_of, places
 
 DTYPE = "element by element, from one public dtype to another"
@@ -217,7 +218,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/engines/batches.py", "BatchEngine.gram"): {
         "asarray": "a sum of exact integers",
     },
-    ("trusted/extensions/open_keys/counts.py", "KeySums.total"): {
+    ("trusted/extensions/open_keys/counts.py", "KeySums.joined"): {
         "array": "exact counts, of the type that is named",
     },
     ("trusted/engines/batches.py", "BatchEngine.sums"): {
@@ -245,6 +246,10 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/part_tests.py", "_given"): {
         "array": PUBLIC,
         "asarray": VIEW,
+        "ascontiguousarray": VIEW,
+    },
+    ("trusted/extensions/part_tests.py", "_read"): {
+        "asarray": VIEW,
     },
     ("trusted/engines/rehearsal.py", "_column"): {
         "array": PUBLIC,
@@ -267,32 +272,6 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "astype": "whole numbers below 2**53 as float64",
     },
     **ON_CLUSTERS,
-    ("trusted/scale/databases.py", "_texts"): {
-        "cast": "text as its own bytes",
-    },
-    ("trusted/scale/spill.py", "Spill.append"): {
-        "cast": VIEW,
-    },
-    ("trusted/scale/spill.py", "StoredRows.put"): {
-        "ascontiguousarray": "codes of the type that the array has",
-    },
-    ("trusted/scale/spill.py", "StoredRows.take"): {
-        "argsort": "places of rows, of which the order of reading alone follows",
-    },
-    ("trusted/scale/streams.py", "_bits"): {
-        "astype": "whole numbers as 64 bits, floats as wider ones",
-    },
-    ("trusted/scale/streams.py", "words_of"): {
-        "array": "words for a sum that nobody sees",
-        "asarray": VIEW,
-        "cast": "text as its own bytes",
-        "dictionary_encode": "equal cells once; each keeps its own word",
-        "to_numpy": "cells of the type that the column has",
-        "to_pylist": "cells for a sum that nobody sees",
-    },
-    ("trusted/scale/units.py", "KeptUnits.first"): {
-        "array": "numbers of rows",
-    },
     ("trusted/extensions/estimating/reading.py", "_number_codes"): {
         "asarray": VIEW,
     },
@@ -322,7 +301,8 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "asarray": PUBLIC,
     },
     **AGGREGATION,
-    ("trusted/extensions/part_tests.py", "rows_of_parts"): {
+    **SCALE,
+    ("trusted/extensions/part_tests.py", "_by_part"): {
         "argsort": ORDER,
     },
     ("trusted/extensions/unit_sums.py", "_add"): {

@@ -124,7 +124,7 @@ def test_rows_without_an_id_count_nowhere():
 def test_ids_that_differ_are_different_units():
     ids = [
         1,
-        "1",
+        "01",
         "1.0",
         1.5,
         True,

@@ -15,10 +15,12 @@ from discreet.cli.serve import _provider
 from discreet.server.api.app import make_app
 from discreet.server.desk.desk import open_desk
 from discreet.server.settings import Settings
+from discreet.server.work.connections import Connections
 
 DOCS = Path(__file__).parents[2] / "docs"
 DEPLOY = (DOCS / "how-to" / "service.md").read_text("utf-8")
 CALLS = (DOCS / "how-to" / "service-api.md").read_text("utf-8")
+TOML = re.findall(r"```toml\n(.*?)```", DEPLOY, re.DOTALL)
 LINE = re.compile(r"(?:^|ExecStart=\S*/)(discreet (?:serve|work|curator)[^\n`]*)", re.MULTILINE)
 LINES = [*LINE.findall(DEPLOY), *re.findall(r"`(discreet (?:serve|work|curator)[^`]*)`", DEPLOY)]
 
@@ -49,9 +51,19 @@ def test_there_are_enough_of_them() -> None:
 
 
 def test_the_provider_file_is_one_that_is_read(tmp_path: Path) -> None:
-    text = re.findall(r"```toml\n(.*?)```", DEPLOY, re.DOTALL)[0]
+    text = next(one for one in TOML if "issuer" in one)
     (tmp_path / "provider.toml").write_text(text)
     assert _provider(tmp_path / "provider.toml") == tomllib.loads(text)
+
+
+def test_the_file_of_connections_is_one_that_is_read(tmp_path: Path) -> None:
+    (tmp_path / "connections.toml").write_text(next(one for one in TOML if "[clinic]" in one))
+    listed = Connections(str(tmp_path / "connections.toml"), b"k" * 32).listed()
+    assert {one["source"]: one["format"] for one in listed} == {
+        "clinic/visits": "database",
+        "clinic/public.people": "database",
+        "events/today": "stream",
+    }
 
 
 def test_every_call_of_the_table_is_a_route(tmp_path: Path) -> None:

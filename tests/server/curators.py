@@ -27,7 +27,7 @@ from discreet.server.settings import Settings
 from discreet.server.store.opening import open_database
 from discreet.server.trees import Trees, open_trees
 from discreet.server.work.room import Room
-from discreet.server.work.sources import Folders, read_key
+from discreet.server.work.sources import sources_of
 from discreet.testing.seeded import SeededSource
 from discreet.trusted.noise.source import secure_source
 from discreet.trusted.tree.receipts import Seal
@@ -205,8 +205,7 @@ def curator(
         seeded = SeededSource(seed)  # one stream, as a session at hand has
         source = lambda: seeded
     clock = clock or Clock()
-    folders = Folders(told.folders, read_key(told.pin_key))
-    room = Room(rows_in, trees, folders, clock=clock, source=source)
+    room = Room(rows_in, trees, sources_of(told), clock=clock, source=source)
     workers = HereWorkers(room)
     seal = None if seed is not None else Seal.open(told.seal)
     desk = desk_of(Office(rows_in, trees, workers, told, clock, source, seal))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from curators import SCHEMA, Clock, Curator, curator, write_survey
@@ -171,14 +170,11 @@ def test_a_failure_after_the_debit_has_one_body_and_the_same_key_goes_on(tmp_pat
     anna, path = behind.client("anna"), f"/v1/studies/{study['id']}/questions"
     opened = behind.workers.room._engine
 
-    def broken(dataset: str, version: Any) -> Any:
-        raise MemoryError
-
-    behind.workers.room._engine = broken
+    behind.workers.room._engine = _fails  # type: ignore[method-assign]
     told = anna.post(path, json=MEAN, headers=key("k")).json()
     assert told["status"] == "failed"
     assert set(told) == {"answer", "key", "study", "ready_at", "status"}
-    behind.workers.room._engine = opened
+    behind.workers.room._engine = opened  # type: ignore[method-assign]
     again = anna.post(path, json=MEAN, headers=key("k")).json()
     assert again["status"] == "answered"
     node = behind.desk.office.trees.node(study["dataset"], study["seat"]["node"])

@@ -156,6 +156,8 @@ def assert_all_goes_round(address: str, tmp_path: Path) -> None:
         operator.click("text=Invite >> nth=-1")
         fresh = operator.page.inner_text(".secret")
         eve = browser()
+        eve.sign_in("eve", "a wrong password")
+        assert "do not belong together" in eve.text()
         eve.sign_in("eve", fresh)
         eve.click("text=Eve")
         eve.page.fill("main [name=name]", "notebook")

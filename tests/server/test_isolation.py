@@ -32,6 +32,7 @@ NOBODY = {
     "token": "to_00000000000000000000",
     "person": "pe_00000000000000000000",
     "reservation": "re_bm9uZQ",
+    "population": "po_00000000000000000000",
 }
 MALFORMED = ("x", "%27%20OR%201%3D1--", "..%2F..%2Fetc", "a" * 200, "é", "{}", "ds_%00")
 
@@ -59,6 +60,9 @@ def planted(here: Curator) -> dict[str, str]:
         f"{path}/reservations", json={"spend": {"mu": 0.01}}, headers={"Idempotency-Key": "r"}
     ).json()
     tokens = anna.get("/v1/tokens").json()["tokens"]
+    people = here.desk.populations.make(
+        here.person("olga"), name="hidden", neighbors="replace", budget={"mu": 1.0}
+    )
     return {
         "dataset": made["id"],
         "study": study["id"],
@@ -67,6 +71,7 @@ def planted(here: Curator) -> dict[str, str]:
         "token": tokens[0]["id"],
         "person": here.person("anna").id,
         "reservation": held["reservation"],
+        "population": people["id"],
     }
 
 
@@ -135,7 +140,15 @@ def state(here: Curator) -> Any:
     with here.desk.office.database.read() as rows:
         found = [
             rows.run(f"SELECT * FROM {table} ORDER BY 1, 2, 3")
-            for table in ("datasets", "versions", "studies", "seats", "questions", "people")
+            for table in (
+                "datasets",
+                "versions",
+                "studies",
+                "seats",
+                "questions",
+                "people",
+                "populations",
+            )
         ]
     trees = [
         here.desk.office.trees.problems(row["id"]) or here.desk.office.trees.tree(row["id"]).roots()

@@ -47,6 +47,9 @@ def test_from_a_file_to_an_approved_study(here: Curator) -> None:
     unsure = owner.post("/datasets/new", data=declared(sure=""))
     assert unsure.status_code == 422
     assert 'value="income"' in unsure.text, "what was filled in is kept"
+    followed = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "same-origin"}
+    seen = owner.post("/datasets/new", data=declared(sure=""), headers=followed)
+    assert (seen.status_code, seen.text) == (200, unsure.text), "no fault for a browser to log"
     assert 'name="column15"' in owner.post("/datasets/new", data=declared(more="yes")).text
     odd = owner.post("/datasets/new", data=declared(low0="much"))
     assert "it is no number" in odd.text, re.findall("<h2>.*", odd.text)

@@ -106,6 +106,7 @@ def test_an_older_copy_is_noticed_at_the_start(loss: str, tmp_path: Path) -> Non
     backup = backed_up(here, "monday")
     assert not list(backup.rglob("*.pins")), "pins that went back too would tell nothing"
     asked(here, made["survey"]["study"], "after")
+    here.desk.office.trees.let_go()  # it stops
     LOSSES[loss](here, made["survey"], backup)
     again, said = curator(tmp_path), list[str]()
     if loss == "no ledger at all":

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.audits.outputs.open_runs import heard
 from discreet.estimators.basic import count, mean, proportion
 from discreet.estimators.quantiles import median
 from discreet.estimators.selection import mode, watch
@@ -18,7 +19,7 @@ SURPRISING = 0.2  # what a training mean lies off the held-out one
 
 def watched(session: Session, *, spend: Any, key: str | None = None) -> dict[str, float]:
     """One threshold for three counts of the same people, one of them far below it."""
-    run = watch(session, HALF, spend=spend)
+    run = heard(watch(session, HALF, spend=spend))
     wheres: tuple[Any, ...] = ({"flag": True}, {"flag": False}, {"x": (0.9, 1.0)})
     found = {}
     for number, where in enumerate(wheres):
@@ -30,7 +31,7 @@ def watched(session: Session, *, spend: Any, key: str | None = None) -> dict[str
 
 def held_out(session: Session, *, spend: Any, key: str | None = None) -> dict[str, float]:
     """Means of a column, a share and a function of a row, near their training values and far."""
-    run = holdout(session, threshold=SURPRISING / 2, answers=2, spend=spend)
+    run = heard(holdout(session, threshold=SURPRISING / 2, answers=2, spend=spend))
     found: dict[str, float] = {}
     training = {"near": 0.5, "far": 0.5 - SURPRISING}
     for name, value in training.items():

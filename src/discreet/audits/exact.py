@@ -12,7 +12,7 @@ binomial tails. `lower` is no matter of chance, and `p_value` is that of the dra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,11 +23,18 @@ from scipy.special import bdtr, bdtrc
 from discreet.accounting.profile import PrivacyProfile
 from discreet.accounting.tradeoff.guessing import amount_of
 from discreet.audits.cases import Pair
-from discreet.audits.outputs.enumerated import Part, parts_of, report_parts
+from discreet.audits.outputs.enumerated import (
+    MOST_OUTPUTS,
+    Answer,
+    Part,
+    parts_of,
+    report_parts,
+)
 from discreet.audits.outputs.laws import Laws, least_of
+from discreet.audits.outputs.open_runs import Tape, listening, walked
 from discreet.audits.replay import Ask, Search
 from discreet.audits.results import ALARM, AuditResult
-from discreet.audits.transcripts import Step, statistic, transcript
+from discreet.audits.transcripts import statistic, transcript
 from discreet.errors import NoTheorem
 from discreet.inference.results.laws import Array
 from discreet.local.questions import guarantee
@@ -48,11 +55,22 @@ TOGETHER = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
-class Enumerated:
-    """The independent parts of the outputs on a pair, and what they were drawn from."""
+class Drawn:
+    """Parts of outputs that are drawn together: how, on either side, from a source of bits."""
 
+    draw: Callable[[int, SeededSource], Answer]
     parts: tuple[Part, ...]
-    steps: tuple[tuple[Step, tuple[Any, Any], tuple[Part, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerated:
+    """The independent parts of the outputs on a pair, and how they are drawn."""
+
+    steps: tuple[Drawn, ...]
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(part for step in self.steps for part in step.parts)
 
     @property
     def laws(self) -> Laws:
@@ -99,24 +117,55 @@ def enumerated(
     """The laws of a procedure's outputs on two neighbours; on the `first` pair the questions are
     asked with other noise too.
     """
-    asked = []
+    asked, opened = [], 0
     for number in range(1 + OTHER_SEEDS * first):
         account = how.ledger()
-        result = ask(seeded_session(pair[0], account, f"exact/{how.seed}/{number}"))
+        with listening(Tape()) as tape:
+            result = ask(seeded_session(pair[0], account, f"exact/{how.seed}/{number}"))
         asked.append(transcript(account, result))
+        opened += len(tape.opened)
+    if opened:
+        return _every_path(pair, ask, how, name)
     questions = [[(step.query, step.mechanism) for step in steps] for steps in asked]
     if any(other != questions[0] for other in questions[1:]):
         raise _too_many(name, "its questions depend on answers")
     sessions = [seeded_session(data, how.ledger(), 1) for data in pair]
-    steps, parts = [], []
+    steps = []
     for step in asked[0]:
-        values = tuple(statistic(session, step) for session in sessions)
+        values = tuple(statistic(session, step.query) for session in sessions)
         found = parts_of(step.mechanism, *values)
         if found is None:
             raise _too_many(name, f"{type(step.mechanism).__name__} has more outputs than that")
-        steps.append((step, (values[0], values[1]), tuple(found)))
-        parts += found
-    return Enumerated(tuple(parts), tuple(steps))
+        steps.append(Drawn(_answers(step.mechanism, values), tuple(found)))
+    return Enumerated(tuple(steps))
+
+
+def _answers(mechanism: Any, values: tuple[Any, ...]) -> Callable[[int, SeededSource], Answer]:
+    return lambda side, source: apply(mechanism, values[side], source).integers
+
+
+def _every_path(pair: tuple[Dataset, Dataset], ask: Ask, how: Search, name: str) -> Enumerated:
+    """The law of a procedure that asks one open threshold: that of its paths."""
+
+    def listen(tape: Tape) -> None:
+        account = how.ledger()
+        with listening(tape):
+            result = ask(seeded_session(pair[0], account, f"exact/{how.seed}"))
+        if transcript(account, result):
+            raise _too_many(name, "it releases more beside an open run")
+
+    paths = walked(listen, MOST_OUTPUTS)
+    if isinstance(paths, str):
+        raise _too_many(name, paths)
+    sessions = [seeded_session(data, how.ledger(), 1) for data in pair]
+    scores = [
+        {seen: statistic(session, query)[0] for seen, query in paths.asked.items()}
+        for session in sessions
+    ]
+    places = {end: place for place, end in enumerate(paths.ends)}
+    laws = Laws(*(np.array([paths.probability(end, one) for end in places]) for one in scores))
+    part = Part(laws, lambda seen: places[seen])
+    return Enumerated((Drawn(lambda side, source: paths.drawn(scores[side], source), (part,)),))
 
 
 def _too_many(name: str, why: str) -> NoTheorem:
@@ -131,14 +180,11 @@ def _too_many(name: str, why: str) -> NoTheorem:
 def _of_draws(found: Enumerated, draws: int, seed: str) -> float:
     """The probability of draws as far from their laws, over all cells; rounded up."""
     lowest, cells = 1.0, 0
-    for number, (step, values, parts) in enumerate(found.steps):
+    for number, step in enumerate(found.steps):
         for side in (0, 1):
             source = SeededSource(f"{seed}/{number}/{side}")
-            answers = [
-                apply(step.mechanism, values[side], source).integers
-                for _ in range(draws if parts else 0)
-            ]
-            for part in parts:
+            answers = [step.draw(side, source) for _ in range(draws if step.parts else 0)]
+            for part in step.parts:
                 law = (part.laws.first, part.laws.second)[side]
                 seen = np.bincount([part.cell(one) for one in answers], minlength=len(law))
                 lowest, cells = min(lowest, _rarest(seen, law)), cells + len(law)

@@ -149,7 +149,7 @@ def _run(how: Procedure) -> AuditResult:
         pair = how.replayed()[0]
     sides = pair.under(how.neighbors, how.engine)
     readers = tuple(seeded_session(side, ledger(how.spend), "reader") for side in sides)
-    known: dict[Any, tuple[Any, Any]] = {}
+    known: dict[Any, tuple[Any, ...]] = {}
     fit, open_sessions = how.fit(), dict[tuple[int, int], Session]()
     record = record_of(procedure(how.name))
     single = entry.ask is None and record is not None and bool(record.question) and entry.keyed
@@ -192,7 +192,7 @@ def _step_of(result: Any) -> Step | None:
 
 
 def _features(
-    steps: Sequence[Step], readers: tuple[Session, ...], known: dict[Any, tuple[Any, Any]]
+    steps: Sequence[Step], readers: tuple[Session, ...], known: dict[Any, tuple[Any, ...]]
 ) -> dict[str, float]:
     """The log-likelihood ratio of all answers whose law is written out, and all numbers and names
     of the others.
@@ -203,7 +203,7 @@ def _features(
             if step.query not in known:
                 if len(known) > KNOWN:
                     known.clear()
-                known[step.query] = statistic(readers[0], step), statistic(readers[1], step)
+                known[step.query] = tuple(statistic(one, step.query) for one in readers)
             ratio += log_ratio(step, *known[step.query]) or 0.0
             continue
         for place, value in enumerate(step.integers[:READ]):

@@ -25,8 +25,10 @@ from discreet.accounting.tradeoff.guessing import amount_of, right_limit
 from discreet.audits.bounds import least_amount
 from discreet.audits.cases import Pair
 from discreet.audits.outputs.likelihoods import LAWS
+from discreet.audits.outputs.open_runs import Tape, listening
 from discreet.audits.results import AuditResult
 from discreet.audits.transcripts import (
+    Noisy,
     Step,
     measured,
     moved,
@@ -131,8 +133,13 @@ class Found:
 def _compared(pair: tuple[Dataset, Dataset], ask: Ask, account: Ledger, seed: int | str) -> Found:
     """A run on the first of two neighbours, and its repetition on the second."""
     sessions = [seeded_session(data, account, seed) for data in pair]
-    steps = transcript(account, ask(sessions[0]))
-    broken, notes = _again(ask, sessions[1], account), []
+    with listening(Tape()) as tape:
+        steps = transcript(account, ask(sessions[0]))
+    runs = list(tape.runs())
+    unpaid = _unpaid(
+        [*(step.mechanism for step in steps), *(one.mechanism for one in runs)], account
+    )
+    broken, notes = _again(ask, sessions[1], account, tape), []
     mu_squared = epsilon = Fraction(0)
     for step in steps:
         if type(step.mechanism) not in LAWS:
@@ -141,25 +148,36 @@ def _compared(pair: tuple[Dataset, Dataset], ask: Ask, account: Ledger, seed: in
             continue
         # random parts are put alike, from one seed on both sides
         readers = [seeded_session(data, account, f"{seed}/{step.key}") for data in pair]
-        values = [statistic(reader, step) for reader in readers]
+        values = [statistic(reader, step.query) for reader in readers]
         broken += _too_far(step, *values)
         for part in noisy_parts(step.mechanism, step.integers, *values):
             more = measured(part)
             mu_squared, epsilon = mu_squared + more[0], epsilon + more[1]
-    broken += _unpaid(steps, account)
-    return Found(mu_squared, epsilon, tuple(broken), tuple(notes))
+    ratio = 0.0
+    for run in runs:
+        here, there = ([statistic(one, asked) for asked in run.queries()] for one in sessions)
+        broken += run.overdrawn() + run.too_far(here, there)
+        ratio += run.log_ratio(here, there)
+        for noisy in run.noisy(here, there):
+            more = measured(Noisy(*noisy))
+            mu_squared, epsilon = mu_squared + more[0], epsilon + more[1]
+    epsilon += Fraction(abs(ratio))  # of noise, an answer on either side tells as much
+    return Found(mu_squared, epsilon, tuple(broken + unpaid), tuple(notes))
 
 
-def _again(ask: Ask, session: Session, account: Ledger) -> list[str]:
-    """The same procedure on the neighbour, answered from the ledger."""
+def _again(ask: Ask, session: Session, account: Ledger, tape: Tape) -> list[str]:
+    """The same procedure on the neighbour, answered from the ledger and from the tape."""
     before = len(account.entries())
     try:
-        ask(session)
+        with listening(Tape(tape.answers())) as repeated:
+            ask(session)
     except LedgerRefused:
         return ["on the neighbour another question was asked under the same key"]
     except DiscreetError as error:
         return [f"on the neighbour it failed: {type(error).__name__}"]
-    asked = len(account.entries()) - before
+    if repeated.opened != tape.opened or repeated.questions() != tape.questions():
+        return ["on the neighbour an open run was asked something else"]
+    asked = len(account.entries()) - before - len(repeated.opened)
     return [f"on the neighbour {asked} further entries were written"] if asked else []
 
 
@@ -193,9 +211,9 @@ def _held(allowed: Rows, gone: int, come: int) -> bool:
     return max(gone, come) <= allowed.rows and (allowed.change == "changed" or gone == come)
 
 
-def _unpaid(steps: Sequence[Step], account: Ledger) -> list[str]:
+def _unpaid(mechanisms: Sequence[Any], account: Ledger) -> list[str]:
     """Whether the debits are less than the mechanisms cost."""
-    price = price_of(tuple(step.mechanism for step in steps), box=account.box)
+    price = price_of(tuple(mechanisms), box=account.box)
     spent = account.spent().exact()
     short = [
         coordinate

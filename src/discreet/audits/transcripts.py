@@ -85,12 +85,11 @@ def _query(record: dict[str, Any]) -> Any:
         return None
 
 
-def statistic(session: Session, step: Step) -> Any:
-    """The exact statistic of a step's question on a session's rows: whole numbers, a histogram, or
-    whatever its mechanism reads.
+def statistic(session: Session, query: Any) -> Any:
+    """The exact statistic of a query on a session's rows: whole numbers, a histogram, or whatever
+    a mechanism reads.
     """
-    plan = step.query.plan()
-    found = step.query.assemble(execute(session._engine, plan, session._source, Session))
+    found = query.assemble(execute(session._engine, query.plan(), session._source, Session))
     return found if isinstance(found, Histogram) or not isinstance(found, Iterable) else [*found]
 
 

@@ -12,7 +12,7 @@ from discreet.cli.words import spend_of
 from discreet.errors import DiscreetError, InvalidParameter, shown
 
 QUICK = ("exact", "replay", "canaries")  # the methods of --all, what few runs say being little
-FEW_RUNS = 400  # of what can be audited by runs alone
+FEW_RUNS = 400  # of what could be audited by runs alone
 
 
 def run_audits(

@@ -21,6 +21,10 @@ _Data = Annotated[
     list[Path] | None,
     typer.Option("--data", help="A folder that data may lie in; may be repeated."),
 ]
+_Connections = Annotated[
+    Path | None,
+    typer.Option("--connections", help="A TOML file of databases, for workers' eyes alone."),
+]
 _Key = Annotated[
     Path | None, typer.Option("--pin-key", help="The key of pins; one for all replicas.")
 ]
@@ -33,6 +37,7 @@ def serve(
     state: _State = Path("curator"),
     database: _Database = None,
     data: _Data = None,
+    connections: _Connections = None,
     host: Annotated[str, typer.Option("--host", help="Where it listens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Where it listens.")] = 8642,
     web: Annotated[int, typer.Option("--web", help="Web processes.")] = 1,
@@ -67,6 +72,7 @@ def serve(
     folders = [*(data or []), *([demo_folder(state)] if demo else [])]
     told = _settings(
         *(state, database, folders, workers, memory, seconds, pin_key),
+        connections=None if connections is None else str(connections.resolve()),
         tick=tick,
         secure_cookies=https,
         pins=None if pins is None else str(pins.resolve()),
@@ -101,6 +107,7 @@ def work(
     state: _State = Path("curator"),
     database: _Database = None,
     data: _Data = None,
+    connections: _Connections = None,
     workers: _Workers = 2,
     memory: _Memory = 8.0,
     seconds: _Seconds = 600.0,
@@ -112,7 +119,10 @@ def work(
         from discreet.server.work.keeper import Keeper
     except ImportError as error:
         raise MissingExtra(str(error.name), "server", "discreet work") from None
-    told = _settings(state, database, list(data or []), workers, memory, seconds, pin_key)
+    told = _settings(
+        *(state, database, list(data or []), workers, memory, seconds, pin_key),
+        connections=None if connections is None else str(connections.resolve()),
+    )
     Keeper(told, open_database(told)).run()
 
 

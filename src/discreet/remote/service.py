@@ -161,8 +161,9 @@ class StudySeat:
             found += page
 
     def release(self, question: Words, key: str, reservation: str | None) -> Words:
-        body = {"question": question, "reservation": reservation}
-        first = self._service.call("POST", f"{self._path}/releases", body=body, key=key)
+        body, wait = {"question": question, "reservation": reservation}, {"wait": WAIT}
+        path = f"{self._path}/releases"
+        first = self._service.call("POST", path, body=body, key=key, query=wait)
         told = self._answered(first, key)
         release = told.get("release")
         if type(release) is not dict:

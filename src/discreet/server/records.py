@@ -30,10 +30,45 @@ def text_of(told: Any) -> str:
 
 def insert(rows: Rows, table: str, row: Row, ending: str = "") -> int:
     """Puts in a row; `ending` may say what happens where it is known. How many were put in."""
+    return rows.changed(*inserting(table, row, ending))
+
+
+def inserting(table: str, row: Row, ending: str = "") -> tuple[Any, ...]:
+    """The statement of `insert`, and its values."""
     marks = ", ".join("?" * len(row))
-    return rows.changed(
-        f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks}) {ending}", *row.values()
+    text = f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks}) {ending}"
+    return text, *row.values()
+
+
+def asking_row(rows: Rows, study: str, person: str, key: str) -> Row | None:
+    """All that is looked at before a question of somebody's seat: the seat, its study, its data
+    set, and what the key was used for; `version` is that of its first use, `known` its state.
+    """
+    return rows.one(
+        "SELECT seats.node AS node, studies.state AS study_state, studies.expires_at AS expires_at,"
+        " studies.ask_above AS ask_above, datasets.id AS dataset, datasets.state AS state,"
+        " versions.version AS version, versions.rows_at_most AS rows_at_most, questions.id AS id,"
+        " questions.state AS known, questions.kind AS kind, questions.body AS body,"
+        " questions.reservation AS reservation FROM seats"
+        " JOIN studies ON studies.id = seats.study JOIN datasets ON datasets.id = studies.dataset"
+        " LEFT JOIN questions ON questions.node = seats.node AND questions.key = ?"
+        " JOIN versions ON versions.dataset = datasets.id"
+        " AND versions.version = COALESCE(questions.version, datasets.version)"
+        " WHERE seats.study = ? AND seats.person = ?",
+        *(key, study, person),
     )
+
+
+def paid_row(rows: Rows, question: str) -> Row | None:
+    """A question with what its data set was declared and pinned as, for those who answer it."""
+    row = rows.one(
+        "SELECT questions.*, versions.dataset AS dataset, versions.declared AS declared,"
+        " versions.pin AS pin FROM questions JOIN studies ON studies.id = questions.study"
+        " JOIN versions ON versions.dataset = studies.dataset"
+        " AND versions.version = questions.version WHERE questions.id = ?",
+        question,
+    )
+    return None if row is None else read_json(row, "body", "pin")
 
 
 def question_row(rows: Rows, question: str) -> Row | None:

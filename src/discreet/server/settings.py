@@ -20,6 +20,7 @@ class Settings:
     state         the folder of its socket, its keys and pins, and of SQLite's files
     database      the address of a PostgreSQL, instead of SQLite
     folders       where data may lie, by the name that owners use
+    connections   a file that names databases and streams, for those who open data
     tick          seconds: answers leave at its multiples; 0 lets them leave when they are there
     workers       processes that open data
     memory        bytes of address space of each; 0 for no limit
@@ -43,6 +44,7 @@ class Settings:
     burst: float = 200.0
     secure_cookies: bool = True
     key_file: str | None = None
+    connections: str | None = None
     pins: str | None = None
     receipt_key: str | None = None
     oidc: Mapping[str, str] = field(default_factory=dict)

@@ -23,6 +23,8 @@ from discreet.trusted.tree.recovery import Burnt
 from discreet.trusted.tree.tree import BudgetTree
 
 FOLDER = "budgets"
+IN = "_po_"  # ds_0123456789_po_0123456789: a data set of a population
+MOST_NODES = 4096  # that a process remembers the places of
 
 
 class Trees:
@@ -40,26 +42,40 @@ class Trees:
         """
         self._where, self._pins, self._secure = where, pins, secure
         self._open: dict[str, BudgetTree] = {}
+        self._nodes: dict[tuple[str, str], Node] = {}
         self._guard = threading.Lock()
 
     # ── what is there ─────────────────────────────────────────────────────────────────────────────
 
     def tree(self, dataset: str) -> BudgetTree:
         """The tree of a data set."""
-        place = self._where(dataset)
-        name = dataset if place is None else place
+        place = self._where(tree_of(dataset))
+        name = tree_of(dataset) if place is None else place
         with self._guard:
             if name not in self._open:
-                pins = None if self._pins is None else self._pins(dataset)
-                tree = self._open[name] = BudgetTree.open(place, pins=pins)
+                pins = None if self._pins is None else self._pins(tree_of(dataset))
+                tree = self._open[name] = BudgetTree.open(place, pins=pins, held=True)
                 if place is not None and not place.startswith("postgres"):
                     share(Path(place))
                 return tree
             return self._open[name]
 
+    def let_go(self) -> None:
+        """Lets go of all connections, as a process does that ends."""
+        with self._guard:
+            for tree in self._open.values():
+                tree.close_connections()
+            self._open.clear()
+            self._nodes.clear()
+
     def node(self, dataset: str, node: str) -> Node:
-        """A node as a ledger."""
-        return self.tree(dataset).node(node)
+        """A node as a ledger; where it stands never changes, what it holds is asked."""
+        found = self._nodes.get((dataset, node))
+        if found is None:
+            if len(self._nodes) >= MOST_NODES:
+                self._nodes.clear()
+            found = self._nodes[dataset, node] = self.tree(dataset).node(node)
+        return found
 
     def box(self, dataset: str, node: str) -> Box:
         """A box as it stands."""
@@ -95,16 +111,18 @@ class Trees:
         return mine if known else [root]
 
     def recover(
-        self, dataset: str, root: str, receipts: Iterable[tuple[str, int, str]]
+        self, dataset: str, root: str, node: str, receipts: Iterable[tuple[str, int, str]]
     ) -> list[Burnt]:
-        """Counts what was forgotten as spent, and takes back the freeze of the root; where a whole
-        node was forgotten, with all that was above it but the root, that is the root's all.
+        """Counts what was forgotten as spent, and takes back the freeze of the root and of the data
+        set's `node`; where a whole node was forgotten, with all that was above it but the root,
+        that is the root's all.
         """
         tree, known = self.tree(dataset), {root, *self._below(dataset, root)}
         burnt = tree.recover(
-            (node if node in known else root, number, digest) for node, number, digest in receipts
+            (one if one in known else root, number, digest) for one, number, digest in receipts
         )
-        tree.unfreeze(root, "what was forgotten counts as spent")
+        for one in sorted({root, node} & known):
+            tree.unfreeze(one, "what was forgotten counts as spent")
         return burnt
 
     def _below(self, dataset: str, node: str) -> list[str]:
@@ -184,6 +202,12 @@ def share(path: Path) -> None:
         for end in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):  # somebody else's, who shared it
                 os.chmod(f"{path}{end}", 0o660)
+
+
+def tree_of(dataset: str) -> str:
+    """Whose tree a data set stands in: its own, or that of its population, which ends its id."""
+    _, mark, population = dataset.partition(IN)
+    return f"{IN[1:]}{population}" if mark else dataset
 
 
 def _plain(dataset: str) -> str:

@@ -4,7 +4,7 @@ or each key that nobody declared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 COUNTED_CELLS = 1 << 22  # up to this many cells all of them are counted; beyond, values are sorted
+DRAWN_KEYS = 1 << 16  # undeclared keys whose noise is drawn at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,10 @@ class Histogram:
     def below(self, place: int) -> int:
         """The number of rows in cells before `place`."""
         return int(self.upto[np.searchsorted(self.places, place, side="left")])
+
+    def pieces(self) -> Iterator[tuple[Integers, Integers]]:
+        """Places and counts, all at once; those of a histogram on disk come in several pieces."""
+        yield self.places, self.counts
 
 
 def histogram_of_counts(counts: Integers) -> Histogram:
@@ -92,6 +97,12 @@ class KeyCounts:
     def __post_init__(self) -> None:
         assert self.counts.dtype == np.int64
         assert len(self.names) == len(self.counts)
+
+    def pieces(self) -> Iterator[KeyCounts]:
+        """The keys in order, so many at a time as noise is drawn for."""
+        for start in range(0, len(self.names), DRAWN_KEYS):
+            some = slice(start, start + DRAWN_KEYS)
+            yield KeyCounts(self.names[some], self.counts[some])
 
 
 def key_counts(names: Sequence[str], counts: Integers) -> KeyCounts:

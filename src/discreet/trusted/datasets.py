@@ -137,7 +137,7 @@ def read_parquet(
     (1 GiB where none is given). What several passes need again (the rows of a model, the rows of
     units that count) is kept on disk while the data set is open, two bytes a cell or as it came, in
     files without a name in the folder `cache`; with ``cache=None`` nothing is kept on disk between
-    questions, and the rows of a model are in memory.
+    questions, and the rows of a model and of random parts are in memory.
 
     Price.    None: the files' schema alone is read.
     Example.

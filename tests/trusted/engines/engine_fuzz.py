@@ -29,6 +29,7 @@ from engine_fuzz_tables import (
     table_of,
     write,
 )
+from engine_kinds import counts_in
 from engine_reference import (
     bounded,
     reference_gram,
@@ -55,7 +56,6 @@ from discreet.specs.queries.parts import PartRejections
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.queries.scores import ScoresPlan
 from discreet.specs.queries.sums import GramMatrix, number_factor
-from discreet.specs.statistics import Histogram, KeyCounts
 from discreet.testing import seeded_session
 from discreet.trusted.engines import batches
 from discreet.trusted.engines.execution import execute
@@ -251,10 +251,8 @@ class PlacedWords:
 def statistic(query, engine):
     """What a query's mechanism would read, in plain Python."""
     found = query.assemble(execute(engine, query.plan(), PlacedWords()))
-    if isinstance(found, Histogram):
-        return dict(zip(found.places.tolist(), found.counts.tolist(), strict=True))
-    if isinstance(found, KeyCounts):
-        return dict(zip(found.names, found.counts.tolist(), strict=True))
+    if hasattr(found, "pieces"):
+        return counts_in(found)
     if isinstance(found, FriendlyCore):
         return [found.weight, found.total, *found.sums]
     if isinstance(query, Minimand):
@@ -383,13 +381,7 @@ def naive(plan, counted):
 def plain(found):
     if isinstance(found, list):
         return [plain(one) for one in found]
-    if isinstance(found, Histogram):
-        return dict(zip(found.places.tolist(), found.counts.tolist(), strict=True))
-    return (
-        dict(zip(found.names, found.counts.tolist(), strict=True))
-        if isinstance(found, KeyCounts)
-        else found.tolist()
-    )
+    return counts_in(found) if hasattr(found, "pieces") else found.tolist()
 
 
 def plain_cell(cell):

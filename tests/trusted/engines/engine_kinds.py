@@ -34,6 +34,15 @@ TYPED = {
 }
 
 
+def counts_in(found):
+    """Counts by place or by key, in their order, of what may be on disk."""
+    counts = {}
+    for piece in found.pieces():
+        places, each = piece if isinstance(piece, tuple) else (piece.names, piece.counts)
+        counts |= dict(zip(list(places), each.tolist(), strict=True))
+    return counts
+
+
 def arrow_table(columns, types):
     return pa.table(
         {name: pa.array(cells, type=TYPED[types[name]]) for name, cells in columns.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -99,7 +100,21 @@ def test_rows_without_an_id_count_nowhere_and_numbers_compare_by_value(tmp_path)
     for kind in ("lists", "objects"):
         columns = {"id": [None, math.nan, None, 1, 1.0, True, "1", 2**70, 2**70], "x": [0.5] * 9}
         neighbors = AddRemove(unit="id", max_rows=1)
-        assert make_engine(kind, columns, {}, SCHEMA, neighbors, tmp_path).sums(TOTALS)[0, 0] == 4
+        assert make_engine(kind, columns, {}, SCHEMA, neighbors, tmp_path).sums(TOTALS)[0, 0] == 3
+
+
+@pytest.mark.parametrize("cells", [["5", 5, 5.0, Decimal(5), "5"], ["-17", -17.0, "-17", -17]])
+def test_a_table_put_together_of_text_and_numbers_keeps_a_person_one_unit(cells, tmp_path):
+    columns = {"id": [*cells, "05", "5.0", "+5"], "x": [0.5] * (len(cells) + 3)}
+    neighbors = AddRemove(unit="id", max_rows=1)
+    engine = make_engine("objects", columns, {}, SCHEMA, neighbors, tmp_path)
+    assert engine.sums(TOTALS)[0, 0] == 4  # the three other texts are ids of their own
+
+
+def test_ids_of_text_have_the_same_seeds_in_an_object_column_as_in_a_text_column():
+    largest = "9" * 38
+    for text in ("0", "5", "-17", "05", "-0", "1e3", "5.0", "٥", largest, "-" + largest, "1" * 39):
+        assert seed_text(unit_key(text)) == text
 
 
 def test_ids_of_any_python_kind_are_total():

@@ -7,8 +7,9 @@ Mechanisms that are not listed have none here: `log_likelihood` is None.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -41,6 +42,7 @@ from discreet.trusted.noise.search import folded
 Answer = tuple[int, ...]
 Places = npt.NDArray[Any]
 WIDE = 60.0  # spreads of geometric noise that are summed over; beyond lies less than 1e-26
+FINE = 4096.0  # spreads from which whole numbers are integrated over
 FAR = -1e4  # the logarithm of what is impossible, as far as scores go
 
 
@@ -152,8 +154,11 @@ def threshold_law(mechanism: AboveThreshold, scores: Sequence[int], seen: Answer
     """The probability of these ones and zeros, summed over where the noisy threshold lies."""
     spread, bound = float(mechanism.threshold_spread), mechanism.threshold
     reach = max(1, math.ceil(WIDE * spread))
-    grid = np.arange(bound - reach, bound + reach + 1)
-    fresh = geometric(grid - bound, spread)
+    narrowest = min(spread, float(mechanism.query_spread))
+    grid, many = _whole_numbers(
+        bound - reach, bound + reach, {bound, *(score + 1 for score in scores)}, narrowest
+    )
+    fresh = many * geometric(grid - bound, spread)
     weights, left = fresh, mechanism.positives
     for score, one in zip(scores, seen, strict=False):
         below = geometric_upto(grid - 1 - score, float(mechanism.query_spread))
@@ -162,6 +167,31 @@ def threshold_law(mechanism: AboveThreshold, scores: Sequence[int], seen: Answer
         if one and mechanism.renewed and left:
             weights = weights.sum() * fresh
     return float(weights.sum())
+
+
+def _whole_numbers(
+    low: int, high: int, kinks: Iterable[int], spread: float
+) -> tuple[Places, Array]:
+    """The whole numbers from low to high, each once; where noise spreads over thousands of them,
+    places with weights that add up smooth functions between kinks as well: a sum over whole numbers
+    is an integral up to 1/spread² of itself (midpoint rule), and that is taken by Gauss and
+    Legendre.
+    """
+    if spread < FINE:
+        grid = np.arange(low, high + 1)
+        return grid, np.ones(len(grid))
+    ends = [low - 0.5, *sorted(float(kink) for kink in kinks if low < kink < high), high + 0.5]
+    edges = np.concatenate(
+        [
+            np.linspace(one, other, 1 + math.ceil((other - one) / spread))[:-1]
+            for one, other in itertools.pairwise(ends)
+        ]
+        + [np.array(ends[-1:])]
+    )
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
+    places = middle[:, None] + half[:, None] * nodes
+    return places.ravel(), (half[:, None] * weights).ravel()
 
 
 def geometric(places: Places, spread: float) -> Array:

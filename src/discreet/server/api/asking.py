@@ -28,7 +28,6 @@ from discreet.server.refusals import not_there
 routes = APIRouter(tags=["questions"])
 Words = dict[str, Any]
 LONGEST_WAIT = 30.0
-FIRST_LOOK, LONGEST_LOOK = 0.002, 0.25  # seconds between looks where there are no ticks
 
 
 def _stands(told: Words) -> JSONResponse:
@@ -56,31 +55,28 @@ def preview(request: Request, study: str, body: PreviewBody) -> Words:
 
 
 @routes.post("/studies/{study}/releases")
-def release(request: Request, study: str, body: ReleaseBody) -> JSONResponse:
-    """One question, as the library writes it; debited before this returns."""
-    return _stands(
-        for_person(
-            request,
-            lambda desk, who: desk.questions.ask(
-                who,
-                an_id(study),
-                question=body.question,
-                key=key_of(request),
-                reservation=body.reservation,
-            ),
-        )
+async def release(request: Request, study: str, body: ReleaseBody, wait: float = 0) -> JSONResponse:
+    """One question, as the library writes it; debited before this returns. `wait`: for so many
+    seconds at most, until it is answered.
+    """
+    asked: dict[str, Any] = {"question": body.question, "reservation": body.reservation}
+    return await _asked(
+        request,
+        wait,
+        lambda desk, who: desk.questions.ask(who, an_id(study), key=key_of(request), **asked),
     )
 
 
 @routes.post("/studies/{study}/questions")
-def question(request: Request, study: str, body: NamedBody) -> JSONResponse:
-    """An estimator by name; debited, as far as its first step, before this returns."""
+async def question(request: Request, study: str, body: NamedBody, wait: float = 0) -> JSONResponse:
+    """An estimator by name; debited, as far as its first step, before this returns. `wait`: for so
+    many seconds at most, until it is answered.
+    """
     words = body.model_dump(exclude_unset=True)
-    return _stands(
-        for_person(
-            request,
-            lambda desk, who: desk.named.ask(who, an_id(study), asked=words, key=key_of(request)),
-        )
+    return await _asked(
+        request,
+        wait,
+        lambda desk, who: desk.named.ask(who, an_id(study), asked=words, key=key_of(request)),
     )
 
 
@@ -144,19 +140,27 @@ def as_svg(request: Request, answer: str) -> Response:
 @routes.get("/answers/{answer}")
 async def look(request: Request, answer: str, wait: float = 0) -> JSONResponse:
     """How a question of one's own stands; `wait`: for so many seconds, until there is more."""
-    door = door_of(request)
-    person = await run_in_threadpool(door.person, request)
-    until = time.monotonic() + min(max(wait, 0.0), LONGEST_WAIT)
-    pause = FIRST_LOOK
-    while True:
-        told = await run_in_threadpool(_look(door.desk, person, an_id(answer)))
-        left = until - time.monotonic()
-        if told["status"] != "pending" or left <= 0:
-            return _stands(told)
+    return await _asked(request, wait, lambda desk, who: desk.named.look(who, an_id(answer)))
+
+
+async def _asked(
+    request: Request, wait: float, act: Callable[[Desk, Person], Words]
+) -> JSONResponse:
+    """What comes of a question, waited for as long as `wait` says."""
+    door, until = door_of(request), time.monotonic() + min(max(wait, 0.0), LONGEST_WAIT)
+
+    def acted() -> tuple[Person, Words]:
+        person = door.person(request)
+        return person, act(door.desk, person)
+
+    person, told = await run_in_threadpool(acted)
+    tries = 0
+    while told["status"] == "pending" and (left := until - time.monotonic()) > 0:
         due = told["ready_at"] - door.desk.office.clock()
-        await asyncio.sleep(min(left, max(pause, due)))
-        pause = min(2 * pause, LONGEST_LOOK)
-
-
-def _look(desk: Desk, person: Person, answer: str) -> Callable[[], Words]:
-    return lambda: desk.named.look(person, answer)
+        if due > 0:
+            await asyncio.sleep(min(left, due))
+        else:
+            await door.news.ended(told["answer"], tries, left)
+            tries += 1
+        told = await run_in_threadpool(door.desk.named.look, person, told["answer"])
+    return _stands(told)

@@ -70,6 +70,18 @@ class DatasetBody(Body):
     delta0: float | None = None
     rows_at_most: int | None = None
     listed: bool = False
+    population: str | None = None
+
+
+class PopulationBody(Body):
+    """One box above data sets about the same people."""
+
+    name: Name
+    description: Text = ""
+    neighbors: str | dict[str, Any]
+    budget: Letters
+    pure: float | None = None
+    delta0: float | None = None
 
 
 class VersionBody(Body):

@@ -10,6 +10,7 @@ from discreet.server.api.bodies import (
     AmendBody,
     DatasetBody,
     DecisionBody,
+    PopulationBody,
     ReasonBody,
     SeatBody,
     StudyBody,
@@ -83,6 +84,24 @@ def thaw(request: Request, dataset: str) -> Words:
 def close_dataset(request: Request, dataset: str) -> Words:
     """No more questions, for good."""
     return for_person(request, lambda desk, who: desk.datasets.close(who, an_id(dataset)))
+
+
+@routes.get("/populations")
+def populations(request: Request) -> Words:
+    """Boxes above several data sets, for owners and auditors."""
+    return {"populations": for_person(request, lambda desk, who: desk.populations.listed(who))}
+
+
+@routes.post("/populations", status_code=201)
+def new_population(request: Request, body: PopulationBody) -> Words:
+    """One box above data sets about the same people, for good."""
+    return for_person(request, lambda desk, who: desk.populations.make(who, **body.model_dump()))
+
+
+@routes.get("/populations/{population}")
+def one_population(request: Request, population: str) -> Words:
+    """What it promises, what is left of it, and its data sets."""
+    return for_person(request, lambda desk, who: desk.populations.one(who, an_id(population)))
 
 
 @routes.get("/sources")

@@ -14,6 +14,7 @@ from discreet.server.accounts.limits import Rates
 from discreet.server.accounts.oidc import SECONDS
 from discreet.server.accounts.people import Person
 from discreet.server.accounts.sessions import BROWSER_SECONDS
+from discreet.server.api.news import News
 from discreet.server.desk.desk import Desk
 from discreet.server.refusals import foreign_origin, not_known, not_there, words_of
 
@@ -28,7 +29,7 @@ class Door:
 
     def __init__(self, desk: Desk) -> None:
         settings = desk.office.settings
-        self.desk = desk
+        self.desk, self.news = desk, News(desk.office.workers)
         self.cookie = "__Host-discreet" if settings.secure_cookies else "discreet"
         self.waiting = f"{self.cookie}-oidc"  # of a browser that is at an OpenID provider
         self._secure = settings.secure_cookies

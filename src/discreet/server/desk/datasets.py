@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from discreet.accounting.guarantees import Guarantee
 from discreet.asking.written import letters_of
+from discreet.errors import DiscreetError
 from discreet.server.accounts.marks import new_id
 from discreet.server.accounts.people import Person
 from discreet.server.desk.dummy import dummy_columns
@@ -16,6 +18,7 @@ from discreet.server.desk.office import (
     visible_dataset,
     visible_datasets,
 )
+from discreet.server.desk.populations import own_population
 from discreet.server.desk.words import (
     Words,
     box_words,
@@ -27,6 +30,7 @@ from discreet.server.records import insert, text_of, version_row
 from discreet.server.refusals import conflict, invalid, over
 from discreet.server.store.database import Row, Rows
 from discreet.server.work.declared import Declared, declared_from
+from discreet.trusted.tree.node import Node
 
 USUAL_MOST, MOST_ROWS = 1_000_000, 10**12
 
@@ -117,8 +121,10 @@ class DataSets:
         delta0: float | None = None,
         rows_at_most: int | None = None,
         listed: bool = False,
+        population: str | None = None,
     ) -> Words:
         """A data set with its budget, once and for all; the same words again give the same one.
+        In a `population`, its budget is set aside in that one's.
 
         The words of `schema`, `neighbors`, `format` and `dialect` are those of a declaration file.
         `rows_at_most` is public: waiting times are computed from it. `listed`: analysts may see
@@ -133,7 +139,17 @@ class DataSets:
         seen = self._office.workers.look(declared.to_dict())
         most = self._most(rows_at_most, seen["public_count"])
         now = self._office.clock()
-        dataset = new_id("ds")
+        if population is not None:
+            with self._database.read() as rows:
+                above = own_population(rows, person, population, declared.neighbors)
+            if pure is not None or delta0 is not None:
+                raise invalid(
+                    "pure and delta0",
+                    "a data set of a population has its share of that one's",
+                    "boxes are set aside in the coordinates of the one above",
+                    "leave them out",
+                )
+        dataset = new_id("ds") if population is None else f"{new_id('ds')}_{population}"
         row = {
             "id": dataset,
             "name": name,
@@ -146,6 +162,7 @@ class DataSets:
             "reason": "",
             "listed": int(listed),
             "created_at": now,
+            "population": population,
         }
         with self._database.write() as rows:
             known = rows.one(
@@ -156,14 +173,17 @@ class DataSets:
                 insert(rows, "versions", _version(dataset, 1, declared, seen, most, now))
         if known is not None:
             dataset = self._the_same(known["id"], declared, row)
-        node = self._office.trees.root(
-            dataset,
-            name=name,
-            budget=promised,
-            neighbors=declared.neighbors,
-            pure=pure,
-            delta0=delta0,
-        )
+        if population is None:
+            node = self._office.trees.root(
+                dataset,
+                name=name,
+                budget=promised,
+                neighbors=declared.neighbors,
+                pure=pure,
+                delta0=delta0,
+            )
+        else:
+            node = self._carved(dataset, above["node"], name, promised)
         with self._database.write() as rows:
             rows.changed(
                 "UPDATE datasets SET state = 'open', node = ? WHERE id = ? AND state = 'opening'",
@@ -261,6 +281,7 @@ class DataSets:
         }
         if person.role in ("owner", "auditor"):
             told |= {"reason": row["reason"], "listed": bool(row["listed"])}
+            told["population"] = row["population"]
         return told
 
     def _branch(self, dataset: str, node: str, known: Mapping[str, Words]) -> Words:
@@ -273,6 +294,19 @@ class DataSets:
     ) -> Declared:
         listed = (source,) if isinstance(source, str) else tuple(source)
         return declared_from(words, listed, reasons)
+
+    def _carved(self, dataset: str, above: str, name: str, budget: Guarantee) -> Node:
+        """The box of a data set in its population's; without room there, it is not registered."""
+        trees = self._office.trees
+        try:
+            return trees.carve(dataset, above, name=name, budget=budget, key=dataset)
+        except DiscreetError:
+            with self._database.write() as rows:
+                opening = "SELECT id FROM datasets WHERE id = ? AND state = 'opening'"
+                if rows.one(opening, dataset) is not None:
+                    rows.changed("DELETE FROM versions WHERE dataset = ?", dataset)
+                    rows.changed("DELETE FROM datasets WHERE id = ?", dataset)
+            raise
 
     def _most(self, given: int | None, count: int | None) -> int:
         most = given if given is not None else max(count or USUAL_MOST, 1)
@@ -288,9 +322,10 @@ class DataSets:
     def _the_same(self, dataset: str, declared: Declared, row: Row) -> str:
         """A data set that is registered again in the same words."""
         with self._database.read() as rows:
-            known = rows.one("SELECT budget FROM datasets WHERE id = ?", dataset)
+            known = rows.one("SELECT budget, population FROM datasets WHERE id = ?", dataset)
             before = self._office.declared(rows, dataset, 1)
-        if known is None or known["budget"] != row["budget"] or before != declared:
+        alike = known is not None and all(known[word] == row[word] for word in known)
+        if not alike or before != declared:
             raise conflict(
                 "a data set of this name",
                 "you have one that is declared otherwise",

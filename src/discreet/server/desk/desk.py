@@ -19,6 +19,7 @@ from discreet.server.desk.histories import Histories
 from discreet.server.desk.ledgers import Ledgers
 from discreet.server.desk.named import Named
 from discreet.server.desk.office import Office
+from discreet.server.desk.populations import Populations
 from discreet.server.desk.questions import Questions
 from discreet.server.desk.studies import Studies
 from discreet.server.settings import Settings
@@ -40,6 +41,7 @@ class Desk:
     named: Named
     ledgers: Ledgers
     histories: Histories
+    populations: Populations
 
 
 def desk_of(office: Office) -> Desk:
@@ -48,7 +50,8 @@ def desk_of(office: Office) -> Desk:
     questions, ledgers = Questions(office, histories), Ledgers(office)
     named = Named(office, datasets, studies, questions, ledgers)
     accounts = Accounts(office)
-    return Desk(office, accounts, datasets, studies, questions, named, ledgers, histories)
+    kept = Populations(office)
+    return Desk(office, accounts, datasets, studies, questions, named, ledgers, histories, kept)
 
 
 def open_desk(settings: Settings) -> Desk:

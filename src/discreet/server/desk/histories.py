@@ -26,6 +26,9 @@ CHANGED = "its ledger does not verify"
 NEVER_THAWED = (FORGOTTEN, CHANGED)
 VERIFIED = "its history was verified"
 LONGEST_HEADER, MOST_SHOWN = 2000, 3
+# the root that a data set is below: its own node, or that of its population
+_TOP = "COALESCE(populations.node, datasets.node) AS top"
+_DATASETS = "datasets LEFT JOIN populations ON populations.id = datasets.population"
 
 
 class Histories:
@@ -41,14 +44,15 @@ class Histories:
         found = []
         with self._database.read() as rows:
             listed = rows.run(
-                "SELECT id, name, node, state, reason FROM datasets WHERE state <> 'opening'"
-                " ORDER BY name, id"
+                f"SELECT {_TOP}, datasets.id AS id, datasets.name AS name, datasets.state AS state,"
+                f" datasets.reason AS reason FROM {_DATASETS} WHERE datasets.state <> 'opening'"
+                " ORDER BY datasets.name, datasets.id"
             )
         for row in listed:
             told: Words = {word: row[word] for word in ("id", "name", "state", "reason")}
             try:
-                older = self._office.trees.forgotten(row["id"], row["node"])
-                problems = [] if older else self._problems(row["id"], row["node"])
+                older = self._office.trees.forgotten(row["id"], row["top"])
+                problems = [] if older else self._problems(row["id"], row["top"])
             except DiscreetError as error:  # a file that is no ledger
                 older, problems = [], [error.found]
             found.append({**told, "older": older, "problems": problems})
@@ -87,10 +91,9 @@ class Histories:
 
     def suspect(self, dataset: str) -> None:
         """Looks again at a ledger that refused; an older copy freezes its data set."""
-        with self._database.read() as rows:
-            row = rows.one("SELECT node FROM datasets WHERE id = ?", dataset)
+        row = self._top(dataset)
         try:
-            older = row is not None and bool(self._office.trees.forgotten(dataset, row["node"]))
+            older = row is not None and bool(self._office.trees.forgotten(dataset, row["top"]))
         except LedgerRefused:
             older = True
         if older:
@@ -137,16 +140,16 @@ class Histories:
         """Counts what was forgotten as spent, and opens the data set again; `receipts` are more
         than those that people showed here.
         """
+        row = self._top(dataset)
+        if row is None:
+            raise not_there()
         with self._database.read() as rows:
-            row = rows.one("SELECT node, reason FROM datasets WHERE id = ?", dataset)
-            if row is None:
-                raise not_there()
             shown: list[Row] = rows.run("SELECT * FROM shown WHERE dataset = ?", dataset)
         seal = self._office.seal
         own = [one for one in receipts if seal is not None and seal.is_own(one)]
         places = [(one["node"], one["number"], one["hash"]) for one in (*shown, *own)]
-        burnt = self._office.trees.recover(dataset, row["node"], places)
-        problems = self._problems(dataset, row["node"])
+        burnt = self._office.trees.recover(dataset, row["top"], row["node"], places)
+        problems = self._problems(dataset, row["top"])
         if problems:
             raise conflict(
                 "recovering a data set",
@@ -172,6 +175,11 @@ class Histories:
             }
             for one in burnt
         ]
+
+    def _top(self, dataset: str) -> Row | None:
+        with self._database.read() as rows:
+            found = f"SELECT {_TOP}, datasets.node AS node FROM {_DATASETS} WHERE datasets.id = ?"
+            return rows.one(found, dataset)
 
     def _problems(self, dataset: str, root: str) -> list[str]:
         return self._office.trees.problems(dataset, below=root)

@@ -77,4 +77,7 @@ def _place(rows: Rows, node: str) -> Row | None:
         " WHERE datasets.node = ? OR studies.node = ?",
         *(node, node),
     )
+    above = above or rows.one(
+        "SELECT id AS dataset, owner FROM populations WHERE node = ? AND node <> id", node
+    )
     return None if above is None else {**above, "person": None}

@@ -28,8 +28,8 @@ from discreet.server.desk.words import (
     require_text,
 )
 from discreet.server.records import (
-    dataset_row,
-    insert,
+    asking_row,
+    inserting,
     question_row,
     study_row,
     text_of,
@@ -80,39 +80,27 @@ class Questions:
         asked = question_from_dict(question)
         body = text_of(asked.to_dict())
         with self._database.read() as rows:
-            seat, row, data = own_seat(rows, person, study)
-            known = rows.one(
-                "SELECT * FROM questions WHERE node = ? AND key = ?", seat["node"], name
-            )
-            version = known["version"] if known is not None else data["version"]
-            node = self._office.trees.node(data["id"], seat["node"])
-            session = self._office.session(rows, data["id"], version, node)
-            most = version_row(rows, data["id"], version)["rows_at_most"]
+            row = asking_row(rows, study, person.id, name)
+            if row is None:
+                raise not_there()
+            version = row["version"]
+            node = self._office.trees.node(row["dataset"], row["node"])
+            session = self._office.session(rows, row["dataset"], version, node)
         if reservation is not None:
             reservation = _require_reservation(node, reservation)
-        if known is not None and known["state"] != "refused":
-            if (known["kind"], known["body"], known["reservation"]) != (
-                "release",
-                body,
-                reservation,
-            ):
+        if row["known"] not in (None, "refused"):
+            if (row["kind"], row["body"], row["reservation"]) != ("release", body, reservation):
                 raise other_question()
-            if known["state"] in ("waiting", "declined", "answered"):
-                return self.look(person, known["id"])
+            if row["known"] in ("waiting", "declined", "answered"):
+                return self.look(person, row["id"])
         now = self._office.clock()
-        try:
-            paid = node.holds(name)
-        except NodeFrozen:  # the ledger does not know what it knew
-            self._histories.suspect(data["id"])
-            raise frozen() from None
-        if not paid:
-            require_asking(row, data, now)
+        self._require_asking(row, node, name, now)
         asked = session._checked(asked)  # refused here, it leaves no trace
         waits = reservation is None and self._waits(row, session, asked)
         line = {
             "id": new_id("an"),
             "study": study,
-            "node": seat["node"],
+            "node": row["node"],
             "person": person.id,
             "key": name,
             "kind": "release",
@@ -123,7 +111,7 @@ class Questions:
             "state": "waiting" if waits else "asked",
             "reason": "",
             "asked_at": now,
-            "ready_at": ready_at(now, public_cost(asked, most), self._office.settings.tick),
+            "ready_at": self._ready(now, asked, row["rows_at_most"]),
         }
         answer = self._written(line)
         if not waits:
@@ -254,7 +242,7 @@ class Questions:
             kind,
             {"key": row["key"], "by": person.login, "reason": reason[:400]},
         )
-        ready = ready_at(now, public_cost(asked, most), self._office.settings.tick)
+        ready = self._ready(now, asked, most)
         with self._database.write() as rows:
             rows.changed(
                 "UPDATE questions SET state = ?, reason = ?, asked_at = ?, ready_at = ?"
@@ -272,9 +260,11 @@ class Questions:
 
         It is durable before its debit is: by itself, or where both are in one log, with the debit.
         """
-        write = self._database.soon if self._database.one_log else self._database.write
-        with write() as rows:
-            insert(rows, "questions", line, "ON CONFLICT (node, key) DO NOTHING")
+        new = inserting("questions", line, "ON CONFLICT (node, key) DO NOTHING")
+        if self._database.one_log and self._database.soon_one(*new):
+            return str(line["id"])
+        with self._database.write() as rows:
+            rows.changed(*new)
             known = rows.one(
                 "SELECT * FROM questions WHERE node = ? AND key = ?", line["node"], line["key"]
             )
@@ -305,6 +295,23 @@ class Questions:
             ):
                 raise other_question()
         return str(known["id"])
+
+    def _require_asking(self, row: Row, node: Any, key: str, now: float) -> None:
+        """Refuses a new question where none may be asked; one that was paid goes on."""
+        study = {"state": row["study_state"], "expires_at": row["expires_at"]}
+        try:
+            require_asking(study, row, now)
+        except DiscreetError:
+            try:
+                paid = node.holds(key)
+            except NodeFrozen:  # the ledger does not know what it knew
+                self._histories.suspect(row["dataset"])
+                raise frozen() from None
+            if not paid:
+                raise
+
+    def _ready(self, now: float, asked: Question, most: int) -> float:
+        return ready_at(now, public_cost(asked, most), self._office.settings.tick)
 
     def _pay(self, answer: str, session: Any, asked: Question, row: Row) -> None:
         """Debits a question that is written down, and hands it to a worker."""
@@ -380,8 +387,6 @@ class Questions:
         row = question_row(rows, answer)
         if row is None or row["person"] != person.id or row["state"] == "refused":
             raise not_there()
-        data = dataset_row(rows, row["dataset"])
-        assert data is not None
         return row
 
     def _line(self, row: Row) -> Words:
@@ -399,11 +404,11 @@ class Questions:
 
     def _above(self, study: Row, session: Any, price: Any) -> bool:
         """Whether a price is above what the study allows without its owner."""
-        if study["ask_above"] is None:
+        above = study["ask_above"]
+        if above is None:
             return False
-        most = price_of_spend(
-            guarantee_from(study["ask_above"], "ask_above"), box=session.ledger.box
-        )
+        letters = json.loads(above) if isinstance(above, str) else above
+        most = price_of_spend(guarantee_from(letters, "ask_above"), box=session.ledger.box)
         return not charge(price).fits(charge(most))
 
 

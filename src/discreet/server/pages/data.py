@@ -57,12 +57,43 @@ def register(request: Request, form: Sent) -> Response:
     if form.has("more"):
         return _new(request, desk, form)
     try:
-        made = desk.datasets.register(person, **_declared(form))
+        listed = desk.datasets.sources(person) if form.text("source") else []
+        formats = {one["source"]: one.get("format") for one in listed}
+        told = _declared(form) | {"format": formats.get(form.text("source"))}
+        made = desk.datasets.register(person, **told)
     except DiscreetError as error:
         if status_of(error) in (401, 403, 404):
             raise
         return _new(request, desk, form, error)
     return goes_on(f"/datasets/{made['id']}", "registered")
+
+
+@routes.get("/populations")
+def populations(request: Request) -> Response:
+    """Boxes above several data sets."""
+    desk, _ = looks(request)
+    return _populations(request, desk, Form({}))
+
+
+@routes.post("/populations")
+def make_population(request: Request, form: Sent) -> Response:
+    """One box above data sets about the same people."""
+    desk, person = looks(request)
+    try:
+        if not form.has("sure"):
+            raise _for_good()
+        desk.populations.make(
+            person,
+            name=form.text("name"),
+            description=form.text("description"),
+            neighbors=_relation(form),
+            budget=form.letters("budget", "the budget"),
+        )
+    except DiscreetError as error:
+        if status_of(error) in (401, 403, 404):
+            raise
+        return _populations(request, desk, form, error)
+    return goes_on("/populations", "population")
 
 
 @routes.get("/datasets/{dataset}")
@@ -158,6 +189,7 @@ def _new(
         200 if problem is None else status_of(problem),
         here="datasets",
         sources=sources,
+        populations=desk.populations.listed(request.state.person),
         form=form,
         lines=lines,
         column_kinds=COLUMN_KINDS,
@@ -171,10 +203,6 @@ def _declared(form: Form) -> Words:
     if not form.has("sure"):
         raise _for_good()
     schema, reasons = _columns(form)
-    relation: Any = form.text("relation", "replace")
-    if form.has("unit"):
-        most = form.number("max_rows", "rows of one unit")
-        relation = {"relation": relation, "unit": form.text("unit"), "max_rows": most}
     sources = form.lines("source")
     most = form.number("rows_at_most", "rows at most")
     return {
@@ -182,12 +210,37 @@ def _declared(form: Form) -> Words:
         "description": form.text("description"),
         "source": sources[0] if len(sources) == 1 else sources,
         "schema": schema,
-        "neighbors": relation,
+        "neighbors": _relation(form),
         "reasons": reasons,
         "budget": form.letters("budget", "the budget"),
         "rows_at_most": most,
         "listed": form.has("listed"),
+        "population": form.text("population") or None,
     }
+
+
+def _relation(form: Form) -> Any:
+    """What is protected, in the words of a declaration file."""
+    relation: Any = form.text("relation", "replace")
+    if form.has("unit"):
+        most = form.number("max_rows", "rows of one unit")
+        relation = {"relation": relation, "unit": form.text("unit"), "max_rows": most}
+    return relation
+
+
+def _populations(
+    request: Request, desk: Desk, form: Form, problem: DiscreetError | None = None
+) -> Response:
+    return page(
+        request,
+        "populations.html",
+        200 if problem is None else status_of(problem),
+        here="datasets",
+        populations=desk.populations.listed(request.state.person),
+        form=form,
+        kinds=KINDS,
+        problem=problem,
+    )
 
 
 def _columns(form: Form) -> tuple[dict[str, Words], dict[str, str]]:

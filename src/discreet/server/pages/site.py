@@ -25,6 +25,7 @@ from discreet.server.refusals import not_there, status_of
 
 Words = dict[str, Any]
 API = "/v1/"
+SHOWN_AGAIN = (401, 409, 422, 423)  # a form with what is wrong with it, or why it is too late
 KINDS = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -35,6 +36,7 @@ SAID = {
     "in": "You are signed in.",
     "out": "You are signed out.",
     "registered": "The data set is registered. Its budget is fixed from now on.",
+    "population": "The population is there. Data sets can be registered in it.",
     "frozen": "Frozen: nothing more is debited or drawn until you thaw it.",
     "thawed": "Thawed: questions can be asked again.",
     "closed": "Closed. What was not spent went back to where it came from.",
@@ -75,6 +77,8 @@ def page(request: Request, template: str, status: int = 200, /, **words: Any) ->
         **words,
     }
     text = templates().get_template(template).render(**told)
+    if status in SHOWN_AGAIN and request.headers.get("sec-fetch-mode") == "navigate":
+        status = 200  # a browser would tell its reader of a fault that the page explains
     return HTMLResponse(text, status, headers={"Referrer-Policy": "same-origin"})
 
 

@@ -98,7 +98,7 @@ class Supervisor:
         self.address = f"http://{host}:{self._socket.getsockname()[1]}"
         self._socket.set_inheritable(True)
         number = self._socket.fileno()
-        known = replace(settings, folders={}, key_file=None).to_json()
+        known = replace(settings, folders={}, key_file=None, connections=None).to_json()
         options: dict[str, Any] = {
             "pass_fds": (number,),
             "env": {**os.environ, "DISCREET_SOCKET": str(number)},

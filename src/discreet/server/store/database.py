@@ -1,8 +1,9 @@
 """One adapter over SQLite and PostgreSQL: statements with ``?`` for values, rows as dicts.
 
 Statements are written once, in what both understand. A `write` is one transaction that is durable
-when its block ends and undone if the block raises; a `read` sees what was committed. Where the
-database is away, both raise one refusal (503), and whoever asked with a key asks again.
+when its block ends and undone if the block raises; each statement of a `read` sees what was
+committed before it. Where the database is away, both raise one refusal (503), and whoever asked
+with a key asks again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from discreet.server.refusals import unavailable
 Row = dict[str, Any]
 BUSY_SECONDS = 60.0
 MOST_IDLE = 16  # connections to PostgreSQL that are kept for later
+_SOON = "SET synchronous_commit = off"
 
 
 class Rows(Protocol):
@@ -52,6 +54,10 @@ class Database(Protocol):
 
     def soon(self) -> contextlib.AbstractContextManager[Rows]:
         """A `write` that a crash of the machine may undo as a whole: for what is found again."""
+        ...
+
+    def soon_one(self, statement: str, *values: object) -> int:
+        """One statement as a whole transaction of that kind; how many rows it changed."""
         ...
 
     def alone(self) -> contextlib.AbstractContextManager[Rows]:
@@ -93,6 +99,10 @@ class SQLiteDatabase:
                 yield rows
         finally:
             raw.execute("PRAGMA synchronous = FULL")
+
+    def soon_one(self, statement: str, *values: object) -> int:
+        with self.soon() as rows:
+            return rows.changed(statement, *values)
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Rows]:
@@ -154,21 +164,28 @@ class PostgresDatabase:
         except ImportError:
             raise MissingExtra("psycopg", "server", "a service on PostgreSQL") from None
         self._driver, self._address = psycopg, address
-        self._idle: list[Any] = []
+        # connections by their settings: those of statements that a crash may undo are others
+        self._idle: dict[str, list[Any]] = {"": [], _SOON: []}
         self._guard, self._process = threading.Lock(), os.getpid()
         weakref.finalize(self, _close_all, self._idle)
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Rows]:
+        with self._connection() as raw:
+            yield PostgresRows(raw)
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Rows]:
         with self._transaction() as rows:
             yield rows
 
-    write = read
+    def soon_one(self, statement: str, *values: object) -> int:
+        with self._connection(_SOON) as raw:
+            return PostgresRows(raw).changed(statement, *values)
 
     @contextlib.contextmanager
     def soon(self) -> Iterator[Rows]:
-        with self._transaction() as rows:
-            rows.run("SET LOCAL synchronous_commit = off")
+        with self._transaction(_SOON) as rows:
             yield rows
 
     @contextlib.contextmanager
@@ -178,43 +195,52 @@ class PostgresDatabase:
             yield rows
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[Rows]:
+    def _transaction(self, setting: str = "") -> Iterator[Rows]:
+        with self._connection(setting) as raw, raw.transaction():
+            yield PostgresRows(raw)
+
+    @contextlib.contextmanager
+    def _connection(self, setting: str = "") -> Iterator[Any]:
+        """A connection whose statements are transactions of their own, until one is begun."""
         away = self._driver.OperationalError, self._driver.InterfaceError
         try:
-            raw = self._taken()
+            raw = self._taken(setting)
         except away:
             raise unavailable() from None
-        good = False
         try:
-            yield PostgresRows(raw)
-            raw.commit()
-            good = True
+            yield raw
         except away:
             raise unavailable() from None
         finally:
-            self._given_back(raw, good)
+            self._given_back(raw, setting)
 
-    def _taken(self) -> Any:
+    def _taken(self, setting: str) -> Any:
         with self._guard:
             if self._process != os.getpid():  # connections of a parent are not ours
-                _inherited.extend(self._idle)
-                self._idle.clear()
+                for held in self._idle.values():
+                    _inherited.extend(held)
+                    held.clear()
                 self._process = os.getpid()
-            while self._idle:
-                raw = self._idle.pop()
+            idle = self._idle[setting]
+            while idle:
+                raw = idle.pop()
                 if not raw.closed and not raw.broken:
                     return raw
         from psycopg.rows import dict_row
 
-        return self._driver.connect(self._address, row_factory=dict_row, connect_timeout=10)
+        raw = self._driver.connect(
+            self._address, row_factory=dict_row, connect_timeout=10, autocommit=True
+        )
+        if setting:
+            raw.execute(setting)
+        return raw
 
-    def _given_back(self, raw: Any, good: bool) -> None:
-        if not good:
-            with contextlib.suppress(Exception):
-                raw.rollback()
+    def _given_back(self, raw: Any, setting: str) -> None:
+        status = self._driver.pq.TransactionStatus
         with self._guard:
-            if not raw.closed and not raw.broken and len(self._idle) < MOST_IDLE:
-                self._idle.append(raw)
+            idle = self._idle[setting]
+            if raw.info.transaction_status == status.IDLE and len(idle) < MOST_IDLE:
+                idle.append(raw)
                 return
         with contextlib.suppress(Exception):
             raw.close()
@@ -224,8 +250,8 @@ class PostgresDatabase:
 _inherited: list[Any] = []
 
 
-def _close_all(idle: list[Any]) -> None:
-    for raw in idle:
+def _close_all(idle: dict[str, list[Any]]) -> None:
+    for raw in (one for held in idle.values() for one in held):
         with contextlib.suppress(Exception):
             raw.close()
 

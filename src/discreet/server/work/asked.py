@@ -4,6 +4,7 @@ line back.
     {"do": "finish", "question": "an_…"}        a paid question: aggregated, drawn and stored
     {"do": "look", "declared": {…}}             columns, public count and pin of a source
     {"do": "list"}                              the files that could be registered
+    {"do": "news"}                              from now on a line for each question that ends
 
 No row travels, and nothing that depends on one but what the relation makes public.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
 from typing import Any, Protocol
 
 from discreet import errors
@@ -40,15 +42,24 @@ class SocketWorkers:
     """Workers behind a Unix socket."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = os.fspath(path)
+        self.path = os.fspath(path)
+        self._told: socket.socket | None = None
+        self._guard = threading.Lock()
 
     def finish(self, question: str, seat: str) -> None:
         """Tells the workers; where none hear it, their sweeper finds the question by itself."""
-        try:
-            with self._connected(2.0) as link:
-                send(link, {"do": "finish", "question": question, "seat": seat})
-        except OSError:
-            return
+        with self._guard:
+            for _ in range(2):  # the one that listened before may have ended
+                try:
+                    if self._told is None:
+                        self._told = self._connected(2.0)
+                    send(self._told, {"do": "finish", "question": question, "seat": seat})
+                    return
+                except OSError:
+                    held, self._told = self._told, None
+                    if held is None:
+                        return
+                    held.close()
 
     def look(self, declared: dict[str, Any]) -> dict[str, Any]:
         return self._answer({"do": "look", "declared": declared})
@@ -73,7 +84,7 @@ class SocketWorkers:
         link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         link.settimeout(seconds)
         try:
-            link.connect(self._path)
+            link.connect(self.path)
         except OSError:
             link.close()
             raise

@@ -18,6 +18,7 @@ from discreet.server.trees import open_trees
 from discreet.server.work.asked import refusal_words
 from discreet.server.work.pool import limit_resources
 from discreet.server.work.room import Room, room_of
+from discreet.trusted.scale.progress import silence
 
 BROKEN = {"broken": True}
 
@@ -45,6 +46,7 @@ def main() -> None:
     os.dup2(2, 1)
     settings = settings_from_json(sys.stdin.readline())
     limit_resources(settings.memory)
+    silence()
     database = open_database(settings)
     room = room_of(settings, database, open_trees(settings), time.time)
     for line in sys.stdin:

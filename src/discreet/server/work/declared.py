@@ -15,6 +15,7 @@ from discreet.schema import Schema, column_from_dict
 from discreet.server.refusals import invalid
 from discreet.trusted.datasets import Dataset, read_csv, read_parquet
 
+FILES, TABLES = ("parquet", "csv"), ("database", "stream")
 WORDS = ("schema", "neighbors", "format", "dialect")
 _SUFFIXES = {".parquet": "parquet", ".csv": "csv"} | ENDINGS
 
@@ -54,15 +55,17 @@ def declared_from(
 ) -> Declared:
     """What an owner declares, in the words of a declaration file (`dp.declare`)."""
     given = {word: told[word] for word in WORDS if told.get(word) not in (None, {}, "")}
+    if given.get("format") in TABLES:
+        del given["format"]
     read = declaration_of({**given, "source": list(sources)}, "")
     kinds = {_SUFFIXES.get("." + one.rpartition(".")[2].lower()) for one in sources}
-    form = read.format or (kinds.pop() if len(kinds) == 1 else None)
-    if form not in ("parquet", "csv"):
+    form = told.get("format") or (kinds.pop() if len(kinds) == 1 else None)
+    if form not in (*FILES, *TABLES):
         raise invalid(
             "format",
             "the endings of the sources do not tell one",
             "a file is read as it is declared, and nothing of it is guessed",
-            'say "parquet" or "csv"',
+            'say "parquet" or "csv", or for what is no file "database" or "stream"',
         )
     unknown = [name for name in reasons if name not in read.schema]
     if unknown:
@@ -74,6 +77,11 @@ def declared_from(
         )
     dialect = dict(read.dialect) if form == "csv" else {}
     return Declared(read.schema, read.neighbors, form, dialect, tuple(sources), dict(reasons))
+
+
+def relation_from(told: Any) -> Neighbors:
+    """A relation, in the words of a declaration file."""
+    return declaration_of({"neighbors": told, "schema": {"any": {"kind": "boolean"}}}, "").neighbors
 
 
 def declared_from_text(text: str) -> Declared:

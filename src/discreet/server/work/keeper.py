@@ -8,6 +8,7 @@ is never the last that is heard of a question.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import sys
@@ -19,7 +20,7 @@ from discreet.server.settings import Settings, settings_from_json
 from discreet.server.store.database import Database
 from discreet.server.store.opening import open_database
 from discreet.server.trees import open_trees
-from discreet.server.work.asked import receive, send
+from discreet.server.work.asked import LONGEST_LINE, send
 from discreet.server.work.pool import Pool
 from discreet.server.work.queue import Job
 
@@ -41,6 +42,7 @@ class Keeper:
         )
         self._stopping = threading.Event()
         self._retry: dict[str, tuple[float, float]] = {}  # when, and how long is waited then
+        self._listeners: list[socket.socket] = []  # told of each question that ends
         self._socket = self._listening()
 
     def run(self) -> None:
@@ -103,18 +105,21 @@ class Keeper:
         return listening
 
     def _asked(self, link: socket.socket) -> None:
-        with link:
-            link.settimeout(self._settings.seconds)
+        with link, link.makefile("rb") as lines:
             try:
-                told = receive(link)
-                if told is None:
-                    return
-                if told.get("do") == "finish":
-                    self._queued(str(told["question"]), str(told["seat"]))
-                elif told.get("do") in ("look", "list"):
-                    send(link, self._waited(told))
-            except (OSError, ValueError, KeyError):
+                while line := lines.readline(LONGEST_LINE):
+                    told = json.loads(line)
+                    if told.get("do") == "finish":
+                        self._queued(str(told["question"]), str(told["seat"]))
+                    elif told.get("do") in ("look", "list"):
+                        send(link, self._waited(told))
+                    elif told.get("do") == "news":
+                        self._listeners.append(link)
+            except (OSError, ValueError, KeyError, AttributeError):
                 return
+            finally:
+                with contextlib.suppress(ValueError):
+                    self._listeners.remove(link)
 
     def _waited(self, told: dict[str, Any]) -> dict[str, Any]:
         """A job whose answer is waited for."""
@@ -131,13 +136,17 @@ class Keeper:
     def _ended(self, job: Job, told: dict[str, Any] | None) -> None:
         if job["do"] != "finish":
             job["reply"](told)
-        elif told is None or "broken" in told:
+            return
+        if told is None or "broken" in told:
             _, waited = self._retry.get(job["id"], (0.0, 0.5))
             pause = min(2 * waited, 3600.0)
             self._retry[job["id"]] = time.time() + pause, pause
             self._note_failed(job["id"])
         else:
             self._retry.pop(job["id"], None)
+        for link in [*self._listeners]:
+            with contextlib.suppress(OSError):  # one that does not read hears no more of it
+                link.send(f"{job['id']}\n".encode(), socket.MSG_DONTWAIT)
 
     def _note_failed(self, question: str) -> None:
         """A process died of a question: whoever asked it is told so when the answer was due."""

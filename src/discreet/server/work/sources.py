@@ -17,12 +17,70 @@ from pathlib import Path
 from typing import Any
 
 from discreet.asking.declarations import ENDINGS
-from discreet.errors import InvalidParameter
+from discreet.errors import DiscreetError, InvalidParameter
 from discreet.server.accounts.marks import key_bytes
 from discreet.server.refusals import invalid
+from discreet.server.settings import Settings
+from discreet.server.work.declared import TABLES, Declared
+from discreet.trusted.datasets import Dataset
 
 MOST_FILES, MOST_LISTED, BLOCK = 1000, 2000, 1 << 20
 _MARKS = set("*?[]\\")
+
+
+class FilesPlace:
+    """Files of one data set."""
+
+    changed = False  # what a pass finds of it is looked for elsewhere
+
+    def __init__(self, folders: Folders, declared: Declared) -> None:
+        self._folders, self._declared = folders, declared
+        self._paths = folders.paths(declared.sources)
+
+    def opened(self, pin: Mapping[str, Any] | None, *, memory: str | int | None) -> Dataset:
+        return self._declared.opened(self._paths, memory=memory)
+
+    def pin(self) -> dict[str, Any]:
+        return self._folders.pin(self._paths)
+
+    def unchanged(self, pin: Mapping[str, Any], *, whole: bool) -> bool:
+        """By size and time, or `whole`, by content too; and no name leads elsewhere by now."""
+        try:
+            paths = self._folders.paths(self._declared.sources)
+        except DiscreetError:
+            return False
+        return paths == self._paths and self._folders.unchanged(paths, pin, whole=whole)
+
+
+class Sources:
+    """All that owners may name."""
+
+    def __init__(self, folders: Folders, connections: Any = None) -> None:
+        self._folders, self._connections = folders, connections
+
+    def place(self, declared: Declared) -> Any:
+        """Where a data set lies; refused in the same words whatever is not right."""
+        if declared.format in TABLES:
+            if self._connections is None:
+                raise _no_source()
+            return self._connections.table(declared)
+        return FilesPlace(self._folders, declared)
+
+    def listed(self) -> list[dict[str, Any]]:
+        """What could be registered."""
+        tables = [] if self._connections is None else self._connections.listed()
+        return [*tables, *self._folders.listed()]
+
+
+def sources_of(settings: Settings) -> Sources:
+    """What owners may name of a service with these settings."""
+    key = read_key(settings.pin_key)
+    folders = Folders(settings.folders, key)
+    if settings.connections is None:
+        return Sources(folders)
+    from discreet.server.work.connections import Connections
+
+    return Sources(folders, Connections(settings.connections, key))
 
 
 class Folders:

@@ -112,10 +112,11 @@ class TreeCounts:
     def assemble(self, histogram: Histogram) -> list[int]:
         """The counts of all nodes, exactly, the root's children first."""
         counts = np.zeros(self.leaves, dtype=np.int64)
-        if self.width == 1:
-            counts[histogram.places] = histogram.counts
-        else:
-            np.add.at(counts, histogram.places // self.width, histogram.counts)
+        for places, rows in histogram.pieces():
+            if self.width == 1:
+                counts[places] = rows
+            else:
+                np.add.at(counts, places // self.width, rows)
         levels = [counts]
         for _ in range(self.levels - 1):
             levels.append(levels[-1].reshape(-1, self.branching).sum(axis=1))

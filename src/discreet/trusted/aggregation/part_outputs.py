@@ -21,7 +21,7 @@ import mmap
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -44,14 +44,13 @@ MARK = b"written\n"
 
 def output_table(engine: Engine, plan: OutputsPlan, source: Source) -> MemoryEngine:
     """A table of what the function gave, a row for each part, under row-level Replace."""
-    columns, parts = rows_of_parts(engine, plan, source)
     declared = tuple(plan.outputs.values())
 
-    def run(rows: npt.NDArray[np.intp]) -> Floats:
-        return read(plan.function(*(column[rows] for column in columns)), declared)
+    def run(columns: list[npt.NDArray[Any]]) -> Floats:
+        return read(plan.function(*columns), declared)
 
-    works = [functools.partial(run, rows) for rows in parts]
-    found = in_processes(works, len(declared))
+    works = (functools.partial(run, columns) for columns in rows_of_parts(engine, plan, source))
+    found = in_processes(Works(works, plan.parts), len(declared))
     table = {
         name: _cells(column, found[:, place])
         for place, (name, column) in enumerate(plan.outputs.items())
@@ -81,7 +80,20 @@ def _cells(column: Column, found: Floats) -> npt.NDArray[Any]:
     return np.array([*column.levels, None], dtype=object)[codes]
 
 
-def in_processes(works: Sequence[Callable[[], Floats]], width: int) -> Floats:
+class Works:
+    """So many works, each made when its turn comes."""
+
+    def __init__(self, works: Iterator[Callable[[], Floats]], count: int) -> None:
+        self._works, self._count = works, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Callable[[], Floats]]:
+        return self._works
+
+
+def in_processes(works: Works | Sequence[Callable[[], Floats]], width: int) -> Floats:
     """What each work gives, in a process of its own: `width` numbers, or as many NaN.
 
     As many run at a time as there are processors. On a terminal the number of parts that are done

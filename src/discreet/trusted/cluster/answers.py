@@ -21,8 +21,8 @@ Placed = tuple[npt.NDArray[np.int64], list[int]]
 
 def size_of(answer: Any) -> int:
     """How many places an answer has."""
-    if isinstance(answer, Histogram):
-        return answer.cells
+    if hasattr(answer, "pieces"):
+        return int(answer.cells)
     if isinstance(answer, (list, tuple)):
         return sum(map(size_of, answer))
     return int(np.asarray(answer, dtype=object).size)
@@ -34,8 +34,9 @@ def placed(answer: Any, start: int = 0) -> Iterator[Placed]:
         for part in answer:
             yield from placed(part, start)
             start += size_of(part)
-    elif isinstance(answer, Histogram):
-        yield answer.places + start, answer.counts.tolist()
+    elif hasattr(answer, "pieces"):  # a histogram
+        for places, counts in answer.pieces():
+            yield places + start, counts.tolist()
     else:
         entries = np.asarray(answer, dtype=object).reshape(-1)
         held = np.flatnonzero(entries)

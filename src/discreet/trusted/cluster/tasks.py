@@ -230,8 +230,9 @@ def answering(plan: Any) -> Task:
             return
         answer: Any = engine.public_count() if plan is None else execute(engine, plan)
         if isinstance(plan, OpenPlan):
-            names = [name.encode("utf-8") for name in answer.names]
-            yield _partial(names, answer.counts.tolist(), "binary")
+            for piece in answer.pieces():
+                names = [name.encode("utf-8") for name in piece.names]
+                yield _partial(names, piece.counts.tolist(), "binary")
             words = [b"\xff%d" % place for place in range(len(engine.words))]  # no text is so
             yield _partial(words, engine.words.tolist(), "binary")
             return

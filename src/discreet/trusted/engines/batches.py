@@ -32,9 +32,7 @@ from discreet.specs.queries.histograms import HistogramPlan
 from discreet.specs.queries.plans import GramPlan, SumsPlan
 from discreet.specs.statistics import (
     COUNTED_CELLS,
-    Histogram,
     histogram_of_counts,
-    merged_histogram,
 )
 from discreet.trusted.engines.engine import (
     ObjectIntegers,
@@ -118,16 +116,18 @@ class BatchEngine:
         )
         return np.asarray(sum(states[1:], states[0]))
 
-    def histogram(self, plan: HistogramPlan) -> Histogram:
-        """How many rows hold each value of a factor's grid."""
+    def histogram(self, plan: HistogramPlan) -> Any:
+        """How many rows hold each value of a factor's grid; of a fine one perhaps on disk."""
         if plan.cells > COUNTED_CELLS:
-            found: list[Histogram] = []
-            self.fold(
-                plan.columns,
-                lambda: found,
-                lambda histograms, _, batch: histograms.append(batch.histogram(plan)),
+            from discreet.trusted.scale.tallies import Tally
+
+            return Tally.joined(
+                self.fold(
+                    plan.columns,
+                    lambda: Tally(plan.cells, self.scale),
+                    lambda tally, _, batch: tally.add(batch.histogram(plan)),
+                )
             )
-            return merged_histogram(plan.cells, found)
 
         def add(counts: Any, _: int, batch: MemoryEngine) -> None:
             histogram = batch.histogram(plan)
@@ -198,14 +198,16 @@ class BatchEngine:
         if unit is not None and bounded:
             names = needed_columns(self.schema, self.neighbors)
 
+        from discreet.trusted.scale.progress import watched
+
         def work() -> list[State]:
             with contextlib.ExitStack() as stack:
                 kept = self._kept_units() if unit is not None and bounded else None
                 if kept is not None and kept.whole:
-                    numbered = enumerate(self._again(kept))
+                    numbered = enumerate(watched(self._again(kept), kept.count()))
                 else:
                     rows = self._batch_rows(batch_rows, len(names))
-                    tasks = stack.enter_context(self._source.reading(names, rows))
+                    tasks = watched(stack.enter_context(self._source.reading(names, rows)))
                     numbered = enumerate(
                         self._row_batches(tasks)
                         if unit is None

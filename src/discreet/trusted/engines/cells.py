@@ -8,6 +8,7 @@ decides how another is read: what a column is follows from its type alone.
 from __future__ import annotations
 
 import math
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ Codes = npt.NDArray[np.int32]
 Labels = npt.NDArray[np.signedinteger[Any]]
 NAN = math.nan
 LARGEST_SEED = 1 << 128
+WRITTEN_WHOLE = re.compile("0|-?[1-9][0-9]{0,37}")  # all below LARGEST_SEED: seeds are the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,11 +240,13 @@ def _label_objects(keys: Iterable[Any], length: int) -> tuple[npt.NDArray[np.int
 
 
 def unit_key(cell: Any) -> str | int | float | Decimal | None:
-    """What makes two unit ids the same: equal text or equal numbers;
+    """What makes two unit ids the same: equal text, equal numbers, or a number and the text that
+    writes it as a whole one, which puts two persons into one unit rather than one person into two;
     None for a missing or unusable id.
     """
     if issubclass(type(cell), str):
-        return str.__str__(cell)
+        text = str.__str__(cell)
+        return int(text) if WRITTEN_WHOLE.fullmatch(text) else text
     if issubclass(type(cell), (bool, np.bool_)):
         return "true" if cell else "false"
     whole = whole_of(cell)

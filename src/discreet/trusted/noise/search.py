@@ -5,6 +5,7 @@ and writes the transcript. And a histogram seen from a public centre, for search
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +82,7 @@ def _asked(mechanism: CountSearch, history: History) -> tuple[int, int] | None:
         return None
 
 
-def folded(histogram: Histogram, centre: int) -> Histogram:
+def folded(histogram: Any, centre: int) -> Any:
     """How many rows lie at each distance, in cells, from a public centre.
 
     Theorem.  Folding a histogram at a cell that is public changes how neighbours differ (`Rows`) in
@@ -92,6 +93,8 @@ def folded(histogram: Histogram, centre: int) -> Histogram:
               goes.
     Checked.  tests/estimators/test_scale.py::test_folding_keeps_the_way_in_which_neighbours_differ
     """
+    if not isinstance(histogram, Histogram):  # one on disk
+        return histogram.folded(centre)
     distances, positions = np.unique(np.abs(histogram.places - centre), return_inverse=True)
     counts = np.zeros(len(distances), dtype=np.int64)
     np.add.at(counts, positions, histogram.counts)

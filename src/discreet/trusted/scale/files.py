@@ -78,10 +78,12 @@ class FileSource:
     @contextlib.contextmanager
     def reading(self, names: Sequence[str], rows: int) -> Iterator[Iterator[Task]]:
         """One pass; a file that is cut short raises by itself."""
-        if len(self._files) == 1:
-            yield self._files[0].tasks(names, rows)
-        else:
-            yield small_together(self._files, self.types, names, rows)
+        tasks = (
+            self._files[0].tasks(names, rows)
+            if len(self._files) == 1
+            else small_together(self._files, self.types, names, rows)
+        )
+        yield iter(list(tasks)) if self.kind == "parquet" else tasks  # CSV is cut as it is read
 
     def unchanged(self) -> bool:
         """Whether the same files are found, each as it was declared."""

@@ -77,11 +77,12 @@ class StoredRows:
     """Rows of an array on disk, which kernels read by slices and by places like an array.
 
     They come in numbered batches, in any order and from several threads, and are in the order of
-    these numbers after `sealed`.
+    these numbers after `sealed`. Their place is a folder, or a file that others are in too.
     """
 
-    def __init__(self, folder: str | None, dtype: Any, width: int | None) -> None:
-        self.dtype, self._width, self._spill = np.dtype(dtype), width, Spill(folder)
+    def __init__(self, place: Spill | str | None, dtype: Any, width: int | None) -> None:
+        self.dtype, self._width = np.dtype(dtype), width
+        self._spill = place if isinstance(place, Spill) else Spill(place)
         self._bytes = self.dtype.itemsize * (1 if width is None else width)
         self._pieces: dict[int, tuple[int, int]] = {}  # by number: where, and how many rows
         self._begins: list[int] = []
@@ -100,9 +101,14 @@ class StoredRows:
         self._starts = np.cumsum([0, *(rows for _, rows in pieces)])
         return self
 
+    @property
+    def folder(self) -> str | None:
+        """Where the file is."""
+        return self._spill.folder
+
     def beside(self, dtype: Any) -> StoredRows:
         """Room for one number beside each row."""
-        room = StoredRows(self._spill.folder, dtype, None)
+        room = StoredRows(self.folder, dtype, None)
         room._pieces[0] = (0, len(self))
         return room.sealed()
 

@@ -47,7 +47,7 @@ class StreamSource:
         self, make_reader: MakeReader, needed: Sequence[str], name: str, kind: str = "stream"
     ) -> None:
         self.kind, self.size, self._make, self._name = kind, SEVERAL, make_reader, name
-        fields = aside(lambda: _opened(make_reader(list(needed)))[0])
+        fields = aside(lambda: readable(make_reader(list(needed)))[0])
         if isinstance(fields, Failed):
             raise data.no_stream()
         self.columns: Sequence[str] = list(fields.names)
@@ -71,7 +71,7 @@ class StreamSource:
     def _tasks(self, names: Sequence[str], rows: int, found: PassSums) -> Iterator[Task]:
         """Batches of at most so many rows, small ones together."""
         held: list[Any] = []
-        for batch in _opened(self._make(list(names)))[1]:
+        for batch in readable(self._make(list(names)))[1]:
             if any(batch.schema.field(name).type != self.types[name] for name in names):
                 raise ValueError("columns of other types than were declared")
             few = batch.select(list(names))
@@ -97,7 +97,7 @@ class StreamSource:
         return f"{self.kind}:{self._name}"
 
 
-def _opened(given: Any) -> tuple[pa.Schema, Iterable[Any]]:
+def readable(given: Any) -> tuple[pa.Schema, Iterable[Any]]:
     """The schema and the batches of a reader, of what gives one, or of batches in turn."""
     if hasattr(given, "__arrow_c_stream__") and not isinstance(given, pa.RecordBatchReader):
         given = pa.RecordBatchReader.from_stream(given)

@@ -57,6 +57,10 @@ class KeptUnits:
             self._buckets[number] = (rows, held)
         yield batch
 
+    def count(self) -> int:
+        """How many buckets there are."""
+        return len(self._buckets)
+
     def buckets(self) -> Iterator[tuple[Readers, int]]:
         """The readers of each bucket's columns, and its number of rows."""
         for number in sorted(self._buckets):

@@ -81,7 +81,17 @@ class Node(Ledger):
         """
         with self._places.database.read() as work:
             meters = read_as(Meter, work.ask(work.path(self._path))[0])
-        return [box_of(meter) for meter in reversed(meters)]
+        return [box_of(meter) for meter in reversed(self._whole(meters))]
+
+    def holds(self, key: str) -> bool:
+        """Whether a request was debited under this key."""
+        seen, key = self._places.seen(self.chain), checked_key(key)
+        found = self._places.database.ask(
+            Work.numbered(self.chain, seen[0]), Work.line_at(self.id, "debit", key)
+        )
+        line, debit = (first(read_as(Line, rows)) for rows in found)
+        self._places.require_known(self.chain, line, seen)
+        return debit is not None
 
     def how_many(self, price: Price | Guarantee) -> int:
         """How many more requests of this price, in this node's coordinates, or of a spend, fit in
@@ -255,6 +265,12 @@ class Node(Ledger):
             self._places.require_known(self.chain, view.at(seen[0]), seen)
             yield view
 
+    def _whole(self, path: list[Meter]) -> list[Meter]:
+        """The meters of the path, all of them: this object may be older than the database."""
+        if len(path) != len(self._path):
+            raise refusals.rolled_back(self._places.database.name)
+        return path
+
     def _answered(self, answer: Line | None) -> None:
         """Note the place of an answer outside the database, before it leaves."""
         if answer is not None:
@@ -291,14 +307,14 @@ class Node(Ledger):
         seen = self._places.seen(self.chain)
         statements = [
             work.path(self._path),
-            select(Line, "WHERE chain = ? AND number = ?", self.chain, seen[0]),
+            work.numbered(self.chain, seen[0]),
             *(work.line_at(self.id, kind, key) for kind, key in wanted),
         ]
         if reservation is not None:
             asked = select(Aside, "WHERE owner = ? AND key = ?", self.id, reservation)
             statements.append(asked)
         found = work.ask(*statements)
-        path = work.take(found[0])
+        path = self._whole(work.take(found[0]))
         self._places.require_known(self.chain, first(read_as(Line, found[1])), seen)
         lines = [first(read_as(Line, rows)) for rows in found[2 : 2 + len(wanted)]]
         asides: dict[str, Aside] = {}
@@ -377,7 +393,7 @@ class _SeenView:
         return None if line is None else line.seen_by(self._node)
 
     def at(self, number: int) -> Line | None:
-        return first(self._work.all(Line, "WHERE chain = ? AND number = ?", self._chain, number))
+        return first(read_as(Line, self._work.ask(Work.numbered(self._chain, number))[0]))
 
     def entries(self) -> list[Entry]:
         lines = self._work.all(Line, "WHERE node = ? ORDER BY number", self._node)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from discreet.errors import tree as refusals
 from discreet.trusted.ledger.entries import FIRST_PREVIOUS
 from discreet.trusted.tree.records import Line
-from discreet.trusted.tree.work import Database, Work, first
+from discreet.trusted.tree.work import Database, Work, first, read_as
 
 if TYPE_CHECKING:
     from discreet.trusted.tree.pins import Pins
@@ -57,7 +57,7 @@ class Places:
         """The same for a chain whose meter is locked."""
         seen = self.seen(chain)
         if seen[0] >= 0:
-            found = work.all(Line, "WHERE chain = ? AND number = ?", chain, seen[0])
+            found = read_as(Line, work.ask(work.numbered(chain, seen[0]))[0])
             self.require_known(chain, first(found), seen)
 
     def known(self) -> dict[str, Place]:

@@ -101,6 +101,10 @@ class PostgreSQLDatabase:
         with self._transaction(BEGIN_READ, "") as work:
             yield work
 
+    def ask(self, *statements: Statement) -> list[Rows]:
+        with self._connection() as connection:
+            return connection.ask(*statements)
+
     @contextmanager
     def write(self) -> Iterator[Work]:
         with self._transaction(BEGIN_WRITE, "FOR UPDATE") as work:

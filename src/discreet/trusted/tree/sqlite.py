@@ -1,9 +1,11 @@
 """A budget tree in one SQLite file, or in memory.
 
-Every operation on a file opens a connection of its own, so nothing crosses a fork or a thread;
-`BEGIN IMMEDIATE` takes the write lock before anything is read, and `synchronous=FULL` makes a
-commit durable before it returns. A tree in memory is a database of one connection behind one lock;
-it refuses to go on in a forked child, whose copy could spend the same budget again.
+Every operation on a file has a connection to itself, and none crosses a fork; `BEGIN IMMEDIATE`
+takes the write lock before anything is read, and `synchronous=FULL` makes a commit durable before
+it returns. Where a service holds connections open between operations (the last one that closes
+copies the log into the file, which takes longer than a commit), one is used again only while file
+and log are still those that it opened. A tree in memory is a database of one connection behind one
+lock; it refuses to go on in a forked child, whose copy could spend the same budget again.
 """
 
 from __future__ import annotations
@@ -17,11 +19,29 @@ from pathlib import Path
 
 from discreet import plain
 from discreet.errors import ledger as refusals
+from discreet.errors.tree import rolled_back
 from discreet.trusted.ledger.sqlite import BUSY_SECONDS
 from discreet.trusted.tree import schema
 from discreet.trusted.tree.work import Rows, Statement, Work
 
-_kept_for_parents: list[sqlite3.Connection] = []  # a forked child must not touch its parent's
+MOST_IDLE = 32  # connections of a process that are held between operations, of all its trees
+Place = tuple[tuple[int, int], ...]  # which file and which log
+
+# never closed: a forked child must not touch its parent's; closing one whose file was replaced
+# removes the log of the new file
+_kept_for_parents: list[sqlite3.Connection] = []
+_idle: list[tuple[Path, Place, sqlite3.Connection]] = []  # those used last at the end
+_guard = threading.Lock()
+
+
+def _of_parents() -> None:
+    global _guard
+    _guard = threading.Lock()
+    _kept_for_parents.extend(raw for _, _, raw in _idle)
+    _idle.clear()
+
+
+os.register_at_fork(after_in_child=_of_parents)
 
 
 class SQLiteConnection:
@@ -69,6 +89,10 @@ class MemoryDatabase:
         with self._lock:
             yield Work(self._connection)
 
+    def ask(self, *statements: Statement) -> list[Rows]:
+        with self.read() as work:
+            return work.ask(*statements)
+
     @contextmanager
     def write(self) -> Iterator[Work]:
         self._same_process()
@@ -101,7 +125,9 @@ class SQLiteDatabase:
 
     persistent = True
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, held: bool = False) -> None:
+        """`held`: connections stay open between operations, until `close`."""
+        self._held = held
         text = plain.path(path, "budget tree")
         if not text or "\0" in text or text.startswith((":memory:", "file:")):
             raise refusals.bad_path("it does not name a file")
@@ -128,6 +154,10 @@ class SQLiteDatabase:
         with self._transaction("BEGIN") as work:
             yield work
 
+    def ask(self, *statements: Statement) -> list[Rows]:
+        with self.read() as work:
+            return work.ask(*statements)
+
     @contextmanager
     def write(self) -> Iterator[Work]:
         with self._transaction("BEGIN IMMEDIATE") as work:
@@ -141,11 +171,15 @@ class SQLiteDatabase:
             connection.raw.close()
 
     def close(self) -> None:
-        """Nothing stays open between operations."""
+        """Let go of what is held between operations."""
+        while (raw := self._taken()) is not None:
+            raw.close()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[Work]:
-        process, connection = os.getpid(), self._connected()
+        process, raw = os.getpid(), self._taken() if self._held else None
+        connection = self._connected() if raw is None else SQLiteConnection(raw, self.name)
+        done = False
         try:
             connection.run(begin)
             work = Work(connection)
@@ -154,16 +188,57 @@ class SQLiteDatabase:
                 raise refusals.forked_inside()
             work.settle()
             connection.run("COMMIT")
+            done = True
         finally:
-            if os.getpid() == process:
-                connection.raw.close()
-            else:
+            if os.getpid() != process:
                 _kept_for_parents.append(connection.raw)
+            elif not (done and self._held and self._given_back(connection.raw)):
+                connection.raw.close()
+
+    def _taken(self) -> sqlite3.Connection | None:
+        """A connection that is held, if file and log are still those that it opened."""
+        with _guard:
+            mine = [number for number, held in enumerate(_idle) if held[0] == self.path]
+            place = self._place() if mine else ()
+            for number in reversed(mine):
+                _, before, raw = _idle[number]
+                if before != place and before[:1] == place[:1]:
+                    raise rolled_back(self.name)  # its log is not the one beside it any more
+                _idle.pop(number)
+                if before == place:
+                    return raw
+                _kept_for_parents.append(raw)
+        return None
+
+    def _given_back(self, raw: sqlite3.Connection) -> bool:
+        place = self._place()
+        if len(place) < 2:
+            return False
+        with _guard:
+            _idle.append((self.path, place, raw))
+            oldest = _idle.pop(0)[2] if len(_idle) > MOST_IDLE else None
+        if oldest is not None:
+            oldest.close()
+        return True
+
+    def _place(self) -> Place:
+        found = []
+        for name in (self.path, f"{self.path}-wal"):
+            with suppress(OSError):
+                facts = os.stat(name)
+                found.append((facts.st_dev, facts.st_ino))
+        return tuple(found)
 
     def _connected(self) -> SQLiteConnection:
         address = f"{self.path.as_uri()}?mode=rw"
         try:
-            raw = sqlite3.connect(address, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
+            raw = sqlite3.connect(
+                address,
+                uri=True,
+                isolation_level=None,
+                timeout=BUSY_SECONDS,
+                check_same_thread=False,  # one at a time has it
+            )
         except sqlite3.Error as error:
             raise refusals.failed(f"opening {self.name}", f"SQLite said: {error}") from None
         connection = SQLiteConnection(raw, self.name)

@@ -94,18 +94,21 @@ class BudgetTree:
         where: str | os.PathLike[str] | None = None,
         *,
         pins: str | os.PathLike[str] | None = None,
+        held: bool = False,
     ) -> BudgetTree:
         """A tree in memory (None), in the SQLite file of a path, or in a PostgreSQL database by its
         `postgresql://` address; made if it is new.
 
         `pins` is a file on another disk, or at least another file, which notes the place of an
         answer before it leaves: with it a restored older copy is noticed (`freeze_forgotten`).
+        `held` keeps connections to a file open between operations, until `close_connections`.
         """
+        held = plain.truth(held, "held=")
         if pins is None:
-            return cls(_database(where))
+            return cls(_database(where, held))
         from discreet.trusted.tree.pins import Pins  # file locks: where a service runs
 
-        return cls(_database(where), Pins(pins))
+        return cls(_database(where, held), Pins(pins))
 
     @property
     def name(self) -> str:
@@ -430,7 +433,7 @@ class BudgetTree:
             work.append(draft_line(top, kind, fresh(), body=canonical(reason)))
 
 
-def _database(where: object) -> Database:
+def _database(where: object, held: bool) -> Database:
     if where is None:
         return MemoryDatabase()
     text = plain.path(where, "budget tree")
@@ -440,7 +443,7 @@ def _database(where: object) -> Database:
         except ImportError:
             raise refusals.no_postgresql() from None
         return PostgreSQLDatabase(text)
-    return SQLiteDatabase(text)
+    return SQLiteDatabase(text, held=held)
 
 
 def _root_of(work: Work, node: str) -> str:

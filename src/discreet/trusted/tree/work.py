@@ -49,6 +49,10 @@ class Database(Protocol):
 
     def read(self) -> AbstractContextManager[Work]: ...
 
+    def ask(self, *statements: Statement) -> list[Rows]:
+        """The rows of each, in one go; what one of them finds, those after it find too."""
+        ...
+
     def write(self) -> AbstractContextManager[Work]:
         """Durable when the block ends, undone if it raises."""
         ...
@@ -83,9 +87,15 @@ class Work:
         marks = ", ".join("?" * len(ids))
         return select(Meter, f"WHERE parent IN ({marks}) ORDER BY depth, id {self._lock}", *ids)
 
-    def line_at(self, node: str, kind: str, key: str) -> Statement:
+    @staticmethod
+    def line_at(node: str, kind: str, key: str) -> Statement:
         """The line of a node, kind and key."""
         return select(Line, "WHERE node = ? AND kind = ? AND key = ?", node, kind, key)
+
+    @staticmethod
+    def numbered(chain: str, number: int) -> Statement:
+        """The line of a chain at a number."""
+        return select(Line, "WHERE chain = ? AND number = ?", chain, number)
 
     def locked_line(self, node: str, kind: str, key: str) -> Statement:
         """The same, whose row nobody else may lock before the end."""

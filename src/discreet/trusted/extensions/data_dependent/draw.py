@@ -19,6 +19,7 @@ Checked.  tests/claims/test_quantile_mechanisms.py::test_smooth_noise_follows_it
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -27,11 +28,13 @@ from flint import arb, fmpq
 from discreet.enclosure import precision
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.statistics import Histogram
-from discreet.trusted.extensions.choices import choose
+from discreet.trusted.extensions.choices import choose, choose_among
 from discreet.trusted.extensions.data_dependent.order_statistics import (
     Smooth,
-    ends,
+    loss_pieces,
+    near_ends,
     rank_losses,
+    smooth_reach,
     smooth_sensitivity,
     stability_distance,
 )
@@ -53,14 +56,26 @@ def quantile(mechanism: Any, histogram: Histogram, source: Source) -> tuple[int,
 
 def choose_cell(choice: QuantileChoice, histogram: Histogram, source: Source) -> tuple[int, ...]:
     """(cell,): the run of equal losses first, then a cell in it."""
+    if not isinstance(histogram, Histogram):  # one on disk
+        return _choose_on_disk(choice, histogram, source)
     runs = rank_losses(choice, histogram)
     run, offset = choose(runs.losses, runs.sizes, choice.rate, source)
     return (int(runs.starts[run]) + offset,)
 
 
+def _choose_on_disk(choice: QuantileChoice, histogram: Any, source: Source) -> tuple[int, ...]:
+    number, run, offset = choose_among(
+        lambda: ((runs.losses, runs.sizes) for runs in loss_pieces(choice, histogram)),
+        choice.rate,
+        source,
+    )
+    piece = next(itertools.islice(loss_pieces(choice, histogram), number, None))
+    return (int(piece.starts[run]) + offset,)
+
+
 def add_smooth_noise(noise: SmoothNoise, histogram: Histogram, source: Source) -> tuple[int, ...]:
     """(steps,): the quantile and its noise, in steps of 2**−refinement of a cell."""
-    around = ends(histogram, noise.a, noise.b)
+    around = near_ends(histogram, noise.a, noise.b, lambda around: smooth_reach(around, noise.beta))
     return (
         (around.value << noise.refinement)
         + drawn(noise, smooth_sensitivity(around, noise.beta), source),
@@ -74,7 +89,12 @@ def propose_test_release(
 
     A proposal as wide as the grid is right for all data: it needs no test.
     """
-    around = ends(histogram, proposal.a, proposal.b)
+    around = near_ends(
+        histogram,
+        proposal.a,
+        proposal.b,
+        lambda around: stability_distance(around, proposal.eta) + 1,
+    )
     distance = stability_distance(around, proposal.eta) + int(draw(proposal.test(), 1, source)[0])
     noise = int(draw(proposal.noise(), 1, source)[0]) if proposal.eta else 0
     passed = distance >= proposal.threshold or proposal.eta >= histogram.cells - 1

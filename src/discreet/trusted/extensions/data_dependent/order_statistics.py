@@ -9,13 +9,17 @@ greatest i and the least j for their values suffice; they are kept in `Ends`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from discreet.specs.mechanisms.quantiles import QuantileChoice, order_index
 from discreet.specs.statistics import Histogram, Integers
+
+WINDOW = 1 << 12  # entries on each side of a quantile that are looked at first
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,29 +33,49 @@ class Runs:
     losses: Integers
 
 
-def rank_losses(choice: QuantileChoice, histogram: Histogram) -> Runs:
+def rank_losses(
+    choice: QuantileChoice, histogram: Histogram, *, before_it: int = 0, rows: int | None = None
+) -> Runs:
     """The losses of all cells: an occupied cell is a run of its own,
     and so are the empty cells between two occupied ones.
+
+    A histogram may be a stretch of one of `rows` rows, of which `before_it` lie before it.
     """
+    rows = histogram.rows if rows is None else rows
     occupied = len(histogram.places)
     starts, sizes = np.empty((2, 2 * occupied + 1), dtype=np.int64)
     starts[0], starts[1::2] = 0, histogram.places
     starts[2::2] = histogram.places + 1
     sizes[:-1], sizes[-1] = np.diff(starts), histogram.cells - starts[-1]
     # rows before a run; the next entry counts those in it too
-    before = np.repeat(histogram.upto, 2)[:-1]
-    upto = np.repeat(histogram.upto, 2)[1:]
+    before = np.repeat(histogram.upto + before_it, 2)[:-1]
+    upto = np.repeat(histogram.upto + before_it, 2)[1:]
     if choice.rule == "exponential":
-        target = choice.a * histogram.rows
+        target = choice.a * rows
         losses = np.maximum(choice.b * before - target, target - choice.b * upto)
     else:
-        index = order_index(choice.a, choice.b, histogram.rows)
+        index = order_index(choice.a, choice.b, rows)
         losses = np.maximum(before - (index - 1), index - upto)
     np.maximum(losses, 0, out=losses)
     if occupied and not sizes.all():
         kept = sizes > 0
         return Runs(starts[kept], sizes[kept], losses[kept])
     return Runs(starts, sizes, losses)
+
+
+def loss_pieces(choice: QuantileChoice, histogram: Any) -> Iterator[Runs]:
+    """`rank_losses` of a histogram that comes in pieces, stretch by stretch."""
+    start, before = 0, 0
+    for places, counts in histogram.pieces():
+        stretch = Histogram(int(places[-1]) + 1 - start, places - start, counts)
+        runs = rank_losses(choice, stretch, before_it=before, rows=histogram.rows)
+        yield Runs(runs.starts + start, runs.sizes, runs.losses)
+        start, before = int(places[-1]) + 1, before + stretch.rows
+    if start < histogram.cells:
+        none = np.zeros(0, dtype=np.int64)
+        rest = Histogram(histogram.cells - start, none, none)
+        runs = rank_losses(choice, rest, before_it=before, rows=histogram.rows)
+        yield Runs(runs.starts + start, runs.sizes, runs.losses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +104,40 @@ def ends(histogram: Histogram, a: int, b: int) -> Ends:
         low = low_index = np.zeros(1, dtype=np.int64)
         return Ends(low, low_index, np.array([last]), np.array([1]), index, rows)
     here = int(np.searchsorted(histogram.upto[1:], index, side="left"))
-    low, low_index = histogram.places[: here + 1], histogram.upto[1 : here + 2].copy()
-    high, high_index = histogram.places[here:], histogram.upto[here:-1] + 1
+    return _ends(histogram.places, histogram.upto, here, index, histogram)
+
+
+def _ends(places: Integers, upto: Integers, here: int, index: int, whole: Any) -> Ends:
+    """The ends among some places around number `here`, and those of the grid."""
+    rows, last = whole.rows, whole.cells - 1
+    low, low_index = places[: here + 1], upto[1 : here + 2].copy()
+    high, high_index = places[here:], upto[here:-1] + 1
     low_index[-1] = high_index[0] = index
     if low[0] != 0:
         low, low_index = np.concatenate([[0], low]), np.concatenate([[0], low_index])
     if high[-1] != last:
         high, high_index = np.concatenate([high, [last]]), np.concatenate([high_index, [rows + 1]])
     return Ends(low, low_index, high, high_index, index, rows)
+
+
+def near_ends(histogram: Any, a: int, b: int, reach: Callable[[Ends], int]) -> Ends:
+    """The ends that `reach` needs, of a histogram that may be on disk.
+
+    Theorem.  What is left out changes nothing that lies within `reach(ends)` rows of the quantile.
+    Proof.    Pairs of the window and of the grid's ends are pairs of the whole. One that is left
+              out has an end at least `beyond` rows away, and the window grows until that is more
+              than `reach` of what it holds, which further pairs can only make less.
+    Checked.  tests/trusted/scale/test_tallies.py::test_quantile_mechanisms_answer_as_in_memory
+    """
+    if isinstance(histogram, Histogram):
+        return ends(histogram, a, b)
+    index, entries = order_index(a, b, histogram.rows), WINDOW
+    while True:
+        places, upto, here, beyond = histogram.window(index, entries)
+        around = _ends(places, upto, here, index, histogram)
+        if reach(around) < beyond:
+            return around
+        entries *= 4
 
 
 def stability_distance(around: Ends, eta: int) -> int:
@@ -137,19 +187,29 @@ def smooth_sensitivity(around: Ends, beta: Fraction) -> Smooth:
     Checked.  tests/claims/test_quantile_mechanisms.py::test_smooth_sensitivity_is_brute_force
     """
     rate = float(beta)
-    # how far an end is from m, in rows
-    down, up = around.index - around.low_index, around.high_index - around.index
-    least = min(
-        int(up[1]) if len(up) > 1 else around.rows + 2,
-        int(down[-2]) if len(down) > 1 else around.rows + 2,
-        int(up[0]) if up[0] > 0 else around.rows + 2,
-    )
+    down, up, least = _rows_away(around)
     apart = _most_rows_apart(around, down, up, least, rate)
     low = slice(int(np.searchsorted(-down, -apart, side="left")), None)
     high = slice(None, int(np.searchsorted(up, apart, side="right")))
     row, column = _best_pair(around.low[low], down[low], around.high[high], up[high] - least, rate)
     width = int(around.high[high][row] - around.low[low][column])
     return Smooth(width, int(up[high][row] + down[low][column]) - 1)
+
+
+def smooth_reach(around: Ends, beta: Fraction) -> int:
+    """How many rows apart the pair of `smooth_sensitivity` can be at most."""
+    return _most_rows_apart(around, *_rows_away(around), float(beta))
+
+
+def _rows_away(around: Ends) -> tuple[Integers, Integers, int]:
+    """How far each end is from m, in rows, and the least number of steps of a pair."""
+    down, up = around.index - around.low_index, around.high_index - around.index
+    least = min(
+        int(up[1]) if len(up) > 1 else around.rows + 2,
+        int(down[-2]) if len(down) > 1 else around.rows + 2,
+        int(up[0]) if up[0] > 0 else around.rows + 2,
+    )
+    return down, up, least
 
 
 def _most_rows_apart(around: Ends, down: Integers, up: Integers, least: int, rate: float) -> int:

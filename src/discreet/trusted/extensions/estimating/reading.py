@@ -125,7 +125,7 @@ def read_rows(engine: Engine, model: Model) -> KeptRows:
     parts = _Parts(engine, model)
     engine.fold(model.reads, lambda: parts, lambda to, number, batch: to.add(number, batch))
     if parts.are_none():
-        parts.add(0, _no_rows(engine))
+        parts.add(0, no_rows(engine))
     return parts.all(engine)
 
 
@@ -148,7 +148,7 @@ def unit_labels_of(rows: MemoryEngine, model: Model) -> npt.NDArray[np.int64]:
         return np.asarray(labels[rows.cell_index(model.keys) == 0] if model.keys else labels)
 
 
-def _no_rows(engine: Engine) -> MemoryEngine:
+def no_rows(engine: Engine) -> MemoryEngine:
     columns = {
         name: lambda: Cells("nothing", None, None, 0)
         for name in needed_columns(engine.schema, engine.neighbors)

@@ -12,58 +12,85 @@ from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.statistics import KeyCounts, key_counts
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.memory import MemoryEngine
+from discreet.trusted.later import later
 
 # of a batch of which keys are counted: the fewer batches, the fewer times a key is met
 KEYED_ROWS = 1 << 20
+KEY_BYTES = 256  # of a key beside its text, at most, as it is counted
+_RUN_OF = later("discreet.trusted.scale.key_runs", "run_of")
+_STORED_KEYS = later("discreet.trusted.scale.key_runs", "StoredKeys")
 
 
-def key_counts_of(engine: Engine, plan: OpenPlan) -> KeyCounts:
-    """The rows of each key."""
+def key_counts_of(engine: Engine, plan: OpenPlan) -> Any:
+    """The rows of each key; of many keys on disk."""
+    most = None if engine.scale is None else engine.scale.held
     states = engine.fold(
         plan.columns,
-        KeySums,
+        lambda: KeySums(engine.scale),
         lambda sums, _, batch: sums.add(batch_counts(batch, plan)),
-        batch_rows=KEYED_ROWS,
+        batch_rows=KEYED_ROWS if most is None else min(KEYED_ROWS, max(1, most // KEY_BYTES)),
     )
-    whole = states[0]
-    for state in states[1:]:
-        whole.join(state)
-    return whole.total()
+    return KeySums.joined(states)
 
 
 class KeySums:
-    """Counts of keys added up, batch after batch; those of one batch alone stay as they are."""
+    """Counts of keys added up, batch after batch, on disk where they are many; those of one batch
+    alone stay as they are.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Any = None) -> None:
+        self._limits, self._bytes = limits, 0
         self._only: KeyCounts | None = None
         self._counts: dict[str, int] = {}
+        self._runs: list[Any] = []
 
     def add(self, found: KeyCounts) -> None:
         """Adds the counts of a batch."""
-        if self._only is None and not self._counts:
+        if self._only is None and not self._counts and not self._runs:
             self._only = found
         else:
             self._merge(zip(found.names, found.counts.tolist(), strict=True))
 
-    def join(self, other: KeySums) -> None:
-        """Adds the counts of other batches."""
-        if other._only is not None:
-            self.add(other._only)
-        else:
-            self._merge(other._counts.items())
-
     def _merge(self, counts: Iterable[tuple[str, int]]) -> None:
         if self._only is not None:
             only, self._only = self._only, None
-            self._counts = dict(zip(only.names, only.counts.tolist(), strict=True))
+            self._merge(zip(only.names, only.counts.tolist(), strict=True))
+        known = self._counts
         for name, count in counts:
-            self._counts[name] = self._counts.get(name, 0) + count
+            if name in known:
+                known[name] += count
+            else:
+                known[name] = count
+                self._bytes += len(name) + KEY_BYTES
+        if self._limits is not None and self._bytes > self._limits.held:
+            self._put()
 
-    def total(self) -> KeyCounts:
-        """All counts, in the order of the keys."""
+    def _put(self) -> None:
         if self._only is not None:
-            return self._only
-        return key_counts(list(self._counts), np.array(list(self._counts.values()), dtype=np.int64))
+            self._merge([])
+        if self._counts:
+            self._runs.append(_RUN_OF(self._counts, self._limits.folder))
+        self._counts, self._bytes = {}, 0
+
+    @staticmethod
+    def joined(states: Sequence[KeySums]) -> Any:
+        """All counts, in the order of the keys."""
+        whole, *others = states
+        if any(state._runs for state in states):
+            for state in states:
+                state._put()
+            return _STORED_KEYS([run for state in states for run in state._runs])
+        for state in others:
+            if state._only is not None:
+                whole.add(state._only)
+            else:
+                whole._merge(state._counts.items())
+        if whole._runs:
+            return KeySums.joined([whole])
+        if whole._only is not None:
+            return whole._only
+        counts = np.array(list(whole._counts.values()), dtype=np.int64)
+        return key_counts(list(whole._counts), counts)
 
 
 def batch_counts(rows: MemoryEngine, plan: OpenPlan) -> KeyCounts:

@@ -24,14 +24,16 @@ def shown_keys(
               order of what is shown says nothing more.
     Checked.  tests/claims/test_open_keys.py::test_the_sampler_follows_the_law
     """
-    noise, cut = draw(mechanism.noise, len(counts.counts), source), 1 << mechanism.noise.refinement
-    exact = (
-        counts.counts
-        if mechanism.noise.refinement <= _WIDE_REFINEMENT
-        else counts.counts.astype(object)
-    )
-    noisy = exact * cut + noise
-    shown = np.flatnonzero(noisy >= mechanism.threshold).tolist()
-    return tuple(int(noisy[place]) for place in shown), tuple(
-        counts.names[place] for place in shown
-    )
+    cut, steps, names = 1 << mechanism.noise.refinement, [], []
+    for piece in counts.pieces():
+        noise = draw(mechanism.noise, len(piece.counts), source)
+        exact = (
+            piece.counts
+            if mechanism.noise.refinement <= _WIDE_REFINEMENT
+            else piece.counts.astype(object)
+        )
+        noisy = exact * cut + noise
+        shown = np.flatnonzero(noisy >= mechanism.threshold).tolist()
+        steps += [int(noisy[place]) for place in shown]
+        names += [piece.names[place] for place in shown]
+    return tuple(steps), tuple(names)
