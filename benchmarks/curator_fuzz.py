@@ -5,8 +5,8 @@
 
 Questions of the library and questions by name are changed in one place or two: huge numbers, deep
 nesting, fractions that are none, unknown types, parts of other questions. Then every route of the
-OpenAPI document is called with bodies of its shape. `slow` are calls of more than a second, and
-`memory_mib` is what the process grew by in the second half.
+OpenAPI document is called with bodies of its shape. `slow` are calls that take the processor for
+more than a second, and `memory_mib` is what the process grew by in the second half.
 
 Last line: calls, broken (5xx), paid_for_invalid, slow, memory_mib.
 """

@@ -190,3 +190,27 @@ def test_a_replaced_parquet_file_gives_no_mean_outside_its_range(tmp_path):
     pl.DataFrame({"x": [50.0] * 300, "y": [1] * 300}).write_parquet(path)
     with pytest.raises(dp.SourceChanged):
         dp.mean(session, "x", spend=dp.GDP(5))
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+@pytest.mark.parametrize("neighbors", [Replace(), AddRemove(unit="id", max_rows=1)], ids=str)
+@pytest.mark.parametrize("change", ["touched", "longer", "replaced"])
+def test_a_file_that_changes_while_it_is_read_is_not_answered_from(
+    format, neighbors, change, tmp_path
+):
+    """All batches were read, of what is no more the file that was declared."""
+    path = tmp_path / f"data.{format}"
+    csv(path)
+    if format == "parquet":
+        pl.read_csv(path).write_parquet(path)
+    met = []
+
+    def add(_, number, batch):
+        if not met:
+            CHANGES[change](path)
+        met.append(batch.values("x").sum())
+
+    engine = FileEngine(path, format, SCHEMA, neighbors)
+    with pytest.raises(dp.SourceChanged):
+        engine.fold(("x",), lambda: None, add)
+    assert met[0] == sum(row % 50 for row in range(40))

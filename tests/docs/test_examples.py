@@ -30,7 +30,7 @@ TWICE = [
 ]
 ONCE = [page for page in PAGES if page not in TWICE]
 LEFT_OUT = "<!-- not run -->"
-MOST_LEFT_OUT = 2
+MOST_LEFT_OUT = 0
 FENCE = re.compile(
     r"^(?P<before>[^\n]*\n\s*)?^(?P<indent>[ ]*)```python[^\n]*\n(?P<code>.*?)^[ ]*```[ ]*$",
     re.MULTILINE | re.DOTALL,

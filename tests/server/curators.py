@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from argon2 import PasswordHasher
 
 from discreet.remote.connection import Connection
 from discreet.remote.receipts import Receipts
@@ -34,7 +35,10 @@ from discreet.trusted.tree.receipts import Seal
 
 ADDRESS = "https://curator.test"
 PASSWORD = "correct horse battery"
-STORED = passwords.hashed(PASSWORD)  # slow on purpose: made once
+USUAL_HASHER = passwords._hasher()  # slow on purpose; tests log in often
+QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1)
+passwords._hasher = lambda: QUICK_HASHER  # type: ignore[assignment]
+STORED = passwords.hashed(PASSWORD)
 PEOPLE = {
     "olga": "owner",
     "otto": "owner",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from curators import PASSWORD, Curator, curator
+from curators import PASSWORD, USUAL_HASHER, Curator, curator
 
 from discreet.server.accounts.sessions import BROWSER_SECONDS
 
@@ -29,6 +29,12 @@ def logged_in(here: Curator, login: str = "anna", **more: Any) -> Any:
 
 def status(here: Curator, secret: str) -> int:
     return here.client().get("/v1/me", headers={"Cookie": f"{COOKIE}={secret}"}).status_code
+
+
+def test_passwords_are_kept_by_argon2id_in_64_mib() -> None:
+    kept = USUAL_HASHER.hash(PASSWORD)
+    assert kept.startswith("$argon2id$v=19$m=65536,t=3,")
+    assert kept != USUAL_HASHER.hash(PASSWORD), "each with a salt of its own"
 
 
 def test_the_cookie_is_the_hosts_alone(here: Curator) -> None:

@@ -25,6 +25,7 @@ from tools.site import versions
 WIDTHS = {"phone": (360, 780), "desk": (1400, 1000)}
 BROWSER = "/usr/bin/chromium"
 SERIOUS = ("serious", "critical")
+COLOURS = ("color-contrast", "link-in-text-block")  # all that axe says of a page again in the dark
 
 
 def main() -> int:
@@ -46,9 +47,11 @@ def main() -> int:
     ]
     if given.each is not None:
         pages = [*_some(pages, given.each)]
-    found = [*_faults(pages, root, given.browser, given.shots)]
-    print("\n".join(found))
-    print(f"pages={len(pages)} widths={len(WIDTHS)} faults={len(found)}")
+    found = 0
+    for fault in _faults(pages, root, given.browser, given.shots):
+        found += 1
+        print(fault, flush=True)
+    print(f"pages={len(pages)} widths={len(WIDTHS)} faults={found}")
     return 1 if found else 0
 
 
@@ -65,7 +68,8 @@ def _faults(pages: list[str], root: Path, browser: str, shots: Path | None) -> I
     from axe_playwright_python.sync_playwright import Axe
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as play, _served(root) as address:
+    axe = Axe()
+    with sync_playwright() as play, served(root) as address:
         chromium = play.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         for kind, (width, height) in WIDTHS.items():
             for scheme in ("light", "dark"):
@@ -80,10 +84,11 @@ def _faults(pages: list[str], root: Path, browser: str, shots: Path | None) -> I
                     "request", lambda one, heard=heard, here=address: _elsewhere(one, here, heard)
                 )
                 seen: set[str] = set()
+                rules = COLOURS if scheme == "dark" else ()
                 for name in pages:
                     heard.clear()
                     tab.goto(f"{address}/{name}", wait_until="load")
-                    yield from (f"{kind} {scheme} {name}: {one}" for one in _look(tab, Axe()))
+                    yield from (f"{kind} {scheme} {name}: {one}" for one in _look(tab, axe, rules))
                     yield from (f"{kind} {scheme} {name}: {one}" for one in heard)
                     folder = name.partition("/")[0]
                     if shots is not None and folder not in seen:
@@ -96,13 +101,16 @@ def _faults(pages: list[str], root: Path, browser: str, shots: Path | None) -> I
         chromium.close()
 
 
-def _look(tab: Any, axe: Any) -> Iterator[str]:
+def _look(tab: Any, axe: Any, rules: tuple[str, ...]) -> Iterator[str]:
     wide = tab.evaluate(
         "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     )
     if wide[0] > wide[1]:
         yield f"scrolls sideways: {wide[0]} in {wide[1]} px"
-    for fault in axe.run(tab).response["violations"]:
+    asked: dict[str, Any] = {"resultTypes": ["violations"]}
+    if rules:
+        asked["runOnly"] = {"type": "rule", "values": [*rules]}
+    for fault in axe.run(tab, options=asked).response["violations"]:
         if fault["impact"] in SERIOUS:
             places = ", ".join(str(node["target"][0]) for node in fault["nodes"][:3])
             yield f"{fault['id']} ({fault['impact']}): {places}"
@@ -119,7 +127,7 @@ def _elsewhere(request: Any, here: str, heard: list[str]) -> None:
         heard.append(f"asks {request.url}")
 
 
-class _served:  # noqa: N801
+class served:  # noqa: N801
     """The folder on a port of this machine, as long as it is open."""
 
     def __init__(self, root: Path) -> None:

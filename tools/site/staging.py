@@ -28,6 +28,16 @@ BESIDE = {
     "CONTRIBUTING.md": "project/contributing.md",
     "src/discreet/trusted/README.md": "project/trusted.md",
 }
+# how much a page counts in the search, by how its path begins: tasks before theory
+RANKS = {
+    "coming-from/index": 6,
+    "reference/": 2,
+    "start/": 2,
+    "theory/": 0.3,
+    "project/": 0.2,
+    "evidence/": 0.3,
+    "gallery/": 0.5,
+}
 GENERATED = "generated/"  # how the settings' nav names what is made here
 
 
@@ -76,9 +86,10 @@ def stage(only: str = "", workers: int = 2) -> None:
     shutil.rmtree(STAGED, ignore_errors=True)
     for origin, text in texts.items():
         page = written(text, outputs[origin], origin=origin, site=site)
-        _write(PAGES / site.places[origin], page.text)
+        place = site.places[origin]
+        _write(PAGES / place, ranked(place, page.text))
         for name, content in page.files.items():
-            _write((PAGES / site.places[origin]).parent / name, content)
+            _write((PAGES / place).parent / name, content)
     for picture in DOCS.rglob("*.png"):
         _write(PAGES / picture.relative_to(DOCS), picture.read_bytes())
     for path in sorted(site.linked):
@@ -91,6 +102,14 @@ def _directive(kind: str, name: str, ours: dict[str, tuple[str, str]]) -> str:
     if kind == "evidence":
         return evidence.table_text(evidence.read(evidence.FOLDER / f"{name}.json"))
     return lectures.table() if kind == "lectures" else peers.shown(name, ours)
+
+
+def ranked(place: str, text: str) -> str:
+    """A page with what the search is told of it."""
+    rank = next((rank for begin, rank in RANKS.items() if place.startswith(begin)), None)
+    if rank is None or text.startswith("---\n"):
+        return text
+    return f"---\nsearch:\n  boost: {rank}\n---\n\n{text}"
 
 
 def _write(path: Path, content: str | bytes) -> None:

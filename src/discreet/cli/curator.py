@@ -94,6 +94,25 @@ def recover(
     typer.echo(f"{dataset} is open again; {len(burnt)} boxes are spent")
 
 
+@curator_app.command()
+def move(
+    ledger: Annotated[Path, typer.Argument(help="A ledger file of the library.")],
+    dataset: Annotated[str, typer.Argument(help="The id of a data set.")],
+    state: _State = Path("curator"),
+    database: _Database = None,
+    pins: _Pins = None,
+    receipt_key: _Key = None,
+) -> None:
+    """Count what was asked from a ledger file in a data set's box, and empty the file, so that both
+    have one promise.
+    """
+    from discreet.server.desk.moving import move_ledger
+
+    office = _desk(_settings(state, database, pins, receipt_key)).office
+    told = move_ledger(office, dataset, ledger)
+    typer.echo(f"{dataset}: counted as spent {json.dumps(told['counted_as_spent'])}")
+
+
 def _receipts(path: Path) -> list[dict[str, Any]]:
     try:
         return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]

@@ -224,3 +224,30 @@ def test_parquet_text_that_is_not_utf8_is_a_missing_cell(tmp_path):
         tmp_path / "data.parquet", "parquet", SCHEMA, Replace(unit="id", max_rows=1)
     )
     assert by_unit.sums(PLAN)[0, 0] == by_unit.public_count() == 2
+
+
+@pytest.mark.parametrize("cell", [b"x", b"\xff", b"\xed\xa0\x80", b"x\x00", b"1e999"], ids=repr)
+def test_one_bad_cell_changes_neither_batches_nor_other_cells(cell, tmp_path, monkeypatch):
+    """What one cell holds: the same batches are read, none of them twice, and never all rows."""
+    rows, met = 500, []
+    texts = pa.array([b"x", b"y"] * (rows // 2 - 1) + [cell, b"y"])
+    text = pa.Array.from_buffers(pa.string(), rows, texts.buffers())
+    monkeypatch.setattr(batches_module, "BATCH_ROWS", 90)
+    pq.write_table(
+        pa.table({"a": [*range(rows)], "b": text}), tmp_path / "data.parquet", row_group_size=60
+    )
+    engine = FileEngine(tmp_path / "data.parquet", "parquet", SCHEMA, Replace())
+    monkeypatch.setattr(engine, "whole", lambda: pytest.fail("all rows were read at once"))
+    states = engine.fold(
+        ("a", "b"),
+        lambda: met,
+        lambda found, number, batch: found.append(
+            (number, batch.rows, batch.level_codes("b").tolist())
+        ),
+    )
+    assert states == [met]
+    found = sorted(met)
+    assert [count for _, count, _ in found] == [60] * 7 + [80]
+    codes = [code for _, _, some in found for code in some]
+    assert codes[:-2] + codes[-1:] == [0, 1] * (rows // 2 - 1) + [1]
+    assert codes[-2] == (0 if cell == b"x" else -1)

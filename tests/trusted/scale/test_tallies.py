@@ -14,13 +14,14 @@ from discreet.sensitivity import Rows
 from discreet.specs.mechanisms.quantiles import ProposeTestRelease, QuantileChoice, SmoothNoise
 from discreet.specs.queries.sums import number_factor
 from discreet.specs.queries.trees import TreeCounts
-from discreet.specs.statistics import Histogram, histogram_of_cells
+from discreet.specs.statistics import Histogram, KeyCounts, histogram_of_cells
 from discreet.testing import SeededSource, seeded_session
 from discreet.trusted.datasets import Dataset
 from discreet.trusted.engines import batches
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.extensions import choices
 from discreet.trusted.extensions.data_dependent import order_statistics
+from discreet.trusted.extensions.open_keys.counts import KeySums
 from discreet.trusted.noise.samplers import apply
 from discreet.trusted.noise.search import folded
 from discreet.trusted.scale import tallies
@@ -105,6 +106,19 @@ def test_what_a_tally_holds_is_bounded(tmp_path, monkeypatch):
     assert max(longest) <= 100
     with pytest.raises(TypeError, match="not copied"):
         found.__reduce__()
+
+
+def test_without_limits_nothing_goes_to_disk(monkeypatch):
+    """Tasks of a cluster have none: what is on an executor's disk is encrypted, or is not there."""
+    monkeypatch.setattr(tallies, "Spill", lambda *_: pytest.fail("a file was made"))
+    tally = Tally(CELLS, None)
+    for some in np.array_split(values_of("spread"), 45):
+        tally.add(histogram_of_cells(CELLS, some))
+    assert same(Tally.joined([tally]), histogram_of_cells(CELLS, values_of("spread")))
+    sums = KeySums(None)
+    for start in range(0, 2000, 50):
+        sums.add(KeyCounts([f"{start + i:05}" for i in range(50)], np.ones(50, dtype=np.int64)))
+    assert len(KeySums.joined([sums]).names) == 2000
 
 
 MECHANISMS = [

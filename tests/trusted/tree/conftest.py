@@ -49,15 +49,19 @@ def new_database(request: pytest.FixtureRequest) -> Callable[[], str]:
 _numbers = iter(range(10**9))
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=["memory", "sqlite", "held", pytest.param("postgresql", marks=pytest.mark.slow)]
+)
 def open_tree(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., BudgetTree]:
-    """A tree in a new place of each kind; called again, the same place, where it lasts."""
-    place = None
-    if request.param == "sqlite":
+    """A tree in a new place of each kind; called again, the same place, where it lasts. `held`
+    is a file whose connections stay open between operations.
+    """
+    place, held = None, request.param == "held"
+    if held or request.param == "sqlite":
         place = str(tmp_path / "budgets.db")
     if request.param == "postgresql":
         place = request.getfixturevalue("new_database")()
-    return lambda **options: BudgetTree.open(place, **options)
+    return lambda **options: BudgetTree.open(place, held=held, **options)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -27,8 +27,8 @@ from discreet.server.refusals import invalid
 from discreet.server.settings import Settings
 
 WEB, KEEPER = "discreet.server.serving.web", "discreet.server.work.keeper"
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds before a process is started again
-WELL = 10.0  # seconds after which a process did well
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds before a process is started again
+WELL = 3.0  # seconds after which a process did well
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ import threading
 
 import uvicorn
 
+from discreet.errors import DiscreetError
 from discreet.server.api.app import make_app
 from discreet.server.desk.desk import open_desk
 from discreet.server.settings import settings_from_json
@@ -39,7 +40,10 @@ def main() -> None:
     """Serves on the socket of file descriptor 3 until the pipe ends."""
     told = sys.stdin.readline()
     listening = socket.socket(fileno=int(os.environ["DISCREET_SOCKET"]))
-    server = serve_on(listening, told)
+    try:
+        server = serve_on(listening, told)
+    except DiscreetError as error:  # the database may be away: it is started again
+        sys.exit(f"a web process does not start: {error.found}")
 
     def until_the_pipe_ends() -> None:
         sys.stdin.read()

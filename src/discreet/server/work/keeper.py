@@ -16,6 +16,7 @@ import threading
 import time
 from typing import Any
 
+from discreet.errors import DiscreetError
 from discreet.server.settings import Settings, settings_from_json
 from discreet.server.store.database import Database
 from discreet.server.store.opening import open_database
@@ -170,7 +171,10 @@ class Keeper:
 def main() -> None:
     """``python -m discreet.server.work.keeper``: settings on the first line; ends with its pipe."""
     settings = settings_from_json(sys.stdin.readline())
-    keeper = Keeper(settings, open_database(settings))
+    try:
+        keeper = Keeper(settings, open_database(settings))
+    except DiscreetError as error:  # the database may be away: it is started again
+        sys.exit(f"workers do not start: {error.found}")
 
     def until_the_pipe_ends() -> None:
         sys.stdin.read()

@@ -21,17 +21,18 @@ import numpy as np
 from discreet.specs.statistics import Histogram, Integers, merged_histogram
 from discreet.trusted.scale.spill import Spill, StoredRows
 
-HELD_BYTES = 1 << 26  # where an engine has no limits
 ENTRY_BYTES = 128  # of a place and its count, while they are merged in memory
 PAGE_ROWS = 1 << 14  # entries of a tally that are read together
 
 
 class Tally:
-    """What one thread found: places and counts in memory, then in sorted runs on disk."""
+    """What one thread found: places and counts in memory, then in sorted runs on disk; without
+    limits (tasks of a cluster, whose disks are not ours) all are in memory.
+    """
 
     def __init__(self, cells: int, limits: Any) -> None:
         self._cells, self._folder = cells, None if limits is None else limits.folder
-        self._most = max(1, (HELD_BYTES if limits is None else limits.held) // ENTRY_BYTES)
+        self._most = None if limits is None else max(1, limits.held // ENTRY_BYTES)
         self._held: list[Histogram] = []
         self._entries = 0
         self._spill: Spill | None = None
@@ -41,7 +42,7 @@ class Tally:
         """Adds the counts of a batch."""
         self._held.append(found)
         self._entries += len(found.places)
-        if self._entries > self._most:
+        if self._most is not None and self._entries > self._most:
             merged = merged_histogram(self._cells, self._held)
             self._held, self._entries = [merged], len(merged.places)
             if 2 * self._entries > self._most:
@@ -59,7 +60,7 @@ class Tally:
     def joined(states: Sequence[Tally]) -> Histogram | StoredHistogram:
         """The counts of all threads: in memory where nothing went to disk."""
         first = states[0]
-        if not any(state._runs for state in states):
+        if first._most is None or not any(state._runs for state in states):
             held = [one for state in states for one in state._held]
             return merged_histogram(first._cells, held)
         for state in states:
