@@ -10,7 +10,7 @@ setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]'
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable '.[all,dev]'
 	touch $(STAMP)
 
 demo: setup
@@ -19,9 +19,9 @@ demo: setup
 test: setup
 	$(VENV)/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
 
-# compiled modules are kept, also where the environment says otherwise: two thirds of collecting is
-# compiling, once in each worker
-test quick coverage: export PYTHONDONTWRITEBYTECODE =
+# modules are compiled when they are first loaded (half of the packages never is), and kept, also
+# where the environment says otherwise: two thirds of collecting is compiling, once in each worker
+docs test quick coverage: export PYTHONDONTWRITEBYTECODE =
 
 # the site, in site/VERSION: the code of every page runs, links and references are checked
 docs: setup

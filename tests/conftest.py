@@ -5,10 +5,13 @@ new ones: ``pytest --hypothesis-profile=explore``.
 
 Of a test marked ``few(n)``, `make quick` runs n of its cases, from the first to the last;
 the others are slow ones.
+
+Garbage is looked for after the collection alone, and not among what was collected.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 
 # before numpy is loaded: threads of linear algebra in each worker wait for each other by spinning,
@@ -30,6 +33,18 @@ settings.register_profile(
     "explore", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("repeatable")
+
+gc.disable()  # while modules are loaded: nothing is garbage
+
+
+def pytest_collection_finish() -> None:
+    """Tests and modules stay; to look at all of them again and again took seconds."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # some libraries count what is left at the end
 
 
 @pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks

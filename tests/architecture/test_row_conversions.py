@@ -159,6 +159,7 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     },
     ("trusted/engines/columns.py", "cells_from_series"): {
         "asarray": TYPED,
+        "to_arrow": "a column that is Arrow's already, by its type",
         "to_native": "to look at the type that the column has, not at its cells",
         "to_numpy": TYPED,
     },

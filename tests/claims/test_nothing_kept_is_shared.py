@@ -171,6 +171,8 @@ def test_a_remembered_function_keeps_neither_arguments_nor_answers_of_callers() 
     with pytest.raises(TypeError):
         plain.exact_key([1])
     assert plain.exact_key(1) != plain.exact_key(1.0) != plain.exact_key(True)
+    for other in ((1, 1.0), (1, True), ("1", 1), (1, Fraction(1)), ((1, 1),), (1,)):
+        assert plain.exact_key(other) != plain.exact_key((1, 1))
 
 
 # -- arrays ----------------------------------------

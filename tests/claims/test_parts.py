@@ -16,6 +16,7 @@ from discreet.neighbors import AddRemove, Replace
 from discreet.schema import Boolean, Category, Integer, Schema
 from discreet.specs.queries.parts import PartRejections, PartsPlan
 from discreet.specs.registry import query_from_dict
+from discreet.testing.seeded import SeededSource
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.memory import memory_engine_from_arrays
 from discreet.trusted.noise.assignment import balanced_parts, independent_parts
@@ -106,6 +107,21 @@ def test_parts_are_balanced_where_rows_are_public_and_units_stay_together():
     assert all(len(x) % 2 == 0 for x in seen)
     counts = np.bincount(independent_parts(secure_source(), 100_000, 5), minlength=5)
     assert np.abs(counts - 20_000).max() < 7 * np.sqrt(100_000 * 0.16)
+
+
+@pytest.mark.parametrize("draw", [balanced_parts, independent_parts])
+def test_parts_are_drawn_anew_and_each_pair_is_together_as_often_as_it_should_be(draw):
+    """Six rows in three parts, 4000 times: two rows are together with probability 1/5 where parts
+    have two rows each, and 1/3 where each is drawn for itself.
+    """
+    source, runs = SeededSource("parts"), 4000
+    drawn = np.array([draw(source, 6, 3) for _ in range(runs)])
+    together = np.mean(drawn[:, :, None] == drawn[:, None, :], axis=0)
+    share = 1 / 5 if draw is balanced_parts else 1 / 3
+    apart = ~np.eye(6, dtype=bool)
+    assert np.abs(together[apart] - share).max() < 6 * np.sqrt(share * (1 - share) / runs)
+    places = np.array([np.mean(drawn == part, axis=0) for part in range(3)])
+    assert np.abs(places - 1 / 3).max() < 6 * np.sqrt(2 / 9 / runs)
 
 
 def fails(x, g):

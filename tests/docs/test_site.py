@@ -143,7 +143,8 @@ def test_terms_of_the_glossary_are_explained_once() -> None:
 
 
 def test_ci_builds_the_site() -> None:
-    assert "make docs" in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert any(re.fullmatch(r"make .*\bdocs\b.*", line) for line in lines)
     assert "tools.site" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 

@@ -43,7 +43,7 @@ def test_a_mutant_applies_and_its_tests_are_there(mutant: Mutant) -> None:
 def test_there_are_mutants_of_every_room_with_names_of_their_own() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 40
     rooms = {"noise", "ledger", "losses", "sensitivity", "engines", "session", "extensions"}
-    rooms |= {"aggregation", "cluster", "scale", "tree"}
+    rooms |= {"aggregation", "cluster", "core", "scale", "tree"}
     assert {mutant.room for mutant in MUTANTS} == rooms
 
 

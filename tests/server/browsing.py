@@ -127,7 +127,9 @@ def browsers(address: str, *, by_ear: bool = True) -> Iterator[Any]:
         return made[-1]
 
     with sync_playwright() as play:
-        raw = play.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        raw = play.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
         yield one
         faults = [fault for browser in made for fault in browser.faults]
         raw.close()

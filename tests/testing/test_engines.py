@@ -34,9 +34,10 @@ def stream(change=lambda table: table, chunk=7):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chunk", [1, 1 << 17])
-def test_streams_pass(chunk):
-    found = check_engine(stream(chunk=chunk), rows=200)
+@pytest.mark.parametrize(("chunk", "rows"), [(1, 60), (1 << 17, 200)])
+def test_streams_pass(chunk, rows):
+    """Each row a batch of its own, and all rows one batch."""
+    found = check_engine(stream(chunk=chunk), rows=rows)
     assert found.passed, str(found)
     assert found.questions > 500
 
@@ -152,12 +153,29 @@ def make_engine(table, schema, neighbors):
 @pytest.mark.parametrize(("rows", "code"), [("len(table)", 0), ("3", 1)])
 def test_the_command_says_it_by_its_exit(rows, code, tmp_path):
     (tmp_path / "ours.py").write_text(OURS.format(rows=rows))
-    asked = [sys.executable, "-W", "ignore", "-m", "discreet.testing.engines", "ours:make_engine"]
+    command = [sys.executable, "-W", "ignore", "-m", "discreet.testing.engines"]
+    asked = [*command, "ours:make_engine", "texts", "odd names"]
     ended = subprocess.run(asked, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert ended.returncode == code, ended.stderr
     assert "answers are memory's" in ended.stdout.splitlines()[-1]
 
 
-def test_the_command_wants_a_place(capsys):
-    assert engines.main([]) == engines.main(["no_colon"]) == 2
-    assert "module:make_engine" in capsys.readouterr().out
+def test_the_command_asks_of_all_tables_where_none_is_named(monkeypatch, capsys):
+    seen = []
+    monkeypatch.setattr(
+        engines,
+        "check_engine",
+        lambda made, tables: (
+            seen.append([odd.name for odd in tables]) or engines.Conformance(1, ())
+        ),
+    )
+    assert engines.main(["discreet:from_batches"]) == 0
+    assert engines.main(["discreet:from_batches", "texts"]) == 0
+    assert seen == [[*TABLES], ["texts"]]
+    assert "1 of 1 answers are memory's" in capsys.readouterr().out
+
+
+def test_the_command_wants_a_place_and_tables_that_there_are(capsys):
+    for asked in ([], ["no_colon"], ["discreet:from_batches", "no table"]):
+        assert engines.main(asked) == 2
+        assert "module:make_engine" in capsys.readouterr().out

@@ -26,6 +26,7 @@ Given = TypeVar("Given")
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 _NOTHING: Any = object()
+_BARE_IDS = frozenset(map(id, (str, int)))  # of types whose values are their own keys
 _NAMES: dict[int, tuple[str, ...]] = {}  # of the fields of our classes, by the class's id
 
 
@@ -73,7 +74,8 @@ def exact_key(given: Any) -> Any:
     if kind is str or kind is int:
         return given
     if kind is tuple:
-        return tuple(map(exact_key, given))
+        bare = all(map(_BARE_IDS.__contains__, map(id, map(type, given))))
+        return given if bare else tuple(map(exact_key, given))
     if kind is Fraction:
         return Fraction, NUMERATOR.__get__(given), DENOMINATOR.__get__(given)
     if kind is float and not given:

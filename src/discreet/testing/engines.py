@@ -1,6 +1,6 @@
 """Whether an engine, or a source of rows, gives what memory gives: for whoever writes one.
 
-    python -m discreet.testing.engines module:make_engine
+    python -m discreet.testing.engines module:make_engine [TABLE ...]
 
 `make_engine(table, schema, neighbors)` gives a data set (for example of `dp.from_batches`), or an
 engine, over the rows of an Arrow table. It is asked every kind of question over tables of every
@@ -211,13 +211,18 @@ def _canary(data: Dataset) -> str:
 
 
 def main(asked: list[str]) -> int:
-    """``module:make_engine``; 0 where all answers agree."""
-    place, _, name = (asked[0] if len(asked) == 1 else "").partition(":")
-    if not place or not name:
-        print("usage: python -m discreet.testing.engines module:make_engine")
+    """``module:make_engine`` and the tables that are wanted, all where none is named; 0 where all
+    answers agree.
+    """
+    place, _, name = (asked[0] if asked else "").partition(":")
+    known = {odd.name: odd for odd in odd_tables()}
+    if not place or not name or not known.keys() >= {*asked[1:]}:
+        print("usage: python -m discreet.testing.engines module:make_engine [TABLE ...]")
+        print(f"tables: {', '.join(known)}")
         return 2
     sys.path.insert(0, "")
-    result = check_engine(getattr(importlib.import_module(place), name))
+    tables = [known[wanted] for wanted in asked[1:] or known]
+    result = check_engine(getattr(importlib.import_module(place), name), tables=tables)
     print(result)
     return 0 if result.passed else 1
 

@@ -18,6 +18,8 @@ from discreet.testing.odd_tables import CANARY
 
 HERE = Path(__file__).parent
 MINUTES = 8
+# sessions of a minute: to compile their code thoroughly takes longer than to run it
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 EXPECTED = {
     "hand": 13,
     "connect": 3,
@@ -30,7 +32,7 @@ def ran(kind, folder):
     paths = [str(Path(discreet.__file__).parents[1]), str(HERE.parents[2])]
     ended = subprocess.run(
         [sys.executable, str(HERE / "spark_sessions.py"), kind, str(folder)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "JAVA_TOOL_OPTIONS": JAVA},
         capture_output=True,
         text=True,
         timeout=60 * MINUTES,

@@ -356,3 +356,19 @@ def test_what_is_no_date_or_period_is_refused_in_four_parts(wrong):
     with pytest.raises(InvalidParameter) as caught:
         wrong()
     assert all((caught.value.asked, caught.value.found, caught.value.why, caught.value.remedy))
+
+
+@pytest.mark.parametrize(
+    ("kind", "unread"), [(pa.date32(), 2**31 - 1), (pa.date64(), 2**60), (pa.timestamp("s"), 2**62)]
+)
+def test_a_date_that_python_has_not_is_its_own_rows_alone(kind, unread):
+    """In a pandas column of Arrow's dates it made the whole pass fail, after the debit."""
+    known = pa.scalar(datetime.datetime(2024, 1, 2), pa.timestamp("s")).cast(kind).value
+    column = pd.array(pa.array([known, unread, None], kind), dtype=pd.ArrowDtype(kind))
+    engine = memory_engine_from_frame(
+        pd.DataFrame({"day": column, "at": column}), SCHEMA, AddRemove()
+    )
+    rows, total = engine.sums(PLANS[0]).sum(axis=0).tolist()
+    missing, last = -47, 137  # half days from the middle of the range
+    assert rows == 3
+    assert total - (-45 + missing) in (missing, last)

@@ -21,6 +21,8 @@ from discreet.trusted.scale import parquet_files
 
 # of each relation: the mutant that is noticed least often, text, needs about 12 tables
 TABLES = 16
+# a mutant moves a statistic too far in the first or second table
+MOVED_TABLES = 6
 
 
 @functools.cache
@@ -59,13 +61,13 @@ def test_no_neighbour_moves_a_statistic_of_a_file_too_far(relation, tmp_path):
     neighbors, queries = relation
     choose = random.Random(f"neighbours {neighbors}")
     done, worst = 0, 0.0
-    for _ in range(TABLES):
+    for _ in range(MOVED_TABLES):
         number, moved, wrong = fuzz.neighbours(
             choose, str(tmp_path / "data.parquet"), neighbors, queries
         )
         assert not wrong, wrong[:3]
         done, worst = done + number, max(worst, moved)
-    assert done > 20 * TABLES
+    assert done > 20 * MOVED_TABLES
     assert 0.9 < worst <= 1  # the bound is met, so that half of it would be exceeded
 
 

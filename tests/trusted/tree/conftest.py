@@ -1,16 +1,11 @@
-"""Trees in every kind of store, for the conformance suite, and a runner for scripts that fork,
-race and die.
-"""
+"""Trees in every kind of store, and places that several processes and threads can share."""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import psycopg
@@ -21,8 +16,6 @@ from discreet.trusted.tree.tree import BudgetTree
 sys.path.append(str(Path(__file__).parents[1] / "scale"))
 
 import postgresql
-
-SCRIPT = Path(__file__).with_name("tree_processes.py")
 
 
 @pytest.fixture(scope="session")
@@ -64,32 +57,9 @@ def open_tree(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., B
     return lambda **options: BudgetTree.open(place, held=held, **options)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A new place of each kind that processes can share."""
     if request.param == "sqlite":
         return str(tmp_path / "budgets.db")
     return str(request.getfixturevalue("new_database")())
-
-
-@pytest.fixture
-def run_process() -> Callable[..., Any]:
-    """Run one command of tree_processes.py in a clean process: its JSON output, or the signal
-    that killed it and what it had printed.
-    """
-
-    def run(command: str, *arguments: object) -> Any:
-        done = subprocess.run(
-            [sys.executable, str(SCRIPT), command, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=600,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            check=False,
-        )
-        if done.returncode < 0:
-            return {"signal": -done.returncode, "printed": done.stdout}
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return run

@@ -90,9 +90,13 @@ def cells_from_series(series: nw.Series[Any]) -> Cells:
         cells: Cells = _arrow().cells_from_arrow(series.to_native())
         return cells
     # by its first cells narwhals would call it text, or not
-    if str(getattr(series.to_native(), "dtype", "")) == "object":
+    native = getattr(series.to_native(), "dtype", "")
+    if str(native) == "object":
         return Cells("objects", _python_cells(series), None, length)
     dtype = series.dtype
+    if isinstance(dtype, TIMES) and hasattr(native, "pyarrow_dtype"):  # Python has not all dates
+        cells = _arrow().cells_from_arrow(series.to_arrow())
+        return cells
     if isinstance(dtype, TIMES):
         return _times(series, dtype)
     if isinstance(dtype, NOT_NUMBERS):

@@ -512,6 +512,7 @@ def open_chain(work: Work, meter: Meter, **told: object) -> None:
         {
             "format": FORMAT,
             "name": meter.name,
+            "key": meter.key,
             "promise": json.loads(meter.promise),
             "asked": json.loads(meter.budget),
             **told,

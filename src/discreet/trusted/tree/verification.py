@@ -1,20 +1,24 @@
 """Checking a tree against its own history: every chain, every balance, every box set aside.
 
 Each chain is replayed from its first line; what comes out must be the stored meters and
-reservations. A carved child's first line must name the box that its parent set aside, and what came
-back must be what it did not spend.
+reservations, and where a node stands, what it is called and what it promises what its first line
+says. A carved child's first line must name the box that its parent set aside, and what came back
+must be what it did not spend.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from discreet.trusted.ledger.entries import FIRST_PREVIOUS
+from discreet.trusted.ledger.entries import FIRST_PREVIOUS, canonical
 from discreet.trusted.ledger.units import NOTHING, Amounts
 from discreet.trusted.ledger.verification import Verification
-from discreet.trusted.tree.records import KINDS, POOLED, Aside, Line, Meter
+from discreet.trusted.tree.records import CARVED, KINDS, POOLED, ROOT, Aside, Line, Meter
 from discreet.trusted.tree.work import Work
+
+_STATES = {"end": ("closed", 1), "freeze": ("frozen", 1), "thaw": ("frozen", 0)}
 
 
 @dataclass(slots=True)
@@ -27,6 +31,7 @@ class _Box:
     closed: int = 0
     frozen: int = 0
     above: str = ""  # the node above it in the same chain
+    told: dict[str, Any] = field(default_factory=dict)  # its name, key, budget and promise
 
     @property
     def free(self) -> Amounts:
@@ -43,16 +48,22 @@ class _Replay:
     answers: set[tuple[str, str]] = field(default_factory=set)
     asides: dict[tuple[str, str, str], Aside] = field(default_factory=dict)
     carved: dict[str, Amounts] = field(default_factory=dict)
+    promise: dict[str, Any] = field(default_factory=dict)
 
     def take(self, line: Line) -> str | None:
         """Apply one line; what is wrong with it, if anything."""
         if line.kind == "open":
             if line.number or line.node != self.chain:
                 return "a second opening"
-            self.boxes[self.chain] = _Box(line.amounts)
+            told = json.loads(line.body)
+            self.promise = told["promise"]
+            self.boxes[self.chain] = _Box(line.amounts, told=told | {"budget": told["asked"]})
             return None
         if line.node not in self.boxes:
             return "its node is not in this chain"
+        if line.kind in _STATES:
+            setattr(self.boxes[line.node], *_STATES[line.kind])
+            return None
         return getattr(self, f"_{line.kind}")(line)  # type: ignore[no-any-return]
 
     def _path(self, node: str) -> list[str]:
@@ -65,10 +76,9 @@ class _Replay:
         if (line.node, line.key) in self.debits:
             return "its key was debited before"
         self.debits.add((line.node, line.key))
-        fits = not any(
-            self.boxes[one].closed or self.boxes[one].frozen for one in self._path(line.node)
-        )
-        for node in self._path(line.node):
+        path = self._path(line.node)
+        fits = not any(self.boxes[one].closed or self.boxes[one].frozen for one in path)
+        for node in path:
             box, paid = self.boxes[node], line.paid_by(node)
             room = box.free
             if line.reservation:
@@ -139,19 +149,8 @@ class _Replay:
         told = json.loads(line.body)
         if line.key in self.boxes:
             return "its node was opened before"
-        self.boxes[line.key] = _Box(Amounts(*told["box"]), above=line.node)
-        return None
-
-    def _end(self, line: Line) -> str | None:
-        self.boxes[line.node].closed = 1
-        return None
-
-    def _freeze(self, line: Line) -> str | None:
-        self.boxes[line.node].frozen = 1
-        return None
-
-    def _thaw(self, line: Line) -> str | None:
-        self.boxes[line.node].frozen = 0
+        told["promise"] = self.promise | {"budget": told["budget"]}
+        self.boxes[line.key] = _Box(Amounts(*told["box"]), above=line.node, told=told)
         return None
 
     def _note(self, line: Line) -> str | None:
@@ -173,12 +172,8 @@ def verify_chain(work: Work, chain: str) -> Verification:
             if problem:
                 problems.append(f"line {line.number}: {problem}")
         problems += _meter_problems(replay, meters, lines)
-        stored = {
-            (aside.node, aside.owner, aside.key): aside
-            for node in meters
-            for aside in work.all(Aside, "WHERE node = ?", node)
-        }
-        if stored != replay.asides:
+        asides = [one for node in meters for one in work.all(Aside, "WHERE node = ?", node)]
+        if {(one.node, one.owner, one.key): one for one in asides} != replay.asides:
             problems.append("the reservations are not what the lines say")
     return Verification(entries=len(lines), head=own.head, problems=tuple(problems))
 
@@ -198,13 +193,17 @@ def _meter_problems(replay: _Replay, meters: dict[str, Meter], lines: list[Line]
     problems = []
     if set(meters) != set(replay.boxes):
         problems.append("the nodes are not those that the lines open")
-    for node, box in replay.boxes.items():
-        meter = meters.get(node)
-        if meter is None:
-            continue
+    for node in sorted(meters.keys() & replay.boxes.keys()):
+        meter, box = meters[node], replay.boxes[node]
         told = (box.box, box.spent, box.reserved, box.closed, box.frozen)
         if told != (meter.box, meter.spent, meter.reserved, meter.closed, meter.frozen):
             problems.append(f"the balance of {meter.name!r} is not what the lines add up to")
+        said = meter.name, meter.key, meter.budget, meter.promise
+        name, key, *rest = (box.told[one] for one in ("name", "key", "budget", "promise"))
+        if said != (name, key, *map(canonical, rest)):
+            problems.append(f"what {meter.name!r} is called or promises is not what its line says")
+        if box.above and not _stands(meter, meters.get(box.above, meter), POOLED):
+            problems.append(f"{meter.name!r} is not where its line puts it")
         if not (meter.spent + meter.reserved).fits(meter.box):
             problems.append(f"more was spent or set aside than {meter.name!r} holds")
     own = meters[replay.chain]
@@ -242,8 +241,9 @@ def _holds(work: Work, chain: str, number: int, digest: str) -> bool:
 def _kin_problems(work: Work, meter: Meter, meters: dict[str, Meter]) -> list[str]:
     """Whether a carved node has what its parent set aside for it, and gave back the rest."""
     parent = meters.get(meter.parent)
-    if not meter.parent:
-        return []
+    if meter.kind == ROOT:
+        stands = (meter.parent, meter.depth, meter.stopped) == ("", 0, meter.frozen)
+        return [] if stands else [f"{meter.name!r} does not stand at the top"]
     opened = None if parent is None else work.line(parent.id, "carve", meter.id)
     if parent is None or parent.kind == POOLED or opened is None or opened.amounts != meter.box:
         return [f"its box is not what the node above set aside for {meter.name!r}"]
@@ -252,5 +252,10 @@ def _kin_problems(work: Work, meter: Meter, meters: dict[str, Meter]) -> list[st
         return ["it was closed on one side alone"]
     if back is not None and back.amounts != meter.box - meter.spent:
         return ["what it handed back is not what it did not spend"]
-    stopped = bool(meter.frozen or parent.stopped)
-    return [] if stopped == bool(meter.stopped) else ["it is not as frozen as the node above it"]
+    return [] if _stands(meter, parent, CARVED) else ["it is not below that node"]
+
+
+def _stands(meter: Meter, above: Meter, kind: str) -> bool:
+    """Whether a meter is of a kind, right below another, and stopped where that one is."""
+    place = kind, above.id, above.depth + 1, bool(meter.frozen or above.stopped)
+    return (meter.kind, meter.parent, meter.depth, bool(meter.stopped)) == place
