@@ -65,7 +65,7 @@ def twice(of: str, **changes: object) -> Callable[[Lines], Lines]:
 
 MUCH = Amounts(epsilon=10**13)
 STUDY = {
-    "a debit beyond the box": (with_changed("debit", amounts=MUCH), "did not fit"),
+    "a debit beyond the box": (twice("debit", key="more", amounts=MUCH), "did not fit"),
     "a debit of nothing": (with_changed("debit", amounts=NOTHING), "did not fit"),
     "a debit of nobody": (with_changed("debit", node="nobody"), "not in this chain"),
     "a step of no reservation": (with_changed("debit", reservation="none"), "does not exist"),
