@@ -80,13 +80,18 @@ def places(told: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from places(one, (*at, number))
 
 
+def hostile(chance: random.Random) -> Any:
+    """One of them, to be changed on."""
+    return copy.deepcopy(chance.choice(HOSTILE))
+
+
 def mutated(told: Any, chance: random.Random, others: list[Any]) -> Any:
     """The value, other in one place or two."""
     changed = copy.deepcopy(told)
     for _ in range(chance.choice((1, 1, 1, 2))):
         at = chance.choice(list(places(changed)))
         if not at:
-            return chance.choice(HOSTILE)
+            return hostile(chance)
         inner = changed
         for step in at[:-1]:
             inner = inner[step]
@@ -94,7 +99,7 @@ def mutated(told: Any, chance: random.Random, others: list[Any]) -> Any:
         if act == 0:
             del inner[at[-1]]
         elif act == 1 and isinstance(inner, dict):
-            inner[chance.choice(WORDS)] = chance.choice(HOSTILE)
+            inner[chance.choice(WORDS)] = hostile(chance)
         elif act == 2:
             other = chance.choice(others)
             where = chance.choice(list(places(other)))
@@ -104,7 +109,7 @@ def mutated(told: Any, chance: random.Random, others: list[Any]) -> Any:
         elif act == 3 and isinstance(inner[at[-1]], (int, float)):
             inner[at[-1]] = inner[at[-1]] * chance.choice((-1, 0.999999, 1.0000001, 1e9, 3))
         else:
-            inner[at[-1]] = chance.choice(HOSTILE)
+            inner[at[-1]] = hostile(chance)
     return changed
 
 
@@ -199,11 +204,11 @@ def _body(told: Any, schemas: Any, chance: random.Random) -> Any:
     reference = content.get("schema", {}).get("$ref", "")
     properties = schemas.get(reference.rpartition("/")[2], {}).get("properties", {})
     body = {
-        name: chance.choice(HOSTILE) if chance.random() < 0.4 else _usual(one, chance)
+        name: hostile(chance) if chance.random() < 0.4 else _usual(one, chance)
         for name, one in properties.items()
         if chance.random() < 0.9
     }
-    return body if chance.random() < 0.95 else chance.choice(HOSTILE)
+    return body if chance.random() < 0.95 else hostile(chance)
 
 
 def _usual(one: Any, chance: random.Random) -> Any:

@@ -261,7 +261,8 @@ class Questions:
         It is durable before its debit is: by itself, or where both are in one log, with the debit.
         """
         new = inserting("questions", line, "ON CONFLICT (node, key) DO NOTHING")
-        if self._database.one_log and self._database.soon_one(*new):
+        follows = self._database.one_log and line["state"] == "asked"  # by its debit
+        if follows and self._database.soon_one(*new):
             return str(line["id"])
         with self._database.write() as rows:
             rows.changed(*new)

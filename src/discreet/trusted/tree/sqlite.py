@@ -22,7 +22,7 @@ from discreet.errors import ledger as refusals
 from discreet.errors.tree import rolled_back
 from discreet.trusted.ledger.sqlite import BUSY_SECONDS
 from discreet.trusted.tree import schema
-from discreet.trusted.tree.work import Rows, Statement, Work
+from discreet.trusted.tree.work import Database, Rows, Statement, Work
 
 MOST_IDLE = 32  # connections of a process that are held between operations, of all its trees
 Place = tuple[tuple[int, int], ...]  # which file and which log
@@ -72,6 +72,11 @@ class SQLiteConnection:
             ) from None
 
 
+def _asked(self: Database, *statements: Statement) -> list[Rows]:
+    with self.read() as work:
+        return work.ask(*statements)
+
+
 class MemoryDatabase:
     """A tree that lives and dies with one process."""
 
@@ -89,9 +94,7 @@ class MemoryDatabase:
         with self._lock:
             yield Work(self._connection)
 
-    def ask(self, *statements: Statement) -> list[Rows]:
-        with self.read() as work:
-            return work.ask(*statements)
+    ask = _asked
 
     @contextmanager
     def write(self) -> Iterator[Work]:
@@ -154,9 +157,7 @@ class SQLiteDatabase:
         with self._transaction("BEGIN") as work:
             yield work
 
-    def ask(self, *statements: Statement) -> list[Rows]:
-        with self.read() as work:
-            return work.ask(*statements)
+    ask = _asked
 
     @contextmanager
     def write(self) -> Iterator[Work]:
@@ -216,9 +217,8 @@ class SQLiteDatabase:
             return False
         with _guard:
             _idle.append((self.path, place, raw))
-            oldest = _idle.pop(0)[2] if len(_idle) > MOST_IDLE else None
-        if oldest is not None:
-            oldest.close()
+            if len(_idle) > MOST_IDLE:
+                _idle.pop(0)[2].close()
         return True
 
     def _place(self) -> Place:
