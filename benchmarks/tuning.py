@@ -34,7 +34,8 @@ import stored
 from discreet.testing import seeded_session
 
 SPENDS = {"pure": dp.PureDP(1), "approximate": dp.ApproxDP(1, 1e-6)}
-PENALTIES = (30, 100, 300)
+# about what a run takes by default at these spends, three times and ten times as much
+PENALTIES = {"pure": (30, 100, 300), "approximate": (100, 300, 1000)}
 STEPS = (10, 30, 100)
 BATCH = 200
 
@@ -109,10 +110,11 @@ def cases() -> dict[str, Case]:
     }
 
 
-def trials_of(settings: str, formula: str) -> list[Any]:
+def trials_of(settings: str, formula: str, spend: str) -> list[Any]:
     if settings == "penalty":
         return [
-            dp.trial(dp.logistic, formula, method="objective", penalty=value) for value in PENALTIES
+            dp.trial(dp.logistic, formula, method="objective", penalty=value)
+            for value in PENALTIES[spend]
         ]
     solvers = [dp.SGD(law="laplace", steps=steps, batch=BATCH) for steps in STEPS]
     return [dp.trial(dp.logistic, formula, solver=solver) for solver in solvers]
@@ -161,9 +163,10 @@ class Measured:
     chosen: np.ndarray
 
 
-def measured(case: Case, settings: str, spend: Any, reps: int) -> Measured:
+def measured(case: Case, settings: str, paid: str, reps: int) -> Measured:
+    spend = SPENDS[paid]
     data = dp.from_arrays(case.columns, schema=case.schema, neighbors=dp.Replace())
-    least, trials = log_loss(case, plain_fit(case)), trials_of(settings, case.formula)
+    least, trials = log_loss(case, plain_fit(case)), trials_of(settings, case.formula, paid)
     options = default_of(settings)
     default, tuned, chosen = np.empty(reps), np.empty(reps), np.zeros(len(trials), dtype=int)
     alone, again = np.empty((len(trials), reps)), np.empty(reps)
@@ -195,7 +198,7 @@ def main() -> None:
     for name, case in cases().items():
         if name not in asked.only.split(","):
             continue
-        found = measured(case, asked.settings, SPENDS[asked.spend], asked.reps)
+        found = measured(case, asked.settings, asked.spend, asked.reps)
         alone = found.alone[int(np.argmin(found.alone.mean(axis=1)))]
         wins["tuned"] += bool(found.tuned.mean() < found.default.mean())
         wins["again"] += bool(found.again.mean() < found.default.mean())
@@ -232,7 +235,7 @@ def run_mu(case: Case) -> float:
 def store(asked: argparse.Namespace, lines: list[dict[str, Any]], mu: float) -> None:
     what = {"steps": "the steps of pure gradients", "penalty": "the penalty of noise in the loss"}
     stored.table(
-        f"tuning_{asked.settings}",
+        f"tuning_{asked.settings}" + ("" if asked.spend == "pure" else f"_{asked.spend}"),
         about="accuracy",
         title=f"dp.tune over {what[asked.settings]}, beside the default",
         says=f"Excess log-loss on all rows above the fit without privacy, at "

@@ -378,10 +378,11 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
         "array": PUBLIC,
         "astype": RESULT,
     },
-    ("trusted/extensions/estimating/kernels.py", "gram_sums.gram"): {
+    ("trusted/extensions/estimating/kernels.py", "_products.gram"): {
         "astype": RESULT,
         "matmul": EXACT,
     },
+    ("trusted/extensions/estimating/kernels.py", "_compiled_products.gram"): {"astype": RESULT},
     ("trusted/extensions/estimating/kernels.py", "numpy_gradient.chunk"): {
         "astype": RESULT,
         "matmul": EXACT,

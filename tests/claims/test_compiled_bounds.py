@@ -158,12 +158,13 @@ def encode_arguments():
     }
 
 
-def scale_arguments():
+def gram_arguments():
     return {
         "matrix": np.ones((8, 3), dtype=np.int16),
         "multiplier": np.ones(8),
-        "block": np.zeros((8, 3)),
-        "moved": np.zeros((8, 3)),
+        "block": np.zeros((4, 5)),
+        "moved": np.zeros((4, 5)),
+        "sums": np.zeros((4, 4)),
     }
 
 
@@ -244,14 +245,15 @@ LOOPS = {
         lambda: {"z": np.ones((8, 3)), "norms": np.zeros(8)},
         {"norms": [longer], "z": [lambda z: z[:7], lambda z: z[0]]},
     ),
-    "scale": (
-        model_loops.scale_loop,
-        scale_arguments,
+    "gram": (
+        model_loops.gram_loop,
+        gram_arguments,
         {
-            "multiplier": [lambda m: m[:7]],
-            "block": [lambda b: b[:7], lambda b: b[:, :2]],
-            "moved": [lambda b: b[:7], lambda b: b[:, :2]],
-            "matrix": [longer],
+            "multiplier": [lambda m: m[:7], lambda m: m.astype(np.int64)],
+            "block": [lambda b: b[:3], lambda b: b[:, :4], lambda b: b[:, :0]],
+            "moved": [lambda b: b[:3], lambda b: b[:, :4]],
+            "sums": [lambda s: s[:3], lambda s: s[:, :3]],
+            "matrix": [longer, lambda m: longer(m, 1), lambda m: m.astype(np.int32)],
         },
     ),
     "encode": (
@@ -406,6 +408,12 @@ PLANTED = {
         "arguments_that_fit and place",
         "places[row] = ",
         "places[row + 1] = ",
+    ),
+    "a tile that is one place too far": (
+        "trusted/extensions/estimating/loops.py",
+        "arguments_that_fit and gram",
+        "sums[i + down, j + along] += tile",
+        "sums[i + down, j + along + 1] += tile",
     ),
     "a code that is not cut": (
         "trusted/extensions/estimating/loops.py",

@@ -29,7 +29,7 @@ from discreet.specs.queries.moments import DESIGNS, Moments
 from discreet.specs.queries.plans import Factor
 from discreet.specs.queries.sums import GramMatrix, Sum
 from discreet.trusted.datasets import Dataset
-from discreet.trusted.release import Question
+from discreet.trusted.release import Question, plain_question
 
 # -- forged questions ------------------------------------------------------------------------------
 
@@ -273,3 +273,18 @@ def test_a_spend_whose_guarantee_cannot_be_stated_is_refused_before_the_debit(sp
         dp.count(session, spend=spend)
     assert session.ledger.head == head
     assert engine.reads == 0
+
+
+def test_what_runs_is_nothing_that_the_caller_holds():
+    """Each part is a new one: what is changed in the caller's after the check changes nothing."""
+    public = watched_session(dp.Replace())[0].public
+    given = questions.mean_question(public, "x", spend=dp.GDP(0.5))
+    own = plain_question(given)
+    assert own == given
+    for name in ("description", "query", "mechanism", "spend"):
+        assert getattr(own, name) is not getattr(given, name), name
+    held = own.to_dict()
+    object.__setattr__(given.query.factor, "column", "g")
+    object.__setattr__(given.mechanism, "spread", Fraction(0))
+    object.__setattr__(given.spend, "mu", 100.0)
+    assert own.to_dict() == held

@@ -35,6 +35,7 @@ BLOCKS = (
     {"CHUNK_ROWS": 999, "LOT": 1, "PANEL": 2},
     {"CACHED_CELLS": 1, "PANEL": 3},
     {"MOST_THREADS": 1, "CACHED_CELLS": 1 << 30},
+    {"LOOP_TILE_ROWS": 5, "GRAM_ROWS": 77},
 )
 
 
@@ -385,7 +386,7 @@ def test_a_broken_numba_does_not_break_a_release(monkeypatch):
         loops.gradient_loop,
         loops.norm_loop,
         loops.place_loop,
-        loops.scale_loop,
+        loops.gram_loop,
         loops.encode_loop,
     )
     for one in passes:

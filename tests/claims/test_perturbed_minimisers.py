@@ -14,7 +14,13 @@ from scipy.stats import chi2, expon, kstest, norm
 from scipy.stats import gamma as gamma_law
 
 import discreet as dp
-from discreet.accounting.calibration.minimiser import Room, perturbed_minimiser
+from discreet.accounting.calibration.minimiser import (
+    MOST_NOISE,
+    Room,
+    default_penalty,
+    least_penalty,
+    perturbed_minimiser,
+)
 from discreet.accounting.gaussian import delta_bounds
 from discreet.accounting.tradeoff.shifted_pair import PLACES, shifted_mu, worst_hockey_sticks
 from discreet.encoding import Encoding
@@ -371,6 +377,27 @@ def test_a_solver_that_stops_early_is_not_covered():
     assert abs(early - sure) / mechanism.step > 100 * mechanism.distance
 
 
+def test_one_newton_step_exceeds_its_price_where_rows_are_replaced():
+    """A float solver stopped early has another law: normal, with a spread that the rows decide.
+    One row's x goes from 1 to 0, and far out the wider law has more than the price allows.
+    """
+    bound = query_of(Logistic()).sensitivity(dp.AddRemove())
+    row = RowLoss(bound.steepness, bound.curvature, True, 1, "replaced")
+    mechanism = perturbed_minimiser(
+        row, 1, Room(mu_squared=Fraction(1)), way="objective", penalty=None, rows=5.0
+    )
+    sigma, penalty = float(mechanism.spread) / 2.0**30, float(mechanism.penalty)
+    theta, claim = np.linspace(-60, 60, 24001), minimiser_loss(mechanism).mu_squared
+    for epsilon, exceeded in ((1, False), (6, True), (8, True)):
+        masses = []
+        for x in (1.0, 0.0):  # θ = −(G(0) + b)/G′(0), and y = 0
+            total = (penalty + x * x / 4) * theta + x / 2
+            masses.append(np.diff(norm.cdf(-np.abs(total) / sigma)) * np.sign(-total[1:]))
+        found = float(np.maximum(masses[1] - math.exp(epsilon) * masses[0], 0).sum())
+        allowed = delta_bounds(Fraction(math.sqrt(claim)), Fraction(epsilon))[1]
+        assert (found > 3 * float(allowed)) == exceeded
+
+
 # ── the price ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -414,6 +441,18 @@ def test_a_price_beyond_the_programme_is_refused():
     for mu, kappa in ((Fraction(9), Fraction(1, 2)), (Fraction(1, 2), Fraction(3, 2))):
         with pytest.raises(NoTheorem):
             shifted_mu(mu, kappa)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", [Room(mu_squared=Fraction(9, 4)), Room(epsilon=Fraction(1, 4))])
+def test_the_least_penalty_has_a_price_and_little_noise(room):
+    """What a refusal names is accepted; the noise is at most four times that without curvature."""
+    row = RowLoss(Fraction(1), Fraction(1, 4), True, 1, "replaced")
+    least = least_penalty(row, room)
+    assert row.curvature <= least < default_penalty(row, room, "objective", 100.0)
+    mechanism = perturbed_minimiser(row, 2, room, way="objective", penalty=least, rows=100.0)
+    bare = row.moves * row.steepness / room.size
+    assert 1 < float(mechanism.spread) / 2.0**30 / float(bare) <= MOST_NOISE * 1.05
 
 
 def test_prices_are_those_of_the_theorems():

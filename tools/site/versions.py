@@ -25,8 +25,9 @@ LEADING = """<!doctype html>
 LOST = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><link rel="icon" href="data:,">
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <title>Nothing is here - discreet</title></head>
-<body><main><h1>Nothing is here</h1>
+<body style="font-family: sans-serif; margin: 2rem"><main><h1>Nothing is here</h1>
 <p>The page may have another name in this version. The search of any other page finds it.</p>
 </main></body>
 </html>

@@ -44,6 +44,7 @@ BY_ROW = ("replace", "add or remove")
 ALL_ROWS = ("replace",)
 RUNS_FIRST, REPLAY_FIRST = ("runs", "replay"), ("replay", "runs")
 EXACT = ("runs", "replay", "exact")
+EXACT_FIRST = ("exact", "replay", "runs")
 FEW_STEPS = SGD(steps=4, batch=6)
 
 
@@ -129,8 +130,8 @@ ENTRIES: dict[str, Entry] = {
     "above_threshold": Entry(
         ({"yes": {"flag": True}, "no": {"flag": False}}, 12), methods=EXACT, spend=PureDP(2)
     ),
-    "watch": Entry(spend=PureDP(2), keyed=False, methods=EXACT, ask=watched),
-    "holdout": Entry(spend=PureDP(3), keyed=False, ask=held_out),
+    "watch": Entry(spend=PureDP(2), keyed=False, methods=EXACT_FIRST, ask=watched),
+    "holdout": Entry(spend=PureDP(3), keyed=False, methods=REPLAY_FIRST, ask=held_out),
     "proportion_test": Entry(("flag", 0.5), spend=PureDP(2), methods=EXACT),
     "compare": Entry(("flag",), {"by": "arm"}, methods=EXACT),
     "independence_test": Entry(("level", "arm"), methods=EXACT),

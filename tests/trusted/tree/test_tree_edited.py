@@ -36,10 +36,9 @@ def pay(node: Node, key: str, **options: str) -> None:
     node.store(key, lambda: "answer")
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> BudgetTree:
+def tree_of_every_kind(folder: Path) -> BudgetTree:
     """A tree with lines of every kind that a node of each kind writes."""
-    tree = BudgetTree.open(tmp_path / "budgets.db")
+    tree = BudgetTree.open(folder / "budgets.db")
     root = tree.root("survey", PureDP(2), neighbors=AddRemove(), key="survey")
     study = tree.carve(root.id, "study", PureDP(1), key="study")
     seat = tree.pool(study.id, "anna", PureDP(0.5), key="anna")
@@ -48,6 +47,11 @@ def tree(tmp_path: Path) -> BudgetTree:
     pay(seat, "step", reservation=held.id)
     tree.close(tree.carve(root.id, "gone", PureDP(0.5), key="gone").id)
     return tree
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> BudgetTree:
+    return tree_of_every_kind(tmp_path)
 
 
 class Editor:

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from discreet import plain
 from discreet.accounting.tradeoff.shifted_pair import shifted_mu
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, NoTheorem
 from discreet.exact import decimal_text, float_down, float_up, sqrt_down
 from discreet.sensitivity import RowLoss
 from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser, told_of_a_row
@@ -20,8 +20,11 @@ from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser, 
 COVER_SHARE = Fraction(1, 100)
 KAPPA = Fraction(2, 5)  # of μ, one row's: what the penalty is by default
 PURE_KAPPA = Fraction(1, 5)  # of ε, for Euclidean Laplace noise
+# times the noise of a loss without curvature: a penalty that asks for more is not worth its trial
+MOST_NOISE = 4
 FINE = 0.05  # of the sampling error: the noise that covers the tolerance
 LEAST_STEPS = 1 << 10  # of that noise, for each root of a coefficient
+LEAST_GAIN = 0.1  # of the price's logarithm, for that of the spread
 FIRST_TRY = Fraction(102, 100)  # of the spread without curvature: its price is 1 to 3 % more
 
 
@@ -55,6 +58,37 @@ def default_penalty(row: RowLoss, room: Room, way: str, rows: float) -> Fraction
     if not room.epsilon:
         kappa = KAPPA * room.size / row.moves
     return row.curvature / min(Fraction(1), kappa)
+
+
+def least_penalty(row: RowLoss, room: Room) -> Fraction:
+    """The least penalty of the objective, up to a fifth, with at most MOST_NOISE times the noise
+    that a loss without curvature would need; in units of the radius.
+    """
+    if room.epsilon:
+        bent = float(room.epsilon) * (1 - 1 / MOST_NOISE) / row.rows
+        return row.curvature / Fraction(min(1.0, math.expm1(bent)))
+    share = Fraction(float_down(room.size * sqrt_down(1 - COVER_SHARE) / row.moves))
+    return row.curvature / _largest_kappa(share)
+
+
+@plain.remembered(256)
+def _largest_kappa(share: Fraction) -> Fraction:
+    """The largest κ, up to a fifth, at which noise MOST_NOISE times as large keeps to a row's μ."""
+    low, high = 0, max(1, math.ceil(4 * math.log2(1 / (float(KAPPA) * min(1.0, float(share))))))
+
+    def kappa(place: int) -> Fraction:
+        return min(Fraction(1), KAPPA * share * Fraction(2.0 ** (place / 4)))
+
+    def enough(place: int) -> bool:
+        try:
+            return shifted_mu(share / MOST_NOISE, kappa(place)) <= share
+        except NoTheorem:
+            return False
+
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    return kappa(high) if enough(high) else kappa(low)
 
 
 def perturbed_minimiser(
@@ -91,15 +125,24 @@ def perturbed_minimiser(
 def _gaussian_spread(row: RowLoss, kappa: Fraction, share: Fraction) -> Fraction:
     """About the least spread of b at which the objective's noise costs no more than `share` of μ:
     what covers the tolerance does not enter, so that one answer serves any number of rows.
+
+    Method.  The price falls more slowly than the spread rises, the more so the further curvature
+             weighs: each try goes by what the one before it gained, and does not go too far.
     """
-    spread = row.moves * row.steepness / share * FIRST_TRY
+    spread, before = row.moves * row.steepness / share * FIRST_TRY, Fraction(0)
+    raised = Fraction(1)  # by the try before
     while True:
         tried = Fraction(float_up(spread * (1 << NOISE_BITS)))
         shift = row.steepness * (1 << NOISE_BITS) / tried
         used = row.moves * Fraction(shifted_mu(shift, kappa))
         if used <= share:
             return tried
-        spread *= used / share * (1 + Fraction(1, 10**5))
+        over = used / share
+        if before:
+            gained = math.log(before / used) / math.log(raised)
+            over = Fraction(float(over) ** (1 / min(1.0, max(gained, LEAST_GAIN))))
+        raised, before = over * (1 + Fraction(1, 10**5)), used
+        spread *= raised
 
 
 def _covered(

@@ -26,6 +26,7 @@ from discreet.accounting.calibration.additive import pure_within
 from discreet.accounting.calibration.minimiser import (
     Room,
     default_penalty,
+    least_penalty,
     perturbed_minimiser,
 )
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
@@ -160,20 +161,37 @@ def _require_penalty(session: Session, model: Model, asked: Asked, room: Room) -
 
 
 def _require_room(session: Session, asked: Asked, row: RowLoss, radius: float, room: Room) -> None:
-    """Refuses a penalty for which there is no price or no grid, before anything is spent."""
-    public = session.public
+    """Refuses a penalty whose noise would be far beyond the usual, or for which there is no grid,
+    before anything is spent; the refusal names one that will do.
+    """
+    public, squared = session.public, radius**2
     rows = float(public.rows) if public.rows is not None else UNKNOWN_ROWS
     penalty = _scaled_penalty(asked, row, radius, Room())
-    try:
-        perturbed_minimiser(row, 1, room, way=asked.way, penalty=penalty, rows=rows)
-    except (InvalidParameter, NoTheorem) as refusal:
-        usual = float(default_penalty(row, room, asked.way, rows)) * radius**2
-        raise InvalidParameter(
-            "penalty=",
-            f"{shown(asked.penalty)} is too small for this spend",
-            "the noise that one row's pull asks for would be beyond what is proven",
-            f"use a larger penalty (left out it would be about {usual:.2g} here), or spend more",
-        ) from refusal
+    assert penalty is not None
+    usual = default_penalty(row, room, asked.way, rows)
+    refusal = None
+    # a third of the usual one surely has a price, which takes long to compute far below it
+    least = usual / 3 if asked.way == "output" or 3 * penalty >= usual else least_penalty(row, room)
+    if asked.way == "output" or penalty >= least:
+        try:
+            perturbed_minimiser(row, 1, room, way=asked.way, penalty=penalty, rows=rows)
+        except (InvalidParameter, NoTheorem) as found:
+            refusal = found
+        else:
+            return
+    raise InvalidParameter(
+        "penalty=",
+        f"{shown(asked.penalty)} is too small for this spend",
+        "the noise that one row's pull asks for would drown what the rows say",
+        f"use at least {_upper(float(least) * squared)} (left out it would be about "
+        f"{float(usual) * squared:.2g} here), or spend more",
+    ) from refusal
+
+
+def _upper(value: float) -> str:
+    """A number in three digits, rounded up."""
+    digits = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value / digits) * digits:.6g}"
 
 
 def metric_radius(model: Model) -> float:

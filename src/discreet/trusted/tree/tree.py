@@ -232,14 +232,8 @@ class BudgetTree:
             _require_open(path)
             promise = _promise(limit, *_kept(above))
             meter = _opened(above, POOLED, name, key, limit, promise, box)
-            body = canonical(
-                {
-                    "name": name,
-                    "key": key,
-                    "box": [*box.as_tuple()],
-                    "budget": json.loads(meter.budget),
-                }
-            )
+            told = {"name": name, "key": key, "box": [*box.as_tuple()]}
+            body = canonical(told | {"budget": json.loads(meter.budget)})
             work.append(draft_line(above, "pool", meter.id, body=body))
             work.create(meter)
         return self.node(meter.id)
@@ -253,17 +247,13 @@ class BudgetTree:
     def roots(self) -> list[Box]:
         """All roots, by name."""
         with self._places.database.read() as work:
-            return [
-                box_of(one) for one in work.all(Meter, "WHERE parent = ? ORDER BY name, id", "")
-            ]
+            return [*map(box_of, work.all(Meter, "WHERE parent = ? ORDER BY name, id", ""))]
 
     def children(self, node: str) -> list[Box]:
         """The boxes right below a node, by name."""
         with self._places.database.read() as work:
-            found = work.all(
-                Meter, "WHERE parent = ? ORDER BY name, id", _known(work, checked_key(node)).id
-            )
-        return [box_of(one) for one in found]
+            above = _known(work, checked_key(node)).id
+            return [*map(box_of, work.all(Meter, "WHERE parent = ? ORDER BY name, id", above))]
 
     def close(self, node: str) -> Amounts:
         """Close a node and everything below it, for good: what it never debited goes back to its
@@ -508,16 +498,9 @@ def _opened(
 
 def open_chain(work: Work, meter: Meter, **told: object) -> None:
     """Put in a carved node, with the first line of its chain."""
-    body = canonical(
-        {
-            "format": FORMAT,
-            "name": meter.name,
-            "key": meter.key,
-            "promise": json.loads(meter.promise),
-            "asked": json.loads(meter.budget),
-            **told,
-        }
-    )
+    words = {"format": FORMAT, "name": meter.name, "key": meter.key}
+    guarantees = {"promise": json.loads(meter.promise), "asked": json.loads(meter.budget)}
+    body = canonical(words | guarantees | told)
     work.create(meter)
     work.append(draft_line(meter, "open", "", {meter.id: meter.box}, body=body))
 

@@ -26,11 +26,12 @@ from discreet.specs.estimating.model import EstimatingPlan, Point
 from discreet.specs.estimating.tables import NO_GAIN, PSI_BITS, clipped_rest
 from discreet.trusted.engines.kernels import Totals, in_threads
 from discreet.trusted.extensions.estimating.loops import (
+    GRAM_TILE,
     Loop,
     gradient_loop,
+    gram_loop,
     norm_loop,
     place_loop,
-    scale_loop,
 )
 
 GRADIENT_ROWS = 1 << 14  # multipliers of at most 19 bits times 14-bit columns: sums below 2**47
@@ -44,6 +45,8 @@ ONE_THREAD_VECTOR = 1 << 13  # the same for a matrix times a vector
 CACHED_CELLS = 1 << 18  # of a block as float64: it stays in the processor's cache
 CHUNK_ROWS = 1 << 14  # rows that one of our own threads takes at a time
 LOT = 64  # chunks whose sums are kept before they are added
+# rows of a compiled second moment at a time, and their cells: both stay in the processor's cache
+LOOP_TILE_ROWS, LOOP_TILE_CELLS = 1 << 9, 1 << 15
 PANEL = 32  # columns of a tile of a second moment; tiles below its diagonal are left out
 TOP_WEIGHT = float(1 << WEIGHT_BITS)
 LOWERED = 1 - 2.0**-50  # makes up for the rounding of a quotient
@@ -368,66 +371,86 @@ def compiled_gradient(
 
 
 def gram_sums(data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingPlan) -> Objects:
-    """Σ m·x xᵀ with the multiplier of the plan's part, a whole number from 0 to 2**LEAN_BITS."""
-    width = data.matrix.shape[1]
-    # what is left of them follows by symmetry
-    pairs = [(left, slice(left.start, width)) for left in column_panels(width, PANEL)]
-    tiles, loop, places = (
-        tiles_of(width, min(width, PANEL), GRAM_ROWS),
-        where_it_pays(scale_loop, len(data.matrix)),
-        where_it_pays(place_loop, len(data.matrix)),
+    """Σ m·x xᵀ with the multiplier of the plan's part, a whole number from 0 to 2**LEAN_BITS: by a
+    compiled pass where there are many rows, else by products of BLAS.
+
+    Checked.  tests/claims/test_model_blocks.py::test_blocks_and_threads_do_not_matter
+    """
+    width, rows = data.matrix.shape[1], len(data.matrix)
+    loop, places = where_it_pays(gram_loop, rows), where_it_pays(place_loop, rows)
+    # above the diagonal; what is left follows by symmetry
+    gram, chunk = (
+        _products(data, weights, plan)
+        if loop is None or places is None
+        else (_compiled_products(loop, places, data, weights, plan), CHUNK_ROWS)
     )
+    totals = Totals((width, width))
+    # a lot at a time, so that few sums are kept
+    for start in range(0, rows, chunk * LOT):
+        for sums in in_threads(gram, range(start, min(start + chunk * LOT, rows), chunk)):
+            totals.reserve(chunk << (2 * UNIT_BITS + LEAN_BITS))[...] += sums
+    total, below = totals.total(), np.tril_indices(width, -1)
+    total[below] = total.T[below]
+    return total
+
+
+def _products(
+    data: ModelData, weights: npt.NDArray[np.int32], plan: EstimatingPlan
+) -> tuple[Callable[[int], npt.NDArray[np.int64]], int]:
+    """The sums over a chunk of rows by BLAS, and the rows of a chunk: whole stacks of tiles."""
+    width = data.matrix.shape[1]
+    pairs = [(left, slice(left.start, width)) for left in column_panels(width, PANEL)]
+    tiles = tiles_of(width, min(width, PANEL), GRAM_ROWS)
+    chunk = tiles.size * max(1, CHUNK_ROWS // tiles.size)
 
     def gram(start: int) -> npt.NDArray[np.int64]:
         sums = np.zeros((width, width), dtype=np.int64)
-        block, moved, multiplier = (
-            np.empty(tiles.shape),
-            np.empty(tiles.shape),
-            np.zeros(tiles.size),
-        )
-        for rows in tiles.blocks(start, min(start + CHUNK_ROWS, len(data.matrix))):
-            count, cells = rows.stop - rows.start, data.matrix[rows]
-            whole = count == tiles.size and loop is not None and places is not None
-            if not whole:
-                _fill(block, cells)
-            multiplier[:count], multiplier[count:] = (
-                multipliers(
-                    plan,
-                    weights[rows],
-                    cells if whole else block,
-                    data.response[rows],
-                    places if whole else None,
-                ),
-                0,
-            )
-            if loop is not None and whole:
-                loop(
-                    cells,
-                    multiplier,
-                    block.reshape(-1, width),
-                    moved.reshape(-1, width),
-                )
-            else:
-                np.multiply(block, multiplier.reshape(*tiles.shape[:2], 1), out=moved)
+        block, moved = np.empty(tiles.shape), np.empty(tiles.shape)
+        multiplier = np.zeros(tiles.size)
+        for rows in tiles.blocks(start, min(start + chunk, len(data.matrix))):
+            count, response = rows.stop - rows.start, data.response[rows]
+            _fill(block, data.matrix[rows])
+            multiplier[:count] = multipliers(plan, weights[rows], block, response, None)
+            multiplier[count:] = 0
+            np.multiply(block, multiplier.reshape(*tiles.shape[:2], 1), out=moved)
+            filled = slice(0, -(-count // tiles.shape[1]))
             for left, right in pairs:
                 sums[left, right] += (
-                    np.matmul(moved[:, :, left].transpose(0, 2, 1), block[:, :, right])
+                    np.matmul(moved[filled, :, left].transpose(0, 2, 1), block[filled, :, right])
                     .sum(axis=0)
                     .astype(np.int64)
                 )
         return sums
 
-    totals = Totals((width, width))
-    # a lot at a time, so that few sums are kept
-    for start in range(0, len(data.matrix), CHUNK_ROWS * LOT):
-        for sums in in_threads(
-            gram, range(start, min(start + CHUNK_ROWS * LOT, len(data.matrix)), CHUNK_ROWS)
-        ):
-            totals.reserve(CHUNK_ROWS << (2 * UNIT_BITS + LEAN_BITS))[...] += sums
-    total = totals.total()
-    for left, right in pairs:
-        total[right, left] = total[left, right].T
-    return total
+    return gram, chunk
+
+
+def _compiled_products(
+    loop: Loop,
+    places: Loop,
+    data: ModelData,
+    weights: npt.NDArray[np.int32],
+    plan: EstimatingPlan,
+) -> Callable[[int], npt.NDArray[np.int64]]:
+    """The same sums over CHUNK_ROWS rows by a compiled pass, in blocks of GRAM_ROWS."""
+    width = data.matrix.shape[1]
+    padded = -(-width // GRAM_TILE) * GRAM_TILE
+    kept = max(1, min(LOOP_TILE_ROWS, LOOP_TILE_CELLS // width))
+
+    def gram(start: int) -> npt.NDArray[np.int64]:
+        sums, found = np.zeros((width, width), dtype=np.int64), np.empty((padded, padded))
+        block, moved = np.zeros((padded, kept)), np.zeros((padded, kept))
+        stop = min(start + CHUNK_ROWS, len(data.matrix))
+        for first in range(start, stop, GRAM_ROWS):
+            rows = slice(first, min(first + GRAM_ROWS, stop))
+            cells = data.matrix[rows]
+            found[...] = 0
+            shares = multipliers(plan, weights[rows], cells, data.response[rows], places)
+            loop(cells, shares, block, moved, found)
+            sums += found[:width, :width].astype(np.int64)
+        return sums
+
+    return gram
 
 
 def multipliers(

@@ -59,11 +59,14 @@ def place_loop() -> Loop | None:
 
 
 @functools.cache
-def scale_loop() -> Loop | None:
-    """loop(matrix, multiplier, block, moved) sets block = matrix and moved = multiplier·matrix,
-    row by row, as float64.
+def gram_loop() -> Loop | None:
+    """loop(matrix, multiplier, block, moved, sums) adds Σ m·x xᵀ to `sums`, tiles on and above the
+    diagonal; `block` and `moved` are room for columns of some rows at a time, 0 beyond the columns.
+
+    Whole numbers below 2**52 whether a product is rounded before it is added or not ("contract").
     """
-    return checked(_compiled(_scale_rows), _scales_fit)
+    loop = compiled(_gram_rows, nogil=True, fastmath={"reassoc", "contract"})
+    return checked(loop, _grams_fit)
 
 
 @functools.cache
@@ -94,6 +97,7 @@ def checked(loop: Loop | None, fits: Callable[..., bool]) -> Loop | None:
     return call
 
 
+GRAM_TILE = 4  # rows and columns of a tile of `_gram_rows`
 _INT16, _INT32 = np.dtype(np.int16), np.dtype(np.int32)
 _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
@@ -156,14 +160,18 @@ def _norms_fit(z: Any, norms: Any) -> bool:
     )
 
 
-def _scales_fit(matrix: Any, multiplier: Any, block: Any, moved: Any) -> bool:
-    shape = matrix.shape
+def _grams_fit(matrix: Any, multiplier: Any, block: Any, moved: Any, sums: Any) -> bool:
+    shape, kept = matrix.shape, block.shape
     return (
-        len(shape) == 2
+        len(shape) == len(kept) == 2
+        and kept[0] % GRAM_TILE == 0
+        and shape[1] <= kept[0]
+        and kept[1] > 0
         and _is(matrix, _INT16, shape)
         and _is(multiplier, _FLOAT64, shape[:1])
-        and _is(block, _FLOAT64, shape)
-        and _is(moved, _FLOAT64, shape)
+        and _is(block, _FLOAT64, kept)
+        and _is(moved, _FLOAT64, kept)
+        and _is(sums, _FLOAT64, (kept[0], kept[0]))
     )
 
 
@@ -241,13 +249,36 @@ def _norm_rows(z: Any, norms: Any) -> None:
         norms[row] = norm
 
 
-def _scale_rows(matrix: Any, multiplier: Any, block: Any, moved: Any) -> None:
-    for row in range(matrix.shape[0]):
-        factor = multiplier[row]
-        for column in range(matrix.shape[1]):
-            value = float(matrix[row, column])
-            block[row, column] = value
-            moved[row, column] = factor * value
+def _gram_rows(matrix: Any, multiplier: Any, block: Any, moved: Any, sums: Any) -> None:
+    """Sixteen sums at a time stay in registers while a tile's rows are passed over."""
+    width = matrix.shape[1]
+    for first in range(0, matrix.shape[0], block.shape[1]):
+        rows = min(block.shape[1], matrix.shape[0] - first)
+        for column in range(width):
+            for row in range(rows):
+                block[column, row] = float(matrix[first + row, column])
+        for column in range(width):
+            for row in range(rows):
+                moved[column, row] = multiplier[first + row] * block[column, row]
+        for i in range(0, width, 4):
+            p, q, r, s = moved[i], moved[i + 1], moved[i + 2], moved[i + 3]
+            for j in range(i, width, 4):
+                a, b, c, d = block[j], block[j + 1], block[j + 2], block[j + 3]
+                pa = pb = pc = pd = qa = qb = qc = qd = 0.0
+                ra = rb = rc = rd = sa = sb = sc = sd = 0.0
+                for k in range(rows):
+                    pa, pb = pa + p[k] * a[k], pb + p[k] * b[k]
+                    pc, pd = pc + p[k] * c[k], pd + p[k] * d[k]
+                    qa, qb = qa + q[k] * a[k], qb + q[k] * b[k]
+                    qc, qd = qc + q[k] * c[k], qd + q[k] * d[k]
+                    ra, rb = ra + r[k] * a[k], rb + r[k] * b[k]
+                    rc, rd = rc + r[k] * c[k], rd + r[k] * d[k]
+                    sa, sb = sa + s[k] * a[k], sb + s[k] * b[k]
+                    sc, sd = sc + s[k] * c[k], sd + s[k] * d[k]
+                tile = ((pa, pb, pc, pd), (qa, qb, qc, qd), (ra, rb, rc, rd), (sa, sb, sc, sd))
+                for down in range(4):
+                    for along in range(4):
+                        sums[i + down, j + along] += tile[down][along]
 
 
 def _encode_rows(values: Any, limits: Any, table: Any, matrix: Any, start: int, place: int) -> None:
