@@ -48,6 +48,22 @@ def test_carved_children_run_out_exactly_and_so_does_their_parent(open_tree: Ope
     assert tree.verify().ok, tree.verify().problems
 
 
+def test_what_was_paid_is_found_again_with_a_lock_and_without(open_tree: Open) -> None:
+    node = pure_root(open_tree())
+    assert pay(node, "k").fresh
+    for looked in (False, True):  # after a look, a known line is read without a lock
+        assert not looked or node.holds("k")
+        again = pay(node, "k")
+        assert (again.fresh, again.answer) == (False, None)
+        with pytest.raises(LedgerRefused):
+            node.debit(key="k", request={"query": "other", "neighbors": RELATION}, price=TENTH)
+        with pytest.raises(LedgerRefused):
+            pay(node, "k", Price(epsilon=Fraction(2, 10)))
+    node.store("k", lambda: "answer")
+    assert pay(node, "k").answer == "answer"
+    assert [entry.kind for entry in node.entries()] == ["open", "debit", "answer"]
+
+
 def test_pooled_children_share_their_parents_money(open_tree: Open) -> None:
     tree = open_tree()
     root = pure_root(tree)

@@ -24,7 +24,7 @@ ENTRY = "discreet.server.work.child"
 
 
 class Child:
-    """One process, started when it is first needed and again after each of its ends."""
+    """One process, started again after each of its ends."""
 
     def __init__(self, settings: str) -> None:
         self._settings = settings
@@ -51,6 +51,11 @@ class Child:
             if time.monotonic() >= until:
                 break
         return None
+
+    def begin(self) -> None:
+        """Starts the process, so that the first question does not wait for it."""
+        with contextlib.suppress(OSError):
+            self._alive()
 
     def end(self) -> None:
         """Kills the process, if there is one."""
@@ -120,6 +125,7 @@ class Pool:
             child.end()
 
     def _serve(self, child: Child) -> None:
+        child.begin()
         while (job := self.queue.take()) is not None:
             told = child.ask({name: job[name] for name in job if name != "reply"}, self._seconds)
             try:

@@ -101,7 +101,8 @@ def _cells(engine: Engine, plan: PartsPlan | OutputsPlan) -> Any:
             met[number] += 1
         gathered.add(place, rows)
 
-    engine.fold(plan.columns, lambda: None, add)
+    filtered = (key.column for key in plan.keys)
+    engine.fold(tuple(dict.fromkeys((*plan.columns, *filtered))), lambda: None, add)
     if not met:
         add(None, 0, _NO_ROWS(engine))
     return gathered.rows()
