@@ -226,6 +226,7 @@ class BatchEngine:
                             add(state, number, batch)
 
                 states = in_threads(one_thread, range(self._threads(len(names))))
+                self._arrow.give_back()
             if kept is not None:
                 kept.whole = True
                 self.remembered[type(kept)] = kept

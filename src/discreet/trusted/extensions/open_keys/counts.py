@@ -17,6 +17,7 @@ from discreet.trusted.later import later
 # of a batch of which keys are counted: the fewer batches, the fewer times a key is met
 KEYED_ROWS = 1 << 20
 KEY_BYTES = 256  # of a key beside its text, at most, as it is counted
+ROW_BYTES = 96  # of a row of a batch of which all keys are different, of what a thread may hold
 _RUN_OF = later("discreet.trusted.scale.key_runs", "run_of")
 _STORED_KEYS = later("discreet.trusted.scale.key_runs", "StoredKeys")
 
@@ -28,7 +29,7 @@ def key_counts_of(engine: Engine, plan: OpenPlan) -> Any:
         plan.columns,
         lambda: KeySums(engine.scale),
         lambda sums, _, batch: sums.add(batch_counts(batch, plan)),
-        batch_rows=KEYED_ROWS if most is None else min(KEYED_ROWS, max(1, most // KEY_BYTES)),
+        batch_rows=KEYED_ROWS if most is None else min(KEYED_ROWS, max(1, most // ROW_BYTES)),
     )
     return KeySums.joined(states)
 
