@@ -72,6 +72,24 @@ class Caller:
                 self.odd.append((what, operation.label, answer.status_code, str(words)[:300]))
 
 
+def tried(hypothesis: Any, operation: Any, mode: Any, examples: int, caller: Caller) -> Any:
+    """What calls an operation with so many examples of a kind."""
+
+    @hypothesis.settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
+    def called(case: Any) -> None:
+        caller.call(operation, case)
+
+    return called
+
+
 def measured(examples: int) -> dict[str, int]:
     schemathesis: Any = importlib.import_module("schemathesis")
     hypothesis: Any = importlib.import_module("hypothesis")
@@ -84,20 +102,7 @@ def measured(examples: int) -> dict[str, int]:
         document = here.client().get("/v1/openapi.json").json()
         for result in schemathesis.openapi.from_dict(document).get_all_operations():
             for mode in schemathesis.GenerationMode:
-                operation = result.ok()
-
-                @hypothesis.settings(
-                    max_examples=examples,
-                    deadline=None,
-                    database=None,
-                    derandomize=True,
-                    phases=[hypothesis.Phase.generate],
-                    suppress_health_check=list(hypothesis.HealthCheck),
-                )
-                @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
-                def called(case: Any, operation: Any = operation) -> None:
-                    caller.call(operation, case)
-
+                called = tried(hypothesis, result.ok(), mode, examples, caller)
                 try:
                     called()
                 except hypothesis.errors.Unsatisfiable:  # everything fits, or nothing does

@@ -207,7 +207,7 @@ def store(found: dict[str, float], asked: argparse.Namespace) -> None:
         "iteration_vs_numpy": ("one exact gradient / X'(X b) in float64 numpy, time", ""),
         "logistic_vs_diffprivlib": ("a logistic fit with intervals / diffprivlib's fit, time", ""),
         "sgd_vs_opacus": ("rows a second of solver='sgd' / Opacus' DP-SGD", ""),
-        "fit_growth": ("seconds a row at all rows / at a tenth of them", "about 1"),
+        "fit_growth": ("seconds a row at all rows / at a tenth of them", "about 1, or less"),
         "fit_memory": ("what a fit allocates at once / 2 bytes a cell", ""),
     }
     stored.figures(

@@ -112,7 +112,7 @@ def table(
         "error": error,
         "columns": [dict(one) for one in columns],
         "rows": [{key: _rounded(value) for key, value in row.items()} for row in rows],
-        "notes": [*notes],
+        "notes": [*notes, *(_busy() if about == "speed" else ())],
     }
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{name}.json"
@@ -167,6 +167,14 @@ def command() -> str:
 def machine() -> str:
     """On what: the kind of processor, how many of them, which Python."""
     return f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def _busy() -> list[str]:
+    """Whether others computed on the machine while times were taken."""
+    load, cores = os.getloadavg()[1], os.cpu_count() or 1
+    if load <= cores + 1:
+        return []
+    return [f"The machine was shared: {load:.0f} processes wanted its {cores} cores."]
 
 
 def _rounded(value: Any) -> Any:

@@ -175,7 +175,7 @@ def test_absolute_weights_never_exceed_their_bound(family):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda one: one.kind)
-def test_batch_sums_are_those_of_full_gradients_on_the_same_rows(family):
+def test_batch_sums_are_those_of_full_gradients_on_the_same_rows(family, monkeypatch):
     rng = np.random.default_rng(6)
     n = 1 << 15  # the compiled loop
     matrix, response, query = extreme(rng, n), responses(rng, family, n), query_of(family, rows=n)
@@ -187,6 +187,7 @@ def test_batch_sums_are_those_of_full_gradients_on_the_same_rows(family):
         ModelData(matrix[chosen], response[chosen]), weights[chosen], family, point
     )[0]
     assert reader.gradient(chosen, beta).tolist() == [int(value) for value in wanted]
+    monkeypatch.setattr("discreet.trusted.extensions.sgd.batches.LOOP_ROWS", 100)
     assert reader.gradient(rng.permutation(chosen), beta).tolist() == [
         int(value) for value in wanted
     ]

@@ -297,3 +297,20 @@ def test_the_client_loads_specs_and_draws_and_nothing_else() -> None:
         "sklearn",
     }
     assert not {name.split(".")[0] for name in found} & heavy
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "answer"),
+    [
+        (client.Integer(3, 7), 5, 2),
+        (client.Integer(-4, 4), -4, 0),
+        (client.Integer(3, 7), "99", 4),
+        (client.Boolean(), True, 1),
+        (client.Category(["a", "b"]), "b", 1),
+    ],
+)
+def test_a_report_is_about_the_place_of_the_value(column, value, answer) -> None:
+    """At ε = 40 a report is the truth, but for one in 10¹⁶."""
+    spec = client.RandomizedResponse(column, epsilon=40)
+    assert json.loads(client.report(spec, value))["answer"] == answer
+    assert client.reports(spec, [value]).tolist() == [answer]

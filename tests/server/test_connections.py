@@ -18,6 +18,8 @@ import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.server.work.connections import Connections
 
+pytestmark = pytest.mark.slow
+
 SECRET = "hunter2-of-the-reader"
 SCHEMA = {
     "cost": {"kind": "real", "low": 0, "high": 100},

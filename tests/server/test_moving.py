@@ -17,6 +17,8 @@ from discreet.server.desk.moving import move_ledger
 from discreet.trusted.ledger.core import Ledger
 from discreet.trusted.tree.node import Node
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = {
     "income": dp.Real(0, 100),
     "age": dp.Integer(18, 90),

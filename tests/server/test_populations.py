@@ -15,11 +15,13 @@ import discreet as dp
 from discreet.server.desk.desk import require_verified
 from discreet.server.desk.histories import FORGOTTEN
 
+pytestmark = pytest.mark.slow
+
 PEOPLE = {"relation": "replace", "unit": "person", "max_rows": 2}
 MEAN = {"estimator": "mean", "column": "income", "spend": {"mu": 0.2}}
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+@pytest.fixture(params=["sqlite", "postgresql"])
 def here(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Curator]:
     if request.param == "sqlite":
         yield curator(tmp_path)

@@ -8,6 +8,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -58,6 +59,7 @@ def become(user: str, group: str, act: Callable[[], Any]) -> Any:
     reads, writes = os.pipe()
     child = os.fork()
     if child == 0:
+        signal.alarm(120)  # a lock of the parent's threads must not hold it for ever
         try:
             os.setgroups([pwd.getpwnam(group).pw_gid])
             os.setgid(pwd.getpwnam(user).pw_gid)

@@ -148,9 +148,10 @@ def test_a_cell_runs_no_code():
         ([b"a", b"\xff"], pa.binary(), {}),
         ([[1], [2]], pa.list_(pa.int64()), {}),
         ([None, None], pa.null(), {}),
+        ([True, None, False, None], pa.bool_(), {"true": 1, "false": 1}),
         ([], pa.string(), {}),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_typed_columns(kind, cells, kind_of_cells, expected, tmp_path):
     table = pa.table(
@@ -261,3 +262,12 @@ def test_a_units_kept_rows_depend_on_that_unit_alone(kind, tmp_path):
         )
         == alone
     )
+
+
+@pytest.mark.parametrize("rows", [1, 2, 100])
+def test_keys_of_several_batches_are_added_up(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.trusted.extensions.open_keys.counts.KEYED_ROWS", rows)
+    words = ["a", "b", "a", "c", "b", "a", "d"]
+    pq.write_table(pa.table({"word": words}), tmp_path / "a.parquet")
+    engine = FileEngine(tmp_path / "a.parquet", "parquet", SCHEMA, AddRemove())
+    assert found(engine) == {"a": 3, "b": 2, "c": 1, "d": 1}

@@ -84,6 +84,7 @@ def test_a_child_begins_with_connections_of_its_own(tmp_path: Path) -> None:
 
 def test_few_are_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "MOST_IDLE", 2)
+    monkeypatch.setattr(sqlite, "_idle", [])  # without those of other tests
     nodes = [held(tmp_path / f"{number}.db")[1] for number in range(4)]
     for key in "ab":
         for node in nodes:
