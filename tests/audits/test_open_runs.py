@@ -72,7 +72,7 @@ def test_paths_of_an_open_threshold_have_the_law_of_its_draws() -> None:
     paths = walked(lambda tape: _asked(tape, data[0]), 100)
     assert not isinstance(paths, str)
     seen = np.zeros(len(paths.ends), dtype=np.int64)
-    for number in range(200):
+    for number in range(120):
         with listening(Tape()) as tape:
             adaptive(seeded_session(data[0], dp.PureDP(2), f"paths/{number}"))
         seen[paths.ends.index(tuple(map(int, tape.answers())))] += 1

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from discreet.specs.statistics import DRAWN_KEYS, KeyCounts
 from discreet.trusted.scale.spill import Place, Spill, read_table, written
 
-PAGE_ROWS = 1 << 12  # keys of a run that are read together
+PAGE_ROWS = 1 << 11  # keys of a run that are read together
 SCHEMA = pa.schema([("name", pa.large_string()), ("count", pa.int64())])
 Run = tuple[Spill, list[Place]]
 

@@ -19,7 +19,9 @@ from discreet.trusted.engines.kernels import MOST_THREADS
 
 DEFAULT = 1 << 30
 BASE = 1 << 26  # what a pass takes beside its batches
-CELL_BYTES = 64  # of a batch: a cell as given, as read, as numbers and as codes
+CELL_BYTES = (
+    384  # of a batch: a cell as given, read, as numbers and as codes, and what is kept of it
+)
 LEAST_ROWS = 1 << 12  # of a batch
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}

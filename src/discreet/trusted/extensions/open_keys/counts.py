@@ -17,7 +17,7 @@ from discreet.trusted.later import later
 # of a batch of which keys are counted: the fewer batches, the fewer times a key is met
 KEYED_ROWS = 1 << 20
 KEY_BYTES = 256  # of a key beside its text, at most, as it is counted
-ROW_BYTES = 96  # of a row of a batch of which all keys are different, of what a thread may hold
+ROW_BYTES = 256  # of a row of a batch of which all keys are different, of what a thread may hold
 _RUN_OF = later("discreet.trusted.scale.key_runs", "run_of")
 _STORED_KEYS = later("discreet.trusted.scale.key_runs", "StoredKeys")
 
