@@ -139,3 +139,17 @@ def test_a_descent_of_many_devices_finds_the_coefficients():
     noise = 3.0 * mean_gradient(reports, GradientRequest(rounds, request.theta, clip=1.5)).noise
     assert np.abs(np.array(request.theta) - truth).max() <= 5 * (noise + 0.1)
     assert np.abs(np.array(request.theta) - truth).max() <= 0.6
+
+
+def test_a_record_of_any_kind_is_answered_alike_and_only_its_length_can_be_refused():
+    device, round = LocalGradients(1.0, 9), iter(range(1, 10))
+    for cell in ("text", None, object(), math.nan, math.inf, 10**400, [1.0]):
+        told = device.report([cell, 1.0], cell, GradientRequest(next(round), (0.5, 1.0)))
+        assert {*told} == {*device.report([1.0, 1.0], 1, GradientRequest(next(round), (0.5, 1.0)))}
+        device, round = LocalGradients(1.0, 9), iter(range(1, 10))
+    for record in (7, [1.0], [1.0, 2.0, 3.0]):
+        with pytest.raises(dp.DiscreetError):
+            device.report(record, 1, GradientRequest(1, (0.5, 1.0)))
+    handed_out = device.mechanism
+    object.__setattr__(handed_out, "spread", Fraction(0))
+    assert device.mechanism.spread > 0
