@@ -96,7 +96,10 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
-@pytest.mark.parametrize("asked", FUNCTIONS)
+@pytest.mark.parametrize(
+    "asked",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "function")) for name in FUNCTIONS],
+)
 @pytest.mark.parametrize("where", [None, {"g": "s"}], ids=str)
 def test_questions_on_parts_release_the_same(asked, neighbors, where, tmp_path, monkeypatch):
     rng = np.random.default_rng(6)
