@@ -5,7 +5,8 @@
     python benchmarks/curator_timing.py --pair filters --tick 0.5       one pair, other ticks
 
 An attacker with a seat asks, in random turns, about 10⁴ and about 10⁶ rows under `AddRemove` (how
-many there are is private), and about a filter that few rows pass and one that nearly all do, and
+many there are is private), and for the median on a fine grid of the rows that pass a filter, one
+that few pass and one that nearly all do (a mean takes as long for both: it reads all rows), and
 times every answer: how long the first reply took, how long the answer, and how far after its
 announced time it came. With ticks the best of these must tell next to nothing; without them the
 same attacker must succeed, or the benchmark would show nothing.
@@ -23,6 +24,7 @@ import dataclasses
 import random
 import tempfile
 import time
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,7 @@ from curator_services import listening, prepared, replica
 
 LARGE, SMALL = 1_000_000, 10_000
 SCHEMA = {
-    "income": {"kind": "real", "low": 0, "high": 100},
+    "income": {"kind": "real", "low": 0, "high": 100, "bits": 32},
     "flag": {"kind": "category", "levels": ["no", "yes"]},
 }
 PAIRS = {"rows": ("small", "large"), "filters": ("rare", "common")}
@@ -60,6 +62,7 @@ def written(path: Path, rows: int) -> None:
 
 def made(desk: Any, tokens: dict[str, str]) -> dict[str, tuple[str, dict[str, Any]]]:
     """The study and the question of each kind."""
+    from discreet.estimators.classical_quantiles import exponential_question
     from discreet.estimators.questions import mean_question
 
     owner, anna = (
@@ -87,7 +90,13 @@ def made(desk: Any, tokens: dict[str, str]) -> dict[str, tuple[str, dict[str, An
             public = desk.office.session(rows, data["id"], 1, ledger).public
         for kind, (where, filtered) in ASKED.items():
             if where == name:
-                asked = mean_question(public, "income", spend=dp.GDP(0.01), where=filtered)
+                asked = (
+                    mean_question(public, "income", spend=dp.GDP(0.01))
+                    if filtered is None
+                    else exponential_question(
+                        public, "income", Fraction(1, 2), spend=dp.PureDP(0.01), where=filtered
+                    )
+                )
                 found[kind] = study["id"], asked.to_dict()
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from curators import SCHEMA, Clock, Curator, curator, write_survey
 
 import discreet as dp
 from discreet.errors import NotAnswered, ServiceRefused
+from discreet.estimators.classical_quantiles import exponential_question
+from discreet.server.desk.times import public_cost
 from discreet.testing import seeded_session
 
 _PLACE = Path(__file__).parents[1] / "remote" / "remote_asks.py"
@@ -32,6 +35,25 @@ def key(name: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Curator:
     return curator(tmp_path_factory.mktemp("asking"))
+
+
+def test_a_fine_grid_keeps_nobody_waiting() -> None:
+    """Its cells are too many to be counted one by one: the values that are there are, at most the
+    declared number of rows.
+    """
+    schema = {"coarse": dp.Real(0, 1, bits=16), "fine": dp.Real(0, 1, bits=32)}
+    neighbors, no_rows = dp.AddRemove(), {"coarse": [], "fine": []}
+    public = (
+        dp.from_arrays(no_rows, schema=schema, neighbors=neighbors).open(budget=dp.GDP(1)).public
+    )
+    asked = {
+        column: exponential_question(public, column, Fraction(1, 2), spend=dp.PureDP(0.1))
+        for column in schema
+    }
+    for rows in (1_000, 1_000_000):
+        cost = {column: public_cost(one, rows) for column, one in asked.items()}
+        assert cost["coarse"] < 0.1 * (1 + rows / 1e6)
+        assert cost["fine"] == pytest.approx(rows * 2.02e-6)
 
 
 @pytest.mark.slow

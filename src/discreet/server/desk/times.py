@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from discreet.specs.statistics import COUNTED_CELLS
+
 SECONDS_A_CELL = 2e-8  # of one column in one row
 SECONDS_A_NUMBER = 1e-6
 LEAST_SLOT = 0.05
@@ -20,6 +22,8 @@ def public_cost(question: Any, rows_at_most: int) -> float:
     """Seconds that a question may take, by public facts."""
     columns = max(1, len(question.query.plan().columns))
     size = int(question.query.size)
+    if size > COUNTED_CELLS:  # of a fine grid the values that are there are counted
+        size = min(size, 2 * rows_at_most)
     return SECONDS_A_CELL * columns * rows_at_most + SECONDS_A_NUMBER * size
 
 
