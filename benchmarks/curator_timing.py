@@ -11,7 +11,7 @@ times every answer: how long the first reply took, how long the answer, and how 
 announced time it came. With ticks the best of these must tell next to nothing; without them the
 same attacker must succeed, or the benchmark would show nothing.
 
-Last line: auc_ticks (the worst of all pairs and clocks), auc_without (of each pair's control), late
+Last line: auc_ticks (the worst of all pairs and clocks), auc_without (the least of their controls), late
 (answers after their first slot).
 """
 
@@ -177,7 +177,7 @@ def measured(
                         found["late"] += float(one[:, 3].sum() + other[:, 3].sum())
     return {
         "auc_ticks": max(found[f"{name}_ticks"] for name in pairs),
-        "auc_without": max(found[f"{name}_without"] for name in pairs),
+        "auc_without": min(found[f"{name}_without"] for name in pairs),
         "late": found["late"],
         "answers": float(answers),
         "tick_s": ticking,
