@@ -11,8 +11,8 @@ times every answer: how long the first reply took, how long the answer, and how 
 announced time it came. With ticks the best of these must tell next to nothing; without them the
 same attacker must succeed, or the benchmark would show nothing.
 
-Last line: auc_ticks (the worst of all pairs and clocks), auc_without (the least of their controls), late
-(answers after their first slot).
+Last line: auc_ticks (the worst of all pairs and clocks), auc_without (the least of their controls),
+late (answers after their first slot).
 """
 
 from __future__ import annotations
