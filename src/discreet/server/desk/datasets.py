@@ -140,15 +140,7 @@ class DataSets:
         most = self._most(rows_at_most, seen["public_count"])
         now = self._office.clock()
         if population is not None:
-            with self._database.read() as rows:
-                above = own_population(rows, person, population, declared.neighbors)
-            if pure is not None or delta0 is not None:
-                raise invalid(
-                    "pure and delta0",
-                    "a data set of a population has its share of that one's",
-                    "boxes are set aside in the coordinates of the one above",
-                    "leave them out",
-                )
+            above = self._above(person, population, declared.neighbors, (pure, delta0))
         dataset = new_id("ds") if population is None else f"{new_id('ds')}_{population}"
         row = {
             "id": dataset,
@@ -190,6 +182,27 @@ class DataSets:
                 *(node.id, dataset),
             )
         return self.one(person, dataset)
+
+    def _above(
+        self,
+        person: Person,
+        population: str,
+        neighbors: Any,
+        shares: tuple[float | None, float | None],
+    ) -> Row:
+        """The population that a data set's budget is set aside in; it sets the shares of pure and
+        δ₀ too.
+        """
+        with self._database.read() as rows:
+            above = own_population(rows, person, population, neighbors)
+        if shares != (None, None):
+            raise invalid(
+                "pure and delta0",
+                "a data set of a population has its share of that one's",
+                "boxes are set aside in the coordinates of the one above",
+                "leave them out",
+            )
+        return above
 
     def new_version(self, person: Person, dataset: str, *, source: str | Sequence[str]) -> Words:
         """Other rows about the same people, which spend the same box; a frozen data set goes on."""
