@@ -156,7 +156,7 @@ def median_cells(law: Law, rows: int, samples: int, answers: int, seed: int) -> 
 def choice_of(question: Question) -> QuantileChoice | None:
     """The choice that an estimate is, alone or before a search for its interval."""
     mechanism = (
-        question.mechanism.parts[0]
+        question.mechanism.stages[0]
         if isinstance(question.mechanism, InTurn)
         else question.mechanism
     )
