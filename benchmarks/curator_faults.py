@@ -109,18 +109,6 @@ def made(desk: Any, tokens: dict[str, str], each: int) -> tuple[str, dict[str, d
     return data["id"], seats
 
 
-def below(parent: int) -> list[int]:
-    """The processes that a process started, and those that these started."""
-    found = []
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit():
-            with contextlib.suppress(OSError, IndexError, ValueError):
-                told = (place / "stat").read_text().rpartition(")")[2].split()
-                if int(told[1]) == parent and told[0] != "Z":
-                    found += [int(place.name), *below(int(place.name))]
-    return found
-
-
 class Killer(threading.Thread):
     """Kills a process of a replica now and then, and restarts the database now and then; never
     twice without an answer between, so that each hits a service that works.
@@ -145,6 +133,8 @@ class Killer(threading.Thread):
 
     def run(self) -> None:
         chance, next_restart = random.Random(self.seed), time.monotonic() + self.restarts_every
+        from curator_services import below
+
         before = -1
         while not self.over.wait(self.every * chance.uniform(0.5, 1.5)):
             if len(self.tally.answers) == before:
