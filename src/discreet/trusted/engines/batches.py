@@ -40,7 +40,7 @@ from discreet.trusted.engines.engine import (
     needed_columns,
     require_columns,
 )
-from discreet.trusted.engines.kernels import MOST_THREADS, in_threads
+from discreet.trusted.engines.kernels import MOST_THREADS, in_threads, scatter_for
 from discreet.trusted.engines.memory import MemoryEngine, sums_of
 
 BATCH_ROWS = 1 << 17
@@ -214,6 +214,7 @@ class BatchEngine:
                         else self._unit_batches(unit, names, tasks, kept)
                     )
                 lock = threading.Lock()
+                scatter_for(self._source.size >> 3)  # compiles what is used by many rows
 
                 def one_thread(_: int) -> State:
                     state = start()
@@ -253,8 +254,8 @@ class BatchEngine:
         return self.remembered.get(KeptUnits) or KeptUnits(self.scale)
 
     def _again(self, kept: Any) -> Iterator[Batches]:
-        for columns, rows in kept.buckets():
-            yield functools.partial(iter, [self._batch(columns, rows, bounded=True)])
+        for columns, units, rows in kept.buckets():
+            yield functools.partial(iter, [self._batch(columns, rows, units)])
 
     def _guarded(self, work: Callable[[], Result]) -> Result:
         """What `work` gives, from a source that did not change;
@@ -298,9 +299,9 @@ class BatchEngine:
     def _batches_of(self, task: Task) -> Iterator[MemoryEngine]:
         return (self._batch(columns, rows) for columns, rows in task())
 
-    def _batch(self, columns: dict[str, Any], rows: int, *, bounded: bool = False) -> MemoryEngine:
+    def _batch(self, columns: dict[str, Any], rows: int, units: Any = None) -> MemoryEngine:
         """The engine in memory over some of the rows: Arrow columns, or what reads their cells;
-        `bounded` says that all of them count.
+        where `units` reads their labels, all of them count.
         """
         readers = {
             name: _once(
@@ -315,7 +316,7 @@ class BatchEngine:
         engine = MemoryEngine(
             readers, self.schema, self.neighbors, rows=rows, source=self._source.kind
         )
-        engine.bounded |= bounded
+        engine.bounded, engine.known_units = engine.bounded or units is not None, units
         return engine
 
     def _joined(self, names: Sequence[str], batches: Sequence[Batch]) -> MemoryEngine:
