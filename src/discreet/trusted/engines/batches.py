@@ -196,6 +196,7 @@ class BatchEngine:
         """
         unit = self.neighbors.unit
         if unit is not None and bounded:
+            scatter_for(self._source.size >> 3)  # compiles encoding, where there are many rows
             names = needed_columns(self.schema, self.neighbors)
 
         from discreet.trusted.scale.progress import watched
@@ -214,7 +215,6 @@ class BatchEngine:
                         else self._unit_batches(unit, names, tasks, kept)
                     )
                 lock = threading.Lock()
-                scatter_for(self._source.size >> 3)  # compiles what is used by many rows
 
                 def one_thread(_: int) -> State:
                     state = start()
@@ -255,7 +255,9 @@ class BatchEngine:
 
     def _again(self, kept: Any) -> Iterator[Batches]:
         for columns, units, rows in kept.buckets():
-            yield functools.partial(iter, [self._batch(columns, rows, units)])
+            batch = self._batch(columns, rows, bounded=True)
+            batch.known_units = units
+            yield functools.partial(iter, [batch])
 
     def _guarded(self, work: Callable[[], Result]) -> Result:
         """What `work` gives, from a source that did not change;
@@ -299,9 +301,9 @@ class BatchEngine:
     def _batches_of(self, task: Task) -> Iterator[MemoryEngine]:
         return (self._batch(columns, rows) for columns, rows in task())
 
-    def _batch(self, columns: dict[str, Any], rows: int, units: Any = None) -> MemoryEngine:
+    def _batch(self, columns: dict[str, Any], rows: int, *, bounded: bool = False) -> MemoryEngine:
         """The engine in memory over some of the rows: Arrow columns, or what reads their cells;
-        where `units` reads their labels, all of them count.
+        `bounded` says that all of them count.
         """
         readers = {
             name: _once(
@@ -316,7 +318,7 @@ class BatchEngine:
         engine = MemoryEngine(
             readers, self.schema, self.neighbors, rows=rows, source=self._source.kind
         )
-        engine.bounded, engine.known_units = engine.bounded or units is not None, units
+        engine.bounded |= bounded
         return engine
 
     def _joined(self, names: Sequence[str], batches: Sequence[Batch]) -> MemoryEngine:

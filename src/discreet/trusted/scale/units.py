@@ -70,7 +70,7 @@ class KeptUnits:
         """The readers of each bucket's columns, that of its rows' units, and how many they are."""
         for number in sorted(self._buckets):
             rows, held = self._buckets[number]
-            readers = {
+            readers: Readers = {
                 name: functools.partial(self._cells, kept)
                 for name, kept in held.items()
                 if name is not None
