@@ -55,7 +55,7 @@ class Wire:
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[tuple[Any, Wire, dict[str, Any], list[Any], int]]:
     """A desk, its service by HTTP with the id of its process, a study, and what is mutated."""
-    here, study, bases = prepared(folder)
+    here, study, bases = prepared(folder, clock=time.time)
     here.desk.office.trees.let_go()
     settings = dataclasses.replace(here.desk.office.settings, workers=1, sweep=0.5)
     with replica(settings) as (address, process):
@@ -95,6 +95,8 @@ def measured(questions: int, seconds: float) -> dict[str, float]:
     for one in [*total.broken, *routes.broken, *total.slow, *routes.slow, *problems][:10]:
         print("odd:", one)
     print(dict(total.statuses), dict(routes.statuses))
+    assert total.statuses[200], "some are still right, so that they reach the ledger"
+    assert not total.statuses[401], "they come from somebody who is known"
     looks = {"start": sizes[0], "middle": sizes[len(sizes) // 2], "end": sizes[-1]}
     return {
         "calls": sum(total.statuses.values()) + sum(routes.statuses.values()),

@@ -273,7 +273,7 @@ class Ledger:
                 if known.body != body or not amounts.fits(known.amounts):
                     raise refusals.other_request(key)
                 answer = transaction.find("answer", key)
-                return _paid(known, answer and answer.body, fresh=False)
+                return _paid(known, answer.body if answer else None, fresh=False)
             _same_promise(transaction.first("debit"), record)
             balance, holding = transaction.balance(), None
             if reservation is None:
