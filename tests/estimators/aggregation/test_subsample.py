@@ -156,9 +156,9 @@ def test_few_rows_give_finite_answers(rows):
         {"aggregate": "mean"},
         {"aggregate": "mean", "bias": "two sizes"},
         {"function": rising, "output": dp.Category(["down", "up"]), "aggregate": "shares"},
-        {"function": line, "output": LINE, "radius": 1.0, "parts": 5},
+        {"function": line, "output": LINE, "radius": 1.0},
     ):
-        result = ask(session, **options)
+        result = ask(session, **({"parts": 5} | options))
         ends = result.confidence_interval()
         assert np.isfinite(ends).all()
         assert np.isfinite(result.params).all()
