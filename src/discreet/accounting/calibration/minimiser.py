@@ -6,11 +6,10 @@ beside the sampling error as public numbers can say, and the tolerance is what i
 
 from __future__ import annotations
 
+import bisect
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-
-import numpy as np
 
 from discreet import plain
 from discreet.accounting.tradeoff.shifted_pair import shifted_mu
@@ -130,9 +129,7 @@ def _gaussian_spread(row: RowLoss, kappa: Fraction, share: Fraction) -> Fraction
     """
     own = float(share / row.moves)
     usual = own <= LARGEST_OF_THESE
-    first = float(
-        np.interp(float(kappa) / own if usual else own, *FIRST_TRIES if usual else ELSE_FIRST)
-    )
+    first = _between(FIRST_TRIES, float(kappa) / own) if usual else _between(ELSE_FIRST, own)
     spread, before = row.moves * row.steepness / share * Fraction(first) / 100, Fraction(0)
     raised = Fraction(1)  # by the try before
     while True:
@@ -147,6 +144,15 @@ def _gaussian_spread(row: RowLoss, kappa: Fraction, share: Fraction) -> Fraction
             over = Fraction(float(over) ** (1 / min(1.0, max(gained, LEAST_GAIN))))
         raised, before = over * (1 + Fraction(1, 10**5)), used
         spread *= raised
+
+
+def _between(known: tuple[tuple[float, ...], tuple[float, ...]], at: float) -> float:
+    """The value at a place, along straight lines between those that are known."""
+    places, values = known
+    above = min(max(bisect.bisect(places, at), 1), len(places) - 1)
+    low, high = places[above - 1 : above + 1]
+    share = min(max((at - low) / (high - low), 0.0), 1.0)
+    return values[above - 1] + share * (values[above] - values[above - 1])
 
 
 def _covered(
