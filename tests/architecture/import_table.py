@@ -222,7 +222,7 @@ TABLE = (
     ),
     _row(
         "trusted.extensions.unit_sums",
-        f"{VOCABULARY} specs trusted.engines",
+        f"{VOCABULARY} specs trusted.compiled trusted.engines",
         "numpy",
         "sums of units' own rows, their squares and products",
     ),
