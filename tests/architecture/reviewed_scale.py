@@ -53,6 +53,7 @@ SCALE: dict[tuple[str, str], dict[str, str]] = {
         "to_pylist": "cells for a sum that nobody sees",
     },
     ("trusted/scale/units.py", "KeptUnits.first"): {
-        "array": "numbers of rows",
+        "argsort": ORDER,
+        "array": "numbers of rows and of units",
     },
 }

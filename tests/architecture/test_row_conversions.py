@@ -231,6 +231,9 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/estimating/reading.py", "Gathered.rows"): {
         "concatenate": "codes of one type, whichever part they come from",
     },
+    ("trusted/engines/memory.py", "MemoryEngine.counted_units"): {
+        "astype": "labels below the number of rows, which the type holds",
+    },
     ("trusted/engines/memory.py", "MemoryEngine._all_level_codes"): {
         "astype": DTYPE,
     },
@@ -306,16 +309,19 @@ REVIEWED: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/extensions/part_tests.py", "_by_part"): {
         "argsort": ORDER,
     },
-    ("trusted/extensions/unit_sums.py", "_add"): {
+    ("trusted/extensions/unit_sums.py", "_Sums.add"): {
+        "argsort": ORDER,
+        "astype": "labels of units, and cells below 2**31, as they are",
+    },
+    ("trusted/extensions/unit_sums.py", "_Sums._add_arrays"): {
         "astype": "whole numbers below 2**53, to float64 and back",
         "unique": "numbers of units and cells; equal ones are one unit's rows in one cell",
     },
-    ("trusted/extensions/unit_sums.py", "kept_units"): {
-        "asarray": VIEW,
+    ("trusted/extensions/unit_sums.py", "_Sums.total"): {
+        "column_stack": RESULT,
     },
     ("trusted/extensions/unit_sums.py", "unit_sums"): {
         "asarray": VIEW,
-        "column_stack": RESULT,
     },
     ("trusted/extensions/unit_buckets.py", "Buckets.deal"): {
         "argsort": "rows are put in the order of their buckets; none changes",

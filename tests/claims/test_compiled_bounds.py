@@ -27,6 +27,7 @@ from discreet.specs.estimating.tables import GRID
 from discreet.specs.mechanisms.mechanism import fits_in_size
 from discreet.testing.seeded import seeded_session
 from discreet.trusted.engines import kernels
+from discreet.trusted.extensions import unit_sums
 from discreet.trusted.extensions.estimating import loops as model_loops
 from discreet.trusted.extensions.estimating.kernels import ModelData, row_weights
 from discreet.trusted.extensions.sgd.batches import RowGradients
@@ -290,6 +291,21 @@ LOOPS = {
         kernels.numba_scatter,
         lambda: {name: scatter_arguments()[name] for name in ("running", "cells")},
         {"cells": [lambda c: c.astype(float)]},
+    ),
+    "units": (
+        unit_sums.numba_units,
+        lambda: {
+            "units": np.array([0, 0, 2, 5], dtype=np.int32),
+            "cells": np.array([0, 9, -1, 1], dtype=np.int32),
+            "codes": np.ones(4, dtype=np.int16),
+            "running": np.zeros((2, 6), dtype=np.int64),
+        },
+        {
+            "units": [longer, lambda u: u.astype(float)],
+            "cells": [lambda c: c[:3], lambda c: c.reshape(2, 2)],
+            "codes": [lambda c: c[:3], lambda c: c.astype(float)],
+            "running": [lambda r: r[:, :5], lambda r: r.astype(np.int32), lambda r: r[0]],
+        },
     ),
     "codes": (
         kernels.numba_encode,

@@ -21,12 +21,14 @@ from discreet.specs.queries.unit_sums import (
     UNIT_DESIGNS,
     UnitShares,
     UnitSums,
+    UnitSumsPlan,
     unit_design,
 )
 from discreet.specs.registry import query_from_dict
 from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
 from discreet.trusted.engines.memory import memory_engine_from_arrays
+from discreet.trusted.extensions import unit_sums as extension
 
 SCHEMA = Schema({"x": dp.Integer(0, 2), "g": dp.Category(["p", "q"])})
 ROWS = [(x, g) for x in (0, 1, 2, None) for g in ("p", "q", None)]
@@ -145,8 +147,13 @@ def test_sums_are_those_of_the_definition(engine, tmp_path):
         assert list(sums[cell]) == list(expected)
 
 
-def test_sums_are_exact_at_the_largest_codes():
-    """A unit of many rows at the ends of a fine grid: squares beyond 2**53 lose nothing."""
+@pytest.mark.compiled
+@pytest.mark.parametrize("pays", [False, True])
+def test_sums_are_exact_at_the_largest_codes(pays, monkeypatch):
+    """A unit of many rows at the ends of a fine grid: squares beyond 2**53 lose nothing, also
+    where 64 bits are too few for what a batch could hold.
+    """
+    monkeypatch.setattr(extension, "_pays", lambda rows: pays)
     schema = Schema({"x": dp.Integer(0, (1 << 19) - 1)})
     neighbors = dp.AddRemove(unit="id", max_rows=1 << 12)
     factor = number_factor(schema, "x", "a mean", 20)
@@ -158,6 +165,30 @@ def test_sums_are_exact_at_the_largest_codes():
     low, high = factor.encoding.low, factor.encoding.high
     assert int(sums[5]) == (1000 * low) ** 2 + (4000 * high) ** 2 > 1 << 60
     assert int(sums[4]) == 1000**2 * low + 4000**2 * high
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("factor", [FACTOR, None])
+@pytest.mark.parametrize("keys", [(), (Levels("g", 2), Held("g")), (Held("x"),)])
+def test_sums_are_the_same_compiled_and_not(factor, keys, monkeypatch):
+    """Rows in the order of their units and in any other; some in no cell, some nobody's."""
+    rng, rows = np.random.default_rng(5), 400
+    ids = rng.integers(0, 90, rows).astype(object)
+    ids[:7] = None
+    columns = {
+        "x": rng.choice([0, 1, 2, None], rows),
+        "g": rng.choice(["p", "q", None], rows),
+        "id": ids,
+    }
+    plan, found = UnitSumsPlan(keys, factor), []
+    for order in (np.arange(rows), np.argsort([str(one) for one in ids])):
+        for pays in (False, True):
+            monkeypatch.setattr(extension, "_pays", lambda rows, pays=pays: pays)
+            there = {name: column[order] for name, column in columns.items()}
+            engine = memory_engine_from_arrays(there, SCHEMA, dp.AddRemove(unit="id", max_rows=3))
+            found.append(execute(engine, plan).tolist())
+    assert all(one == found[0] for one in found)
+    assert found[0][0][0] > 0
 
 
 def test_the_designs_numbers_meet_the_inequalities_of_their_proof():

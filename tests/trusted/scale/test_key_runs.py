@@ -6,21 +6,29 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from tests.trusted.engines.engine_kinds import counts_in
 
 import discreet as dp
 from discreet.specs import statistics
+from discreet.specs.queries.keys import Between
+from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.statistics import KeyCounts, key_counts
 from discreet.testing import seeded_session
 from discreet.trusted.datasets import Dataset
 from discreet.trusted.engines import batches
+from discreet.trusted.engines.batches import BatchEngine
+from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.files import FileEngine
+from discreet.trusted.engines.memory import memory_engine_from_frame
 from discreet.trusted.extensions.open_keys import counts
 from discreet.trusted.extensions.open_keys.counts import KeySums
 from discreet.trusted.scale import key_runs
 from discreet.trusted.scale.key_runs import StoredKeys
 from discreet.trusted.scale.limits import Limits
+from discreet.trusted.scale.streams import StreamSource
 
 
 def texts(rows=2000):
@@ -100,3 +108,40 @@ def test_tables_by_many_keys_release_the_same(by, tmp_path, monkeypatch):
     assert released(limits(40, tmp_path)) == expected
     assert len(made[0]) > 5
     assert expected[1]
+
+
+def as_kind(texts, kind):
+    """Text of another layout, broken UTF-8 and all."""
+    return (
+        texts.cast(kind)
+        if kind == pa.binary()
+        else pc.cast(texts, options=pc.CastOptions(kind, allow_invalid_utf8=True))
+    )
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary()])
+def test_texts_that_batches_list_alike_are_counted_once_for_each_row(kind, listed):
+    """Lists that are the same in turn, that change and that come again; entries that are broken,
+    twice in a list, too long, empty, or that no row holds.
+    """
+    words = ["a", "b", "a", "", "é", "x" * 201, "y" * 200, "unused", b"\xff\xfe", b"\xed\xa0\x80"]
+    held = [word if isinstance(word, bytes) else word.encode() for word in words]
+    rng, batches_of_rows = np.random.default_rng(6), []
+    for words_first in (held, held, held[::-1], held):
+        places = pa.array(rng.choice([0, 1, 2, 3, 4, 5, 6, 8, 9, None], 70), pa.int32())
+        texts = pa.array(words_first).cast(pa.large_binary()).view(pa.large_string())
+        texts = as_kind(texts, kind)
+        column = pa.DictionaryArray.from_arrays(places, texts) if listed else texts.take(places)
+        batches_of_rows.append(
+            pa.record_batch({"k": column, "n": pa.array(rng.integers(0, 9, 70))})
+        )
+    schema = dp.Schema({"k": dp.Open(), "n": dp.Integer(0, 9)})
+    whole = memory_engine_from_frame(pa.Table.from_batches(batches_of_rows), schema, dp.Replace())
+    source = StreamSource(lambda _: batches_of_rows, ["k", "n"], "rows")
+    engine = BatchEngine(source, schema, dp.Replace())
+    for keys in ((), (Between("n", 2, 5),)):
+        plan = OpenPlan(("k",), keys)
+        found, expected = (execute(one, plan) for one in (engine, whole))
+        assert counts_in(found) == counts_in(expected)
+        assert (kind == pa.binary()) != bool(len(found.names))

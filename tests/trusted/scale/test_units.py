@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.trusted.engines import test_unit_buckets as buckets
@@ -75,6 +76,33 @@ def test_rows_are_dealt_out_once_for_all_questions(neighbors, tmp_path, monkeypa
     assert len(dealt) == 2 + (neighbors == RELATIONS[0])
 
 
+@pytest.mark.parametrize("neighbors", RELATIONS, ids=str)
+def test_one_unit_moves_later_questions_no_further_than_claimed(neighbors, tmp_path):
+    """One unit's rows are others: the second question, which reads what the first one kept."""
+    frame, query = buckets.table("text", 300), SumsPlan((), ((),))
+    crowd = pa.table({"id": ["e"] * 50, "x": [-1.0] * 50, "n": [9] * 50}).cast(
+        pa.schema([frame.schema.field(name) for name in ("id", "x", "n")])
+    )
+    here = frame.filter(pc.equal(frame.column("id"), "a"))
+    tables = {
+        "without": frame.filter(pc.not_equal(frame.column("id"), "a")),
+        "with": frame,
+        "crowd": pa.concat_tables([frame, here, here, here]),
+        "other": pa.concat_tables([frame, crowd], promote_options="default"),
+    }
+    found = {}
+    for name, rows in tables.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        pq.write_table(rows, folder / "data.parquet", row_group_size=41)
+        engine = kept_engine(folder, neighbors)
+        first, found[name] = (engine.sums(query).tolist()[0][0] for _ in range(2))
+        assert first == found[name]
+        assert engine.remembered[KeptUnits].whole
+    assert found["with"] == found["crowd"] == found["without"] + neighbors.max_rows
+    assert found["other"] - found["with"] == neighbors.max_rows
+
+
 def test_rows_that_one_unit_would_lose_are_noticed(tmp_path, monkeypatch):
     """A mutant that keeps the first rows that come, not those that bounding chooses."""
     frame, neighbors = buckets.table("text", 300), RELATIONS[1]
@@ -85,7 +113,8 @@ def test_rows_that_one_unit_would_lose_are_noticed(tmp_path, monkeypatch):
     def mutant(kept, batch, columns, number):
         for one in first(kept, batch, columns, number):
             rows, held = kept._buckets[number]
-            kept._buckets[number] = (rows, {name: columns[name] for name in held})
+            first_come = {name: column.slice(0, rows) for name, column in columns.items()}
+            kept._buckets[number] = (rows, held | first_come)
             yield one
 
     monkeypatch.setattr(KeptUnits, "first", mutant)

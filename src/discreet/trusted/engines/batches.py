@@ -40,7 +40,7 @@ from discreet.trusted.engines.engine import (
     needed_columns,
     require_columns,
 )
-from discreet.trusted.engines.kernels import MOST_THREADS, in_threads
+from discreet.trusted.engines.kernels import MOST_THREADS, in_threads, scatter_for
 from discreet.trusted.engines.memory import MemoryEngine, sums_of
 
 BATCH_ROWS = 1 << 17
@@ -196,6 +196,7 @@ class BatchEngine:
         """
         unit = self.neighbors.unit
         if unit is not None and bounded:
+            scatter_for(self._source.size >> 3)  # compiles encoding, where there are many rows
             names = needed_columns(self.schema, self.neighbors)
 
         from discreet.trusted.scale.progress import watched
@@ -253,8 +254,10 @@ class BatchEngine:
         return self.remembered.get(KeptUnits) or KeptUnits(self.scale)
 
     def _again(self, kept: Any) -> Iterator[Batches]:
-        for columns, rows in kept.buckets():
-            yield functools.partial(iter, [self._batch(columns, rows, bounded=True)])
+        for columns, units, rows in kept.buckets():
+            batch = self._batch(columns, rows, bounded=True)
+            batch.known_units = units
+            yield functools.partial(iter, [batch])
 
     def _guarded(self, work: Callable[[], Result]) -> Result:
         """What `work` gives, from a source that did not change;

@@ -81,6 +81,7 @@ class MemoryEngine:
         self._texts: dict[str, list[str]] = {}  # of the labels of Open columns, in order
         self._kept: npt.NDArray[np.int64] | None = None
         self.bounded = neighbors.unit is None  # whether the rows that count are chosen
+        self.known_units: Callable[[], npt.NDArray[Any]] | None = None  # of the rows that count
 
     def sums(self, plan: SumsPlan) -> ObjectIntegers:
         """Σ of each term over the rows of each cell: Python integers of shape (cells, terms)."""
@@ -296,6 +297,12 @@ class MemoryEngine:
     def units(self) -> tuple[npt.NDArray[np.int64], list[str]]:
         """A label of each row's unit (−1: none), all rows, and the seed text of each label."""
         return unit_labels(self._columns[self.neighbors.unit or ""]())
+
+    def counted_units(self) -> npt.NDArray[Any]:
+        """A label of the unit of each row that counts."""
+        narrow = np.int32 if self.rows < 1 << 31 else np.int64
+        read = self.known_units or (lambda: self.select(self.units()[0].astype(narrow)))
+        return self._cached(("units",), read)
 
     def has_codes(self, factor: Factor) -> bool:
         """Whether codes of a factor were made already."""

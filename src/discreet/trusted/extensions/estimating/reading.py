@@ -141,10 +141,10 @@ def _in_slices(units: Any, sizes: Sequence[int]) -> Iterator[UnitLabels]:
         start += rows
 
 
-def unit_labels_of(rows: MemoryEngine, model: Model) -> npt.NDArray[np.int64]:
+def unit_labels_of(rows: MemoryEngine, model: Model) -> npt.NDArray[Any]:
     """A label of the unit of each row that the model's filters keep."""
     with rows.lock:
-        labels = rows.select(rows.units()[0])
+        labels = rows.counted_units()
         return np.asarray(labels[rows.cell_index(model.keys) == 0] if model.keys else labels)
 
 

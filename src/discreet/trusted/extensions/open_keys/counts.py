@@ -12,6 +12,7 @@ from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.statistics import KeyCounts, key_counts
 from discreet.trusted.engines.engine import Engine
 from discreet.trusted.engines.memory import MemoryEngine
+from discreet.trusted.extensions.open_keys.labels import is_key
 from discreet.trusted.later import later
 
 # of a batch of which keys are counted: the fewer batches, the fewer times a key is met
@@ -25,10 +26,13 @@ _STORED_KEYS = later("discreet.trusted.scale.key_runs", "StoredKeys")
 def key_counts_of(engine: Engine, plan: OpenPlan) -> Any:
     """The rows of each key; of many keys on disk."""
     most = None if engine.scale is None else engine.scale.held
+    listed = plan.plain and not isinstance(engine, MemoryEngine)  # whose labels are kept
     states = engine.fold(
         plan.columns,
         lambda: KeySums(engine.scale),
-        lambda sums, _, batch: sums.add(batch_counts(batch, plan)),
+        lambda sums, _, batch: (
+            sums.add_texts(batch, plan) if listed else sums.add(batch_counts(batch, plan))
+        ),
         batch_rows=KEYED_ROWS if most is None else min(KEYED_ROWS, max(1, most // ROW_BYTES)),
     )
     return KeySums.joined(states)
@@ -44,6 +48,33 @@ class KeySums:
         self._only: KeyCounts | None = None
         self._counts: dict[str, int] = {}
         self._runs: list[Any] = []
+        # texts that the last batches list, in the order of the first, and how many rows hold each
+        self._texts: list[str | None] = []
+        self._held = np.zeros(0, dtype=np.int64)
+
+    def add_texts(self, batch: MemoryEngine, plan: OpenPlan) -> None:
+        """Adds the rows of a batch; texts that several batches in turn list alike are looked at
+        once.
+        """
+        with batch.lock:
+            cells = batch.cells(plan.open[0])
+            if cells.kind != "text" or batch.kept_rows() is not None:
+                self.add(batch_counts(batch, plan))
+                return
+            labels, texts = cells.values.labelled()
+            if plan.keys:
+                labels = np.where(batch.cell_index(plan.keys) < 0, -1, labels)
+        labels = labels if labels.min(initial=0) >= 0 else labels[labels >= 0]
+        if texts != self._texts:
+            self._look()
+            self._texts, self._held = texts, np.zeros(len(texts), dtype=np.int64)
+        self._held += np.bincount(labels, minlength=len(texts))
+
+    def _look(self) -> None:
+        """Adds the counts of texts that are keys."""
+        counts, texts, self._texts = self._held.tolist(), self._texts, []
+        found = zip(texts, counts, strict=True)
+        self._merge((text, count) for text, count in found if count and is_key(text))
 
     def add(self, found: KeyCounts) -> None:
         """Adds the counts of a batch."""
@@ -52,7 +83,7 @@ class KeySums:
         else:
             self._merge(zip(found.names, found.counts.tolist(), strict=True))
 
-    def _merge(self, counts: Iterable[tuple[str, int]]) -> None:
+    def _merge(self, counts: Iterable[tuple[Any, int]]) -> None:
         if self._only is not None:
             only, self._only = self._only, None
             self._merge(zip(only.names, only.counts.tolist(), strict=True))
@@ -77,6 +108,8 @@ class KeySums:
     def joined(states: Sequence[KeySums]) -> Any:
         """All counts, in the order of the keys."""
         whole, *others = states
+        for state in states:
+            state._look()
         if any(state._runs for state in states):
             for state in states:
                 state._put()

@@ -97,13 +97,15 @@ def _with_keys(
     labels: npt.NDArray[np.int64], texts: Sequence[str | None]
 ) -> tuple[npt.NDArray[np.int64], list[str]]:
     """Labels and texts without those that are no key."""
-    kept = [place for place, text in enumerate(texts) if text is not None and _is_key(text)]
+    kept = [place for place, text in enumerate(texts) if is_key(text)]
     return renumbered(labels, texts, kept)
 
 
-def _is_key(text: str) -> bool:
+def is_key(text: str | None) -> bool:
     """Whether a text is a key: 1 to 200 characters, none of them half a surrogate pair."""
+    if text is None or not 1 <= len(text) <= LONGEST_KEY:
+        return False
     try:
-        return 1 <= len(text) <= LONGEST_KEY and bool(text.encode())
+        return text.isascii() or bool(text.encode())
     except UnicodeEncodeError:
         return False
