@@ -19,8 +19,7 @@ from discreet.errors import ledger as refusals
 
 BUSY = 120.0  # seconds that others are waited for
 MOST_IDLE = 4  # connections to a file that are held between operations
-Place = tuple[tuple[int, int], ...]  # which file and which log
-Idle = list[tuple[Place, "Connection"]]
+Idle = list[tuple[list[tuple[int, int]], "Connection"]]  # which file and which log each opened
 
 
 class Connection:
@@ -109,13 +108,13 @@ class File:
         return None
 
 
-def _place(path: Path) -> Place:
+def _place(path: Path) -> list[tuple[int, int]]:
     found = []
     for name in (path, f"{path}-wal"):
         with suppress(OSError):
             facts = os.stat(name)
             found.append((facts.st_dev, facts.st_ino))
-    return tuple(found)
+    return found
 
 
 def _let_go(path: Path, idle: Idle) -> None:

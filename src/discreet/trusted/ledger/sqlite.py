@@ -119,16 +119,16 @@ class SQLiteView:
         return found[0]
 
     def find(self, kind: str, key: str) -> Entry | None:
-        return _first(self._all(Entry, "WHERE kind = ? AND key = ?", kind, key))
+        return next(iter(self._all(Entry, "WHERE kind = ? AND key = ?", kind, key)), None)
 
     def first(self, kind: str) -> Entry | None:
-        return _first(self._all(Entry, "WHERE kind = ? ORDER BY number LIMIT 1", kind))
+        return next(iter(self._all(Entry, "WHERE kind = ? ORDER BY number LIMIT 1", kind)), None)
 
     def at(self, number: int) -> Entry | None:
-        return _first(self._all(Entry, "WHERE number = ?", number))
+        return next(iter(self._all(Entry, "WHERE number = ?", number)), None)
 
     def holding(self, key: str) -> Holding | None:
-        return _first(self._all(Holding, "WHERE key = ?", key))
+        return next(iter(self._all(Holding, "WHERE key = ?", key)), None)
 
     def entries(self) -> list[Entry]:
         return self._all(Entry, "ORDER BY number")
@@ -167,10 +167,6 @@ class SQLiteView:
         )
 
 
-def _first(found: list[Kept]) -> Kept | None:
-    return found[0] if found else None
-
-
 class SQLiteStore:
     """Entries in one file."""
 
@@ -190,9 +186,6 @@ class SQLiteStore:
             raise refusals.bad_path("it is a folder")
         self.name = f"the ledger file {self.path.name!r}"
         self._file = File(self.path, self.name, refusals.replaced, MOST_IDLE)
-
-    def exists(self) -> bool:
-        return self.path.exists()
 
     def create(self, first: Entry, balance: Balance) -> None:
         """Make the file with its first entry, whole or not at all;
