@@ -266,7 +266,7 @@ def test_from_the_demonstration_to_an_answer_in_a_few_clicks(tmp_path: Path, raw
     ):
         anna = browser()
         anna.sign_in("anna", people["anna"])
-        for _ in range(100):  # the data are registered once workers listen
+        for _ in range(400):  # the data are registered once workers listen
             if "wages" in anna.text():
                 break
             anna.page.wait_for_timeout(100)
