@@ -18,7 +18,10 @@ ON_CLUSTERS: dict[tuple[str, str], dict[str, str]] = {
     ("trusted/cluster/spark.py", "_is_nothing"): {"partition": "the name of a type"},
     ("trusted/cluster/tasks.py", "_block"): {"frombuffer": AS_WRITTEN},
     ("trusted/cluster/tasks.py", "_engine_of_kept.pieces"): {"frombuffer": AS_WRITTEN},
-    ("trusted/cluster/tasks.py", "_engine_of_rows.pieces"): {"array": "sums of a pass"},
+    ("trusted/cluster/tasks.py", "_engine_of_rows.pieces"): {
+        "array": "sums of a pass",
+        "to_numpy": "hashes of 64 bits that Spark made, none of them missing",
+    },
     ("trusted/cluster/tasks.py", "_partial"): {"array": RESULT},
     ("trusted/cluster/tasks.py", "_with"): {"array": "whole numbers of 64 bits"},
     ("trusted/cluster/tasks.py", "encoding.task"): {

@@ -242,7 +242,8 @@ TABLE = (
     _row(
         "trusted.cluster",
         f"{VOCABULARY} seclusion specs trusted.datasets trusted.engines trusted.later"
-        " trusted.scale.streams trusted.extensions.cell_states trusted.extensions.estimating",
+        " trusted.values trusted.scale.streams trusted.scale.progress"
+        " trusted.extensions.cell_states trusted.extensions.estimating",
         "numpy pyarrow pyspark",
         "tasks over parts of a frame, and whole numbers that are added",
     ),

@@ -217,3 +217,29 @@ def test_a_penalty_is_refused_before_the_debit_or_not_at_all(method, spend, pena
             told = str(refusal)
         assert not told or "penalty=" in told
         assert bool(told) == (len(list(session.ledger.entries())) == 1)  # the opening alone
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
+@pytest.mark.parametrize("spend", [dp.GDP(0.05), dp.GDP(20), dp.PureDP(0.1)], ids=str)
+@pytest.mark.parametrize("columns", [2, 4])
+def test_penalties_run_wherever_a_row_bends_less_than_they_do(columns, spend, neighbors):
+    """Refused where κ > 1 alone; else run, and a penalty that acts as a larger one is told."""
+    names = [f"x{place}" for place in range(columns - 1)]
+    rng = np.random.default_rng(4)
+    data = {name: rng.uniform(-1, 1, 60) for name in names} | {"y": rng.random(60) < 0.5}
+    schema = {name: dp.Real(-1, 1, missing=0) for name in names} | {"y": dp.Boolean(missing=False)}
+    opened = dp.from_arrays(data, schema=schema, neighbors=neighbors)
+    pure = isinstance(spend, dp.PureDP)
+    least = (1 + (columns - 1) / 3 if pure else columns + math.sqrt(columns)) / 4
+    formula = f"y ~ {' + '.join(names)}"
+    session = seeded_session(opened, dp.Ledger.open(dp.ApproxDP(900, 1e-3), pure=2), 1)
+    with pytest.raises(dp.InvalidParameter, match="use at least"):
+        dp.erm(session, formula, penalty=0.99 * least, spend=spend)
+    assert len(list(session.ledger.entries())) == 1  # the opening alone
+    for penalty in (1.01 * least, 1e6):
+        fit = dp.erm(session, formula, penalty=penalty, spend=spend)
+        acts = fit.penalty > penalty * (1 + 1e-9)
+        assert acts == (penalty < 100 and spend != dp.GDP(20))
+        assert ("was asked for and acts as" in " ".join(str(fit.summary()).split())) == acts
+        assert dp.from_json(fit.to_json()) == fit

@@ -252,6 +252,22 @@ def test_penalties_of_perturbed_minimisers_are_tried() -> None:
     assert best.fit.penalty == pytest.approx((3, 10, 30)[best.place], rel=1e-6)
 
 
+@pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)
+def test_a_penalty_that_a_run_cannot_pay_for_acts_as_one_that_it_can(neighbors: Any) -> None:
+    """A hidden run of (1, 10⁻⁶) has about a tenth of μ: far too little for a penalty of 3."""
+    trials = [
+        dp.trial(dp.logistic, "y ~ a + b", method="objective", penalty=v) for v in (3, 10, 30)
+    ]
+    budget = dp.Ledger.open(dp.ApproxDP(4, 1e-5), pure=2, delta0=5e-6)
+    session = seeded_session(data_set(neighbors), budget, "small")
+    best = dp.tune(session, trials, score="accuracy", trials=10, spend=dp.ApproxDP(1, 1e-6))
+    asked = (3, 10, 30)[best.place]
+    assert best.chosen == str(trials[best.place])
+    told = "was asked for and acts as" in " ".join(str(best.fit.summary()).split())
+    assert told == (best.fit.penalty > asked * (1 + 1e-9))
+    assert 7 < best.fit.penalty < 31
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "score", ["squared error", pytest.param("log-loss", marks=pytest.mark.slow)]

@@ -21,6 +21,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
+from native_cells import asked, differing, odd_cells
 from pyspark.sql import SparkSession, functions
 from test_cluster_engine import BUDGET, CANARY, ROWS, SCHEMA, UNITS, crowded, integers
 
@@ -28,6 +29,7 @@ import discreet as dp
 from discreet.testing import seeded_session
 from discreet.testing.engines import check_engine
 from discreet.testing.odd_tables import UNIT, odd_tables
+from discreet.trusted.cluster import spark as spark_frames
 from discreet.trusted.cluster import tasks
 from discreet.trusted.cluster.spark import SparkEngine
 
@@ -37,10 +39,16 @@ EVERYWHERE = {
     "spark.ui.showConsoleProgress": "false",
     "spark.io.encryption.enabled": "true",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",  # a plan is made once, not after every stage
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.log.level": "ERROR",
 }
+# of a few rows: to compile a query takes longer than to run it; `native_cells` does both
+COMPILING = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+NOT = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+EVERYWHERE |= NOT
+spark_frames.PROBES = 2
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
@@ -76,6 +84,35 @@ def conformance(spark, name, relations):
 
     found = check_engine(make, tables=[TABLES[name]], relations=relations)
     return "" if found.passed else str(found)
+
+
+def native_cells(spark, folder=None, every=1):
+    """Each row's codes by Spark's own expressions, of a file with compiled loops or of a frame at
+    hand without, with and without ANSI mode; nothing of it is answered in Python.
+    """
+    frame = spark.createDataFrame(odd_cells())
+    if folder:
+        parquet.write_table(odd_cells(), Path(folder) / "odd.parquet")
+        frame = spark.read.parquet(str(Path(folder) / "odd.parquet"))
+    made = []
+
+    def engine(schema):
+        columns = (f"{name} AS s{place}" for place, name in enumerate(schema))
+        spark.conf.set("spark.sql.ansi.enabled", "true" if len(made) % 2 else "false")
+        made.append(SparkEngine(frame.selectExpr(*columns), schema, dp.AddRemove(), None))
+        made[-1]._mapped = None
+        return made[-1]
+
+    configured(spark, COMPILING if folder else NOT)
+    found = "; ".join(differing(engine, [*asked()][::every]))
+    spark.conf.unset("spark.sql.ansi.enabled")
+    configured(spark, NOT)
+    return found or ("" if made else "nothing was asked")
+
+
+def configured(spark, settings):
+    for name, value in settings.items():
+        spark.conf.set(name, value)
 
 
 def refused(frame, said, **named):
@@ -211,6 +248,7 @@ def at_hand(folder):
     return {
         "partitionings": lambda: partitionings(spark),
         "numbers": lambda: conformance(spark, "numbers", near[:1]),
+        "native cells": lambda: native_cells(spark, folder),
         "texts": lambda: conformance(spark, "texts", near[1:]),
         "times": lambda: conformance(spark, "times", near[:1]),
         "odd names": lambda: conformance(spark, "odd names", near[:1]),
@@ -231,6 +269,7 @@ def connected(folder):
         "a giant unit": lambda: conformance(
             spark, "one giant unit", [dp.Replace(unit=UNIT, max_rows=2)]
         ),
+        "native cells": lambda: native_cells(spark, every=4),
         "fits": lambda: differs(
             integers(parted(spark, 3, dp.AddRemove())._engine, dp.AddRemove()), dp.AddRemove()
         ),

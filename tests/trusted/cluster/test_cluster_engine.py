@@ -19,7 +19,6 @@ from discreet.testing.odd_tables import odd_tables
 from discreet.trusted.cluster import tasks, units
 from discreet.trusted.cluster.answers import placed, put_together
 from discreet.trusted.datasets import Dataset
-from discreet.trusted.scale.streams import words_of
 
 TABLES = {odd.name: odd for odd in odd_tables(60)}
 FIRST = ["one giant unit", "texts"]
@@ -173,13 +172,6 @@ def test_batches_are_limited_in_rows_and_bytes(monkeypatch):
     assert [len(table) for table in tasks.tables(iter(batches))] == [200] * 5
     monkeypatch.setattr(tasks, "BATCH_BYTES", 800)
     assert [len(table) for table in tasks.tables(iter(batches))] == [100] * 10
-
-
-def test_words_are_the_same_in_every_process_that_knows_the_key():
-    column = pa.chunked_array([["a", None, "é"]])
-    known = [words_of(column, tasks.hashed_with(key)).tolist() for key in (b"k", b"k", b"l")]
-    assert known[0] == known[1] != known[2]
-    assert tasks.hashed_with(b"k")(b"a") == 7081119038461553107
 
 
 def test_answers_go_to_places_and_come_back():

@@ -6,13 +6,14 @@ beside the sampling error as public numbers can say, and the tolerance is what i
 
 from __future__ import annotations
 
+import bisect
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet import plain
 from discreet.accounting.tradeoff.shifted_pair import shifted_mu
-from discreet.errors import InvalidParameter, NoTheorem
+from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, float_down, float_up, sqrt_down
 from discreet.sensitivity import RowLoss
 from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser, told_of_a_row
@@ -20,12 +21,20 @@ from discreet.specs.mechanisms.minimiser import NOISE_BITS, PerturbedMinimiser, 
 COVER_SHARE = Fraction(1, 100)
 KAPPA = Fraction(2, 5)  # of μ, one row's: what the penalty is by default
 PURE_KAPPA = Fraction(1, 5)  # of ε, for Euclidean Laplace noise
-# times the noise of a loss without curvature: a penalty that asks for more is not worth its trial
-MOST_NOISE = 4
+# of the default penalty: below it noise grows faster than the penalty falls (by 1.4 up to there)
+LEAST_OF_DEFAULT = Fraction(1, 3)
+MOST_OF_A_ROW = Fraction(3)  # of a row's μ: what the programme prices closely; more is not used
 FINE = 0.05  # of the sampling error: the noise that covers the tolerance
 LEAST_STEPS = 1 << 10  # of that noise, for each root of a coefficient
 LEAST_GAIN = 0.1  # of the price's logarithm, for that of the spread
-FIRST_TRY = Fraction(102, 100)  # of the spread without curvature: its price is 1 to 3 % more
+# κ over the share of a row, and the spread over that without curvature which is tried first: it is
+# enough for shares up to 0.4, where it is 1 % too much at most for κ up to the default one
+FIRST_TRIES = (
+    (0.25, 0.4, 0.55, 0.7, 0.85, 1.0, 1.2),
+    (102, 102.7, 104.5, 107, 112.5, 121.2, 138.2),
+)
+LARGEST_OF_THESE = 0.4
+ELSE_FIRST = ((1.0, 2.0, 3.0), (102, 103, 107))  # by the share of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,34 +70,14 @@ def default_penalty(row: RowLoss, room: Room, way: str, rows: float) -> Fraction
 
 
 def least_penalty(row: RowLoss, room: Room) -> Fraction:
-    """The least penalty of the objective, up to a fifth, with at most MOST_NOISE times the noise
-    that a loss without curvature would need; in units of the radius.
+    """What a smaller penalty of the objective acts as, in units of the radius: a third of the
+    default one, or where a row's curvature costs half of ε; never below that curvature.
     """
     if room.epsilon:
-        bent = float(room.epsilon) * (1 - 1 / MOST_NOISE) / row.rows
-        return row.curvature / Fraction(min(1.0, math.expm1(bent)))
-    share = Fraction(float_down(room.size * sqrt_down(1 - COVER_SHARE) / row.moves))
-    return row.curvature / _largest_kappa(share)
-
-
-@plain.remembered(256)
-def _largest_kappa(share: Fraction) -> Fraction:
-    """The largest κ, up to a fifth, at which noise MOST_NOISE times as large keeps to a row's μ."""
-    low, high = 0, max(1, math.ceil(4 * math.log2(1 / (float(KAPPA) * min(1.0, float(share))))))
-
-    def kappa(place: int) -> Fraction:
-        return min(Fraction(1), KAPPA * share * Fraction(2.0 ** (place / 4)))
-
-    def enough(place: int) -> bool:
-        try:
-            return shifted_mu(share / MOST_NOISE, kappa(place)) <= share
-        except NoTheorem:
-            return False
-
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if enough(middle) else (low, middle)
-    return kappa(high) if enough(high) else kappa(low)
+        half = math.expm1(float(room.epsilon) / (2 * row.rows))
+        return row.curvature / Fraction(min(1.0, half))
+    kappa = KAPPA * room.size / row.moves / LEAST_OF_DEFAULT
+    return row.curvature / min(Fraction(1), kappa)
 
 
 def perturbed_minimiser(
@@ -112,6 +101,7 @@ def perturbed_minimiser(
     mechanism = _covered(row, size, room, weight, max(rows, most), fine)
     if not room.epsilon:
         share = Fraction(float_down(room.size * sqrt_down(1 - COVER_SHARE)))
+        share = min(share, row.moves * MOST_OF_A_ROW)
         return replace(mechanism, spread=_gaussian_spread(row, mechanism.kappa, share))
     bent = Fraction(math.log1p(float(mechanism.kappa)) * (1 + 1e-12)) * row.rows
     left = room.epsilon * (1 - COVER_SHARE) - bent
@@ -119,6 +109,14 @@ def perturbed_minimiser(
         raise _small(room)
     spread = row.moves * row.steepness / left * (1 + Fraction(1, 1 << 30))
     return replace(mechanism, spread=Fraction(float_up(spread * (1 << NOISE_BITS))))
+
+
+def require_grid(row: RowLoss, room: Room, *, way: str, penalty: Fraction, rows: float) -> None:
+    """Refuses a penalty for which there is no grid of steps or of noise."""
+    if way == "output":
+        _output(row, 1, room, penalty, rows)
+    else:
+        _covered(row, 1, room, penalty, rows, FINE / math.sqrt(rows * float(row.curvature)))
 
 
 @plain.remembered(256)
@@ -129,7 +127,10 @@ def _gaussian_spread(row: RowLoss, kappa: Fraction, share: Fraction) -> Fraction
     Method.  The price falls more slowly than the spread rises, the more so the further curvature
              weighs: each try goes by what the one before it gained, and does not go too far.
     """
-    spread, before = row.moves * row.steepness / share * FIRST_TRY, Fraction(0)
+    own = float(share / row.moves)
+    usual = own <= LARGEST_OF_THESE
+    first = _between(FIRST_TRIES, float(kappa) / own) if usual else _between(ELSE_FIRST, own)
+    spread, before = row.moves * row.steepness / share * Fraction(first) / 100, Fraction(0)
     raised = Fraction(1)  # by the try before
     while True:
         tried = Fraction(float_up(spread * (1 << NOISE_BITS)))
@@ -143,6 +144,15 @@ def _gaussian_spread(row: RowLoss, kappa: Fraction, share: Fraction) -> Fraction
             over = Fraction(float(over) ** (1 / min(1.0, max(gained, LEAST_GAIN))))
         raised, before = over * (1 + Fraction(1, 10**5)), used
         spread *= raised
+
+
+def _between(known: tuple[tuple[float, ...], tuple[float, ...]], at: float) -> float:
+    """The value at a place, along straight lines between those that are known."""
+    places, values = known
+    above = min(max(bisect.bisect(places, at), 1), len(places) - 1)
+    low, high = places[above - 1 : above + 1]
+    share = min(max((at - low) / (high - low), 0.0), 1.0)
+    return values[above - 1] + share * (values[above] - values[above - 1])
 
 
 def _covered(

@@ -68,7 +68,9 @@ WAYS = {
 
 @dataclass(frozen=True, slots=True)
 class MinimiserFacts:
-    """Public facts of a fit, as in `FitFacts`; `levels` are those of the columns that have some."""
+    """Public facts of a fit, as in `FitFacts`; `levels` are those of the columns that have some,
+    `penalty` the one that was asked for, if any.
+    """
 
     estimator: str
     spend: Guarantee
@@ -82,9 +84,10 @@ class MinimiserFacts:
     first_radius: float = 1.0
     levels: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     bases: tuple[tuple[str, str], ...] = ()
+    penalty: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return facts_to_dict(self)
+        return facts_to_dict(self, *(("penalty",) if self.penalty is None else ()))
 
 
 def _facts_from_dict(record: dict[str, Any]) -> MinimiserFacts:
@@ -255,7 +258,9 @@ class PerturbedResult(RegressionResult):
 
     @property
     def penalty(self) -> float:
-        """The total penalty Λ, in the metric's units."""
+        """The total penalty Λ, in the metric's units: as it acts, which is more than was asked for
+        where the spend pays for no smaller one.
+        """
         return minimiser_of(self.releases, self.facts).penalty
 
     @property
@@ -377,6 +382,12 @@ class PerturbedResult(RegressionResult):
                 f"{rows} ({counted})."
             ),
         ]
+        if facts.penalty is not None and self.penalty > facts.penalty * (1 + 1e-9):
+            notes.append(
+                f"A penalty of {decimal_text(facts.penalty)} was asked for and acts as "
+                f"{decimal_text(self.penalty)}: with a smaller one a single row could bend the "
+                "objective further than this spend pays for."
+            )
         if self.has_intervals and not self.fitted.resolved:
             notes.append(
                 "NOT RESOLVED: the curvature is lost in noise; intervals assume 5 % of its largest "

@@ -28,11 +28,12 @@ from discreet.accounting.calibration.minimiser import (
     default_penalty,
     least_penalty,
     perturbed_minimiser,
+    require_grid,
 )
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.asking.sessions import Session
 from discreet.asking.steps import Steps, step_spend
-from discreet.errors import InvalidParameter, NoTheorem, shown
+from discreet.errors import InvalidParameter, shown
 from discreet.exact import float_up, rational, sqrt_up
 from discreet.inference.minimisers.results import (
     MinimiserFacts,
@@ -161,37 +162,23 @@ def _require_penalty(session: Session, model: Model, asked: Asked, room: Room) -
 
 
 def _require_room(session: Session, asked: Asked, row: RowLoss, radius: float, room: Room) -> None:
-    """Refuses a penalty whose noise would be far beyond the usual, or for which there is no grid,
-    before anything is spent; the refusal names one that will do.
+    """Refuses a penalty for whose noise there is no grid, before anything is spent; the refusal
+    names one that will do.
     """
     public, squared = session.public, radius**2
     rows = float(public.rows) if public.rows is not None else UNKNOWN_ROWS
-    penalty = _scaled_penalty(asked, row, radius, Room())
+    penalty = _acting_penalty(asked, row, radius, room)
     assert penalty is not None
-    usual = default_penalty(row, room, asked.way, rows)
-    refusal = None
-    # a third of the usual one surely has a price, which takes long to compute far below it
-    least = usual / 3 if asked.way == "output" or 3 * penalty >= usual else least_penalty(row, room)
-    if asked.way == "output" or penalty >= least:
-        try:
-            perturbed_minimiser(row, 1, room, way=asked.way, penalty=penalty, rows=rows)
-        except (InvalidParameter, NoTheorem) as found:
-            refusal = found
-        else:
-            return
-    raise InvalidParameter(
-        "penalty=",
-        f"{shown(asked.penalty)} is too small for this spend",
-        "the noise that one row's pull asks for would drown what the rows say",
-        f"use at least {_upper(float(least) * squared)} (left out it would be about "
-        f"{float(usual) * squared:.2g} here), or spend more",
-    ) from refusal
-
-
-def _upper(value: float) -> str:
-    """A number in three digits, rounded up."""
-    digits = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.ceil(value / digits) * digits:.6g}"
+    try:
+        require_grid(row, room, way=asked.way, penalty=penalty, rows=rows)
+    except InvalidParameter as refusal:
+        usual = default_penalty(row, room, asked.way, rows)
+        raise InvalidParameter(
+            "penalty=",
+            f"{shown(asked.penalty)} has no grid for its noise at this spend",
+            "steps of the answer are to be small beside its noise, and no smaller than float64s",
+            f"use about {float(usual) * squared:.2g}, or leave it out",
+        ) from refusal
 
 
 def metric_radius(model: Model) -> float:
@@ -275,7 +262,7 @@ def _ask_minimiser(
         query.size,
         room[0],
         way=asked.way,
-        penalty=_scaled_penalty(asked, sensitivity, radius, room[0]),
+        penalty=_acting_penalty(asked, sensitivity, radius, room[0]),
         rows=rows,
         most=float(fitting.public.rows or 0),
     )
@@ -283,18 +270,14 @@ def _ask_minimiser(
     fitting.asked(step, Question(fitting.described(step), query, mechanism, room[1]))
 
 
-def _scaled_penalty(asked: Asked, row: RowLoss, radius: float, room: Room) -> Fraction | None:
-    """The penalty in units of the radius; where a scale that was learnt makes it too small for a
-    price, the least for which a row's curvature costs half of ε: a refusal would come too late.
+def _acting_penalty(asked: Asked, row: RowLoss, radius: float, room: Room) -> Fraction | None:
+    """The penalty in units of the radius; of the objective no less than what this spend pays for,
+    which is public: with a smaller one a row could bend the objective too far.
     """
     if asked.penalty is None:
         return None
     scaled = Fraction(asked.penalty) / Fraction(radius) ** 2
-    if asked.way == "output":
-        return scaled
-    half = math.expm1(float(room.epsilon) / (2 * row.rows))
-    learnt = asked.family.residual and room.epsilon
-    return max(scaled, row.curvature / Fraction(min(1.0, half)) if learnt else row.curvature)
+    return scaled if asked.way == "output" else max(scaled, least_penalty(row, room))
 
 
 def _ask_variance(
@@ -385,4 +368,5 @@ def _facts(
         1.0 if tuning is None else tuning.first_radius,
         levels,
         base_levels(model.columns, schema),
+        asked.penalty,
     )

@@ -35,6 +35,7 @@ from discreet.specs.queries.cell_states import StatesPlan
 from discreet.specs.queries.open_keys import OpenPlan
 from discreet.specs.queries.parts import PartsPlan
 from discreet.trusted.cluster.answers import counted_names, put_together
+from discreet.trusted.cluster.native import hashes, native
 from discreet.trusted.cluster.plans import another_each_time
 from discreet.trusted.datasets import LONGEST_NAME, Dataset
 from discreet.trusted.engines.engine import needed_columns, require_columns
@@ -66,6 +67,7 @@ class SparkEngine:
         self._seen: dict[tuple[str, ...], int] = {}
         self._model: tuple[Model, Any] | None = None
         self._units: Any = None
+        self._types: dict[str, str] | None = None
         self._name, self.has_name = name, name is not None
         self._token = secrets.token_hex(16)
         self._held: list[Any] = []
@@ -109,9 +111,7 @@ class SparkEngine:
                 totals = self._added(frame, _OF_BLOCKS(plan), reading)
             else:
                 states = plan.columns if isinstance(plan, StatesPlan) else ()
-                frame, reading = self._rows(plan.columns, states)
-                named = isinstance(plan, OpenPlan)
-                totals = self._added(frame, _ANSWERING(plan), reading, named=named, states=states)
+                totals = self._answered(plan, plan.columns, states)
         if isinstance(plan, OpenPlan):
             return counted_names(totals)
         none = execute(made_up(self.schema, self.neighbors), plan)
@@ -124,8 +124,7 @@ class SparkEngine:
         if not self.neighbors.unit_count_is_public:
             return None
         with self._lock:
-            frame, reading = self._rows((), ())
-            return self._added(frame, _ANSWERING(None), reading).get(0, 0)
+            return self._answered(None, (), ()).get(0, 0)
 
     def unchanged(self) -> bool:
         """Whether rows changed is seen where they are read."""
@@ -151,7 +150,8 @@ class SparkEngine:
         needed, unit = needed_columns(self.schema, self.neighbors), self.neighbors.unit
         if unit is None:
             reading = self._reading([name for name in needed if name in columns] or needed[:1])
-            return self._frame.select(*reading.places()), reading
+            places = reading.places()
+            return self._frame.selectExpr(*places, *hashes(self._key, places)), reading
         reading = self._reading([name for name in needed if name in (*columns, unit)], kept=True)
         if states:
             return self._bounded(tuple(states)).select("words", *reading.places()), reading
@@ -198,6 +198,23 @@ class SparkEngine:
 
         return frame.mapInArrow(in_task(task, reading, VERSION), schema)
 
+    def _answered(self, plan: Any, columns: Any, states: Any) -> dict[Any, int]:
+        """Totals by place, of Spark's own expressions where they are memory's, else of tasks."""
+        frame, reading = self._rows(columns, states)
+        asked = None if reading.kept else self._native(plan, reading)
+        if asked is None:
+            named = isinstance(plan, OpenPlan)
+            return self._added(frame, _ANSWERING(plan), reading, named=named, states=states)
+        totals, told = asked(frame)
+        self._same_rows(reading, told, ())
+        return dict(totals)
+
+    def _native(self, plan: Any, reading: Any) -> Any:
+        """The question in Spark's own expressions, if that is proven."""
+        if self._types is None:
+            self._types = {field.name: _sql(field) for field in self._frame.schema.fields}
+        return native(plan, reading, self._types)
+
     def _added(
         self, frame: Any, task: Any, reading: Any, *, named: bool = False, states: Any = ()
     ) -> dict[Any, int]:
@@ -207,18 +224,20 @@ class SparkEngine:
         found = mapped.groupBy("place").agg({"total": "sum"}).collect()
         totals = {bytes(row[0]) if named else row[0]: int(row[1]) for row in found}
         told = [
-            totals.pop(b"\xff%d" % place if named else -1 - place, 0) % (1 << 64)
+            totals.pop(b"\xff%d" % place if named else -1 - place, 0)
             for place in range(reading.summed)
         ]
-        names = reading.names
-        about = [("rows",), ("row", *sorted(names)), *((name, "") for name in names)]
-        if reading.kept:  # with the states of cells, other rows of a unit count
-            about = [("kept rows", *states), ("kept", *states)]
-        now = dict(zip(about, told, strict=True))
+        self._same_rows(reading, told, states)
+        return totals
+
+    def _same_rows(self, reading: Any, told: list[int], states: Any) -> None:
+        """Refuses sums of other rows than earlier passes read."""
+        now = {
+            about: word % (1 << 64) for about, word in zip(reading.about(states), told, strict=True)
+        }
         if any(self._seen.get(key, word) != word for key, word in now.items()):
             raise ValueError("other rows than in an earlier pass")
         self._seen |= now  # of passes that came to their end, and of no other
-        return totals
 
 
 def _let_go(held: list[Any]) -> None:

@@ -34,7 +34,7 @@ from discreet.trusted.engines.execution import execute
 from discreet.trusted.engines.memory import MemoryEngine
 from discreet.trusted.extensions.estimating.reading import model_codes, unit_labels_of
 from discreet.trusted.extensions.estimating.rows import KeptRows, ModelRows, encoded_matrix
-from discreet.trusted.scale.streams import PassSums, mixing
+from discreet.trusted.scale.streams import mixing
 
 Arrow = Iterator[pa.RecordBatch]
 Task = Callable[["Reading", Arrow], Arrow]
@@ -70,7 +70,14 @@ class Reading:
     @property
     def summed(self) -> int:
         """How many sums of a pass tell whether its rows changed."""
-        return 2 if self.kept else 2 + len(self.names)
+        return len(self.about(()))
+
+    def about(self, states: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """What those sums are about; with the states of cells, other rows of a unit count."""
+        if self.kept:
+            return [("kept rows", *states), ("kept", *states)]
+        row = [("row", *sorted(self.names))] if len(self.names) > 1 else []
+        return [("rows",), *row, *((name, "") for name in self.names)]
 
     def places(self) -> list[str]:
         """The columns of the frame that hold the names."""
@@ -143,17 +150,6 @@ def tables(batches: Arrow) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-def hashed_with(key: bytes) -> Callable[[Any], int]:
-    """64 bits of a cell, the same in every process that knows the key."""
-
-    def hashed(cell: Any) -> int:
-        written = cell if isinstance(cell, bytes) else repr(cell).encode()
-        digest = hashlib.blake2b(written, key=key, digest_size=8).digest()
-        return int.from_bytes(digest, "big", signed=True)
-
-    return hashed
-
-
 def engine_of(reading: Reading, batches: Arrow) -> TaskEngine | None:
     """The engine of a task over all of its rows; None: there are none."""
     given = tables(batches)
@@ -170,16 +166,16 @@ def _engine_of_rows(reading: Reading, given: Iterator[pa.Table]) -> TaskEngine:
         name: first.schema.field(place).type
         for name, place in zip(reading.names, reading.places(), strict=True)
     }
-    hashed = hashed_with(reading.key)
 
     def pieces() -> Iterator[Piece]:
         for table in itertools.chain([first], given):
-            named = table.select(reading.places()).rename_columns(list(reading.names))
-            sums = PassSums(reading.key, reading.names, types, hashed)
-            (columns, rows), *_ = sums.seen(named)
-            told = dict([*sums.totals.items()][:2])  # the number of rows, and what they hold
-            each = [sums.totals.get((name, ""), 0) for name in reading.names]
-            yield engine.batch(columns, rows), np.array([*told.values(), *each], dtype=np.uint64)
+            cells = table.select(reading.places()).columns
+            words = [
+                table.column(f"h{number}").to_numpy().view(np.uint64).sum(dtype=np.uint64)
+                for number in range(reading.summed - 1)
+            ]
+            columns = dict(zip(reading.names, cells, strict=True))
+            yield engine.batch(columns, len(table)), np.array([len(table), *words], np.uint64)
 
     engine = TaskEngine(reading, types, pieces())
     return engine
