@@ -25,14 +25,14 @@ def silence() -> None:
     _silent.add(os.getpid())
 
 
-class About:
+class About(Iterator[Any]):
     """Items of which there are about so many."""
 
     def __init__(self, items: Iterator[Any], count: int) -> None:
         self._items, self._count = items, count
 
-    def __iter__(self) -> Iterator[Any]:
-        return self._items
+    def __next__(self) -> Any:
+        return next(self._items)
 
     def __length_hint__(self) -> int:
         return self._count
