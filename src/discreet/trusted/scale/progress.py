@@ -30,7 +30,7 @@ def watched(items: Iterator[Item], count: int | None = None) -> Iterator[Item]:
     There are `count` of them, or as many as they say themselves.
     """
     count = operator.length_hint(items) if count is None else count
-    if count < 2 or os.getpid() in _silent or not os.isatty(2):
+    if count < 2 or not watching():
         yield from items
         return
     start = last = clock()
@@ -43,7 +43,17 @@ def watched(items: Iterator[Item], count: int | None = None) -> Iterator[Item]:
             yield item
     finally:
         if last > start:
-            os.write(2, b"\r\x1b[K")
+            wipe()
+
+
+def watching() -> bool:
+    """Whether somebody at a terminal is told."""
+    return os.getpid() not in _silent and os.isatty(2)
+
+
+def wipe() -> None:
+    """Takes the line away."""
+    os.write(2, b"\r\x1b[K")
 
 
 def tell(share: float, left: float) -> None:
