@@ -61,11 +61,10 @@ def test_composition_is_associative_and_commutative(order: list[int], times: int
 
 
 @pytest.mark.slow
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.sampled_from(PARTS), st.sampled_from(PARTS), st.integers(1, 50))
 def test_composing_more_never_costs_less(first: PLD, second: PLD, times: int) -> None:
-    low, _ = first.self_compose(times).compose(second).epsilon_bounds(1e-6, accuracy=1e-2)
-    _, high = first.self_compose(times).compose(second).epsilon_bounds(1e-6, accuracy=1e-3)
+    low, high = first.self_compose(times).compose(second).epsilon_bounds(1e-6, accuracy=1e-2)
     alone, _ = first.self_compose(times).epsilon_bounds(1e-6, accuracy=1e-2)
     assert low <= high
     assert alone <= high * (1 + 1e-9)

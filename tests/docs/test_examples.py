@@ -88,9 +88,14 @@ def examples_are_closed(text: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", TWICE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_example_runs_twice(page: Path, tmp_path: Path) -> None:
-    """In an empty folder; where a ledger was left, the second run is answered from it."""
+    """In an empty folder; where a ledger was left, the second run is answered from it.
+
+    A page that leaves nothing behind would meet an empty folder again, in a fresh process again.
+    """
     assert examples_are_closed(page.read_text()), "a python block is not closed"
     run_in_a_fresh_process(page, tmp_path)
+    if not any(tmp_path.iterdir()):
+        return
     heads = {path: discreet.Ledger.open(None, path=path).head for path in ledgers(tmp_path)}
     run_in_a_fresh_process(page, tmp_path)
     assert {path: discreet.Ledger.open(None, path=path).head for path in ledgers(tmp_path)} == heads

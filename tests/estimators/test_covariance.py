@@ -4,11 +4,8 @@ and what is refused.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import pickle
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 from scipy import stats
+from tests.benchmark_modules import benchmark
 
 import discreet as dp
 from discreet.accounting.guarantees import spend_mu_squared
@@ -210,14 +208,7 @@ def test_coverage_would_show_noise_taken_for_smaller() -> None:
 
 @pytest.fixture
 def bench() -> Any:
-    path = Path(__file__).parents[2] / "benchmarks" / "coverage_pairs.py"
-    spec = importlib.util.spec_from_file_location("coverage_pairs", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["coverage_pairs"] = module
-    spec.loader.exec_module(module)
-    return module
+    return benchmark("coverage_pairs")
 
 
 @pytest.mark.parametrize("neighbors", RELATIONS[:2], ids=str)

@@ -69,8 +69,17 @@ def test_searches_say_how_many_rows_hold_a_value(name, spend):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spend", [dp.GDP(2), dp.PureDP(40)], ids=str)
-@pytest.mark.parametrize("name", ["quantile", "greatest", "iqr", "mad"])
+@pytest.mark.parametrize(
+    ("name", "spend"),
+    [
+        ("quantile", dp.GDP(2)),
+        ("quantile", dp.PureDP(40)),
+        ("greatest", dp.GDP(2)),
+        ("iqr", dp.PureDP(40)),
+        ("mad", dp.GDP(2)),
+    ],
+    ids=str,
+)
 def test_the_interval_of_that_count_covers(name, spend):
     """200 draws of nominal 95 %: fewer than 172 would have a probability below 1e-6; and widths
     tell: an interval of twice the noise would cover all, and miss the spread of the estimates.

@@ -197,7 +197,7 @@ def test_clusters_are_found(neighbors):
     centres = np.array([[0.0, 0.0], [60.0, 0.0], [0.0, 60.0]])
     table = centres[random.integers(0, 3, 4000)] + random.normal(size=(4000, 2))
     session, names = session_of(table, neighbors=neighbors)
-    result = dp.friendly_clusters(session, names, k=3, radius=4, parts=100, spend=dp.GDP(3))
+    result = dp.friendly_clusters(session, names, k=3, radius=4, parts=70, spend=dp.GDP(3))
     assert result.found
     gaps = np.linalg.norm(result.centres[:, None] - centres, axis=2)
     assert (gaps.min(axis=0) < 3).all()
@@ -205,9 +205,9 @@ def test_clusters_are_found(neighbors):
     assert result.labels[0] == ("1", "x0")
     assert dp.from_json(result.to_json()).centres.tolist() == result.centres.tolist()
     shown = dp.preview(
-        session, dp.friendly_clusters, names, k=3, radius=4, parts=100, spend=dp.GDP(3)
+        session, dp.friendly_clusters, names, k=3, radius=4, parts=70, spend=dp.GDP(3)
     )
-    assert "100 parts that all agree" in str(shown.summary())
+    assert "70 parts that all agree" in str(shown.summary())
 
 
 def test_k_means_finds_what_is_there_and_is_a_function_of_its_rows():

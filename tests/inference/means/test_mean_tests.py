@@ -29,7 +29,7 @@ from discreet.inference.means.mean_tests import (
 from discreet.inference.means.means import MeanStatistics, mean_interval
 from discreet.inference.results.laws import Noise
 
-REPETITIONS, DRAWS = 700, 99
+REPETITIONS, DRAWS = 500, 99
 LIMIT = 6.2 * np.sqrt(0.05 * 0.95 / REPETITIONS)
 WORTHS = (1.0, 1.0, 1.0)
 LAW = ReleasedNoise("gaussian", 6.0)

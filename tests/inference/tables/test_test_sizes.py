@@ -4,22 +4,17 @@ benchmarks/tests_size.py, which first has to agree with the library's own p-valu
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.benchmark_modules import benchmark
 
 from discreet.inference.means.mean_tests import anova_statistic, means_p_value
 from discreet.inference.means.means import MeanStatistics
 from discreet.inference.tables.tables import NoisyTables, table_p_value
 
-SPEC = importlib.util.spec_from_file_location(
-    "tests_size", Path(__file__).parents[3] / "benchmarks" / "tests_size.py"
-)
-SIZE = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(SIZE)
+SIZE = benchmark("tests_size")
 
 
 def limit(repetitions):

@@ -20,9 +20,9 @@ from discreet.trusted.extensions import csv_files
 from discreet.trusted.scale import parquet_files
 
 # of each relation: the mutant that is noticed least often, text, needs about 12 tables
-TABLES = 16
+TABLES = 12
 # a mutant moves a statistic too far in the first or second table
-MOVED_TABLES = 6
+MOVED_TABLES = 4
 
 
 @functools.cache

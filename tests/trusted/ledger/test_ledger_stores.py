@@ -294,7 +294,7 @@ def test_threads_read_while_others_write(open_ledger: Open) -> None:
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
         reader.start()
-    for number in range(100):
+    for number in range(40):
         pay(ledger, f"request {number}")
     done.set()
     for reader in readers:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import faulthandler
 import functools
+import gc
 import mmap
 import os
 import signal
@@ -176,6 +177,7 @@ def _alone(work: Callable[[], Floats], shared: mmap.mmap) -> NoReturn:
         for stream in range(3):
             os.dup2(nowhere, stream)
         faulthandler.disable()
+        gc.freeze()
         given = aside(work)
         if not isinstance(given, Failed):
             shared[len(MARK) :] = given.tobytes()
