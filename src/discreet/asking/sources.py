@@ -75,7 +75,7 @@ def read(
         )
     if wanted != "auto":
         found, why = wanted, "it was asked for"
-    scale = {"memory_limit": memory_limit, "cache": cache}
+    scale: dict[str, Any] = {"memory_limit": memory_limit, "cache": cache}
     if found == "files":
         data = _of_files(source, told | scale, name)
     elif found == "stream":
