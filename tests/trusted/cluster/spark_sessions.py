@@ -225,7 +225,7 @@ def told_progress(spark):
     engine = SparkEngine(frame.mapInArrow(slow, "s0 double, s1 string"), SCHEMA, NEAR, None)
     with contextlib.ExitStack() as stack:
         patch = {"watching": lambda: True, "wipe": lambda: None, "QUIET": 0.0, "BETWEEN": 0.05}
-        patch["tell"] = lambda share, left: told.append(share)
+        patch["tell"] = lambda share, *_: told.append(share)
         for name, given in patch.items():
             stack.enter_context(mock.patch.object(progress, name, given))
         wrong = as_in_memory(engine)

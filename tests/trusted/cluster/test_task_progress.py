@@ -13,7 +13,7 @@ from discreet.trusted.scale import progress
 @pytest.fixture
 def told(monkeypatch):
     said, times = [], iter(range(100))
-    monkeypatch.setattr(progress, "tell", lambda share, left: said.append((share, left)))
+    monkeypatch.setattr(progress, "tell", lambda share, left, _: said.append((share, left)))
     monkeypatch.setattr(progress, "wipe", lambda: said.append("wiped"))
     monkeypatch.setattr(progress, "clock", lambda: float(next(times)))
     return said

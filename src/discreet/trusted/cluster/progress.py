@@ -31,7 +31,7 @@ class Share:
         late = now - self._start >= progress.QUIET and now - self._last >= progress.BETWEEN
         if late and 0 < done < count:
             self._last = now
-            progress.tell(done / count, (now - self._start) * (count - done) / done)
+            progress.tell(done / count, (now - self._start) * (count - done) / done, 0)
 
     def end(self) -> None:
         if self._last > self._start:
