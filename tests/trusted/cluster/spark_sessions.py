@@ -18,6 +18,7 @@ import time
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -32,6 +33,7 @@ from discreet.testing.odd_tables import UNIT, odd_tables
 from discreet.trusted.cluster import spark as spark_frames
 from discreet.trusted.cluster import tasks
 from discreet.trusted.cluster.spark import SparkEngine
+from discreet.trusted.scale import progress
 
 TABLES = {odd.name: odd for odd in odd_tables(40)}
 EVERYWHERE = {
@@ -49,6 +51,7 @@ COMPILING = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryM
 NOT = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 EVERYWHERE |= NOT
 spark_frames.PROBES = 2
+NEAR = dp.AddRemove()
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
@@ -211,6 +214,25 @@ def failing_task(spark):
     return "it did not fail"
 
 
+def told_progress(spark):
+    """A slow pass of four tasks: shares grow, and none says that nothing or all is done."""
+    told, frame = [], spark.createDataFrame(ROWS).repartition(8, "id").selectExpr("x s0", "g s1")
+
+    def slow(batches):
+        time.sleep(0.2)
+        yield from batches
+
+    engine = SparkEngine(frame.mapInArrow(slow, "s0 double, s1 string"), SCHEMA, NEAR, None)
+    with contextlib.ExitStack() as stack:
+        patch = {"watching": lambda: True, "wipe": lambda: None, "QUIET": 0.0, "BETWEEN": 0.05}
+        patch["tell"] = lambda share, *_: told.append(share)
+        for name, given in patch.items():
+            stack.enter_context(mock.patch.object(progress, name, given))
+        wrong = as_in_memory(engine)
+    right = told and told == sorted(told) and told[0] > 0 and told[-1] < 1
+    return wrong or ("" if right else f"told {told}")
+
+
 def refused_questions(spark):
     account = seeded_session(parted(spark, 2, dp.AddRemove()), BUDGET, seed=5)
     with contextlib.suppress(dp.InvalidParameter):
@@ -257,6 +279,7 @@ def at_hand(folder):
         "other rows each time": lambda: others_each_time(spark),
         "a changed source": lambda: changed_source(spark, folder),
         "a failing task": lambda: failing_task(spark),
+        "progress": lambda: told_progress(spark),
         "refused questions": lambda: refused_questions(spark),
         "another version": lambda: other_version(spark),
         "no encryption": lambda: not_encrypted(spark),
@@ -270,6 +293,7 @@ def connected(folder):
             spark, "one giant unit", [dp.Replace(unit=UNIT, max_rows=2)]
         ),
         "native cells": lambda: native_cells(spark, every=4),
+        "progress": lambda: told_progress(spark),
         "fits": lambda: differs(
             integers(parted(spark, 3, dp.AddRemove())._engine, dp.AddRemove()), dp.AddRemove()
         ),

@@ -14,7 +14,7 @@ import pytest
 import discreet as dp
 from discreet.trusted.engines import batches
 from discreet.trusted.scale import progress
-from discreet.trusted.scale.progress import silence, watched
+from discreet.trusted.scale.progress import About, silence, watched
 
 
 @pytest.fixture
@@ -38,12 +38,47 @@ def test_shares_are_shown_from_two_seconds_on(terminal):
     assert terminal[-1] == "\r\x1b[K"  # the line is cleared
 
 
-def test_short_passes_and_unknown_ones_show_nothing(terminal, monkeypatch):
+def test_short_passes_and_passes_of_one_task_show_nothing(terminal, monkeypatch):
+    assert [*watched(iter(range(1)), 1)] == [0]
     monkeypatch.setattr(progress, "QUIET", 10.0)
     assert [*watched(iter(range(5)), 5)] == [*range(5)]
-    monkeypatch.setattr(progress, "QUIET", 0.0)
     assert [*watched(one for one in range(5))] == [*range(5)]
     assert terminal == []
+
+
+def test_more_tasks_than_were_said_are_no_more_than_the_whole(terminal):
+    assert [*watched(About(iter(range(9)), 3))] == [*range(9)]
+    assert [text.split("%")[0] for text in terminal[:-1]] == ["\r33", "\r67", *["\r99"] * 6]
+
+
+def test_streams_tell_passes_that_are_done_and_how_long_this_one_runs(terminal):
+    batches_of_rows = [pa.record_batch({"x": np.linspace(0, 1, 90)})] * 7
+    data = dp.from_batches(
+        lambda columns: batches_of_rows, schema={"x": dp.Real(0, 1)}, neighbors=dp.AddRemove()
+    )
+    session = data.open(budget=dp.GDP(9))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(batches, "BATCH_ROWS", 100)
+        for _ in range(2):
+            dp.mean(session, "x", spend=dp.GDP(1))
+    told = {re.sub(r"\d+ s", "so many s", text) for text in terminal if text != "\r\x1b[K"}
+    assert told == {
+        f"\r{passes} passes over the data done, the next one since so many s\x1b[K"
+        for passes in range(2)
+    }
+
+
+def test_csv_tells_a_share_of_its_blocks(terminal, tmp_path, monkeypatch):
+    monkeypatch.setattr("discreet.trusted.extensions.csv_files.BLOCK", 400)
+    monkeypatch.setattr("discreet.trusted.scale.files.CSV_BLOCK", 400)
+    path = tmp_path / "a.csv"
+    path.write_text("x\n" + "0.25\n" * 800)
+    data = dp.read_csv(path, schema={"x": dp.Real(0, 1)}, neighbors=dp.AddRemove())
+    dp.mean(data.open(budget=dp.GDP(9)), "x", spend=dp.GDP(1))
+    shares = [int(text[1:].split("%")[0]) for text in terminal if "%" in text]
+    assert shares == sorted(shares)
+    assert len(shares) > 5
+    assert shares[-1] >= 90
 
 
 def test_a_service_and_a_file_show_nothing(terminal, monkeypatch):

@@ -162,6 +162,32 @@ def test_a_full_disk_fails_the_question_and_the_same_key_goes_on(tmp_path, monke
     assert drawn(fit)
 
 
+def in_fork(work):
+    """What `work` gives in a forked process, as text."""
+    here, there = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(there, repr(work()).encode())
+        except OSError as error:
+            os.write(there, f"OSError {error}".encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    with open(here, "rb", buffering=0) as pipe:
+        return pipe.read(1 << 12).decode()
+
+
+def test_a_fork_reads_and_writes_nothing_over_its_parent():
+    """Bytes behind the last ones are the parent's: a child that adds some would write over them."""
+    spill = Spill(None)
+    place = spill.append(b"before")
+    assert in_fork(lambda: bytes(spill.read(place))) == "b'before'"
+    assert "another process" in in_fork(lambda: spill.append(b"of the child"))
+    after = spill.append(b"after it was forked")
+    assert bytes(spill.read(after)) == b"after it was forked"
+
+
 KILLED = """
 import sys, time
 import discreet as dp

@@ -89,7 +89,7 @@ class BatchEngine:
         self._arrow = arrow_cells()
         self.schema, self.neighbors, self.scale = schema, neighbors, scale
         self.remembered: dict[type[Any], Any] = {}
-        self._source, self.has_name = source, True
+        self._source, self.has_name, self._passes = source, True, 0
         for name, column in schema.items():
             if isinstance(column, Category):
                 _require_text(name, column)
@@ -208,7 +208,9 @@ class BatchEngine:
                     numbered = enumerate(watched(self._again(kept), kept.count()))
                 else:
                     rows = self._batch_rows(batch_rows, len(names))
-                    tasks = watched(stack.enter_context(self._source.reading(names, rows)))
+                    tasks = watched(
+                        stack.enter_context(self._source.reading(names, rows)), passes=self._passes
+                    )
                     numbered = enumerate(
                         self._row_batches(tasks)
                         if unit is None
@@ -228,6 +230,7 @@ class BatchEngine:
 
                 states = in_threads(one_thread, range(self._threads(len(names))))
                 self._arrow.give_back()
+            self._passes += 1
             if kept is not None:
                 kept.whole = True
                 self.remembered[type(kept)] = kept

@@ -19,7 +19,6 @@ from discreet.errors import ledger as refusals
 
 BUSY = 120.0  # seconds that others are waited for
 MOST_IDLE = 4  # connections to a file that are held between operations
-Idle = list[tuple[list[tuple[int, int]], "Connection"]]  # which file and which log each opened
 
 
 class Connection:
@@ -71,7 +70,8 @@ class File:
     def __init__(self, path: Path, name: str, gone: Callable[[str], Exception], most: int) -> None:
         """`most` connections are held; `gone` is raised where file or log was replaced."""
         self.path, self.name, self._gone, self._most = path, name, gone, most
-        self._idle: Idle = []  # the one used last at the end
+        # which file and which log each opened; the one used last at the end
+        self._idle: list[tuple[list[tuple[int, int]], Connection]] = []
         weakref.finalize(self, _let_go, path, self._idle)
 
     @contextmanager
@@ -117,7 +117,7 @@ def _place(path: Path) -> list[tuple[int, int]]:
     return found
 
 
-def _let_go(path: Path, idle: Idle) -> None:
+def _let_go(path: Path, idle: list[tuple[list[tuple[int, int]], Connection]]) -> None:
     while idle:
         before, connection = idle.pop()
         if connection.process == os.getpid() and before == _place(path):

@@ -73,8 +73,7 @@ def new_or_existing_file(
 
 def verify_file(path: str | os.PathLike[str]) -> Verification:
     """Check a ledger file without opening it for use."""
-    store = SQLiteStore(path)
-    with store.read() as view:
+    with SQLiteStore(path).read() as view:
         return verify(view)
 
 

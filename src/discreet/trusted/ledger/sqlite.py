@@ -48,11 +48,8 @@ def _columns(kind: type[Record]) -> tuple[str, ...]:
 
 def _row(record: Record) -> tuple[object, ...]:
     """The values of a record's columns."""
-    row: list[object] = []
-    for name, is_amounts in _FIELDS[type(record)]:
-        value = getattr(record, name)
-        row += value.as_tuple() if is_amounts else (value,)
-    return tuple(row)
+    values = ((getattr(record, name), whole) for name, whole in _FIELDS[type(record)])
+    return tuple(cell for one, whole in values for cell in (one.as_tuple() if whole else (one,)))
 
 
 def _read(kind: type[Kept], row: Iterable[Any]) -> Kept:
@@ -235,9 +232,8 @@ class SQLiteStore:
             yield SQLiteView(connection)
 
     def _recognise(self, connection: Connection) -> None:
-        identity = connection.run("PRAGMA application_id")[0][0]
         version = connection.run("PRAGMA user_version")[0][0]
-        if identity != APPLICATION_ID:
+        if connection.run("PRAGMA application_id") != [(APPLICATION_ID,)]:
             raise refusals.not_a_ledger(f"{self.name} was not written by discreet")
         if version != FORMAT:
             raise refusals.not_a_ledger(

@@ -22,9 +22,11 @@ from discreet.schema import Schema
 from discreet.trusted.engines.arrow_cells import type_name
 from discreet.trusted.engines.batches import Task
 from discreet.trusted.engines.engine import needed_columns, require_columns
-from discreet.trusted.scale.listing import listed_files, small_together
+from discreet.trusted.scale.listing import SIDE_BY_SIDE, listed_files, small_together
 from discreet.trusted.scale.parquet_files import ParquetSource
+from discreet.trusted.scale.progress import About
 
+CSV_BLOCK = 1 << 23  # bytes of a CSV file that one task reads
 READ_ENDS = 1 << 16  # bytes at the beginning and the end of a file that are looked at again
 
 
@@ -83,7 +85,13 @@ class FileSource:
             if len(self._files) == 1
             else small_together(self._files, self.types, names, rows)
         )
-        yield iter(list(tasks)) if self.kind == "parquet" else tasks  # CSV is cut as it is read
+        # CSV is cut as it is read
+        yield iter(list(tasks)) if self.kind == "parquet" else About(tasks, self._blocks())
+
+    def _blocks(self) -> int:
+        """About how many tasks there are."""
+        blocks = sum(-(-fingerprint.facts[0] // CSV_BLOCK) for fingerprint in self._seen)
+        return blocks if len(self._files) == 1 else -(-blocks // SIDE_BY_SIDE)
 
     def unchanged(self) -> bool:
         """Whether the same files are found, each as it was declared."""

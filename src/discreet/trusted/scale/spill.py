@@ -38,7 +38,7 @@ class Spill:
         self.folder = folder
         self._file = tempfile.TemporaryFile(buffering=0, dir=folder)  # noqa: SIM115
         weakref.finalize(self, self._file.close)
-        self._lock, self._end = threading.Lock(), 0
+        self._lock, self._end, self._process = threading.Lock(), 0, os.getpid()
 
     def append(self, given: Any) -> Place:
         """Writes bytes behind all others, from any thread; where they are."""
@@ -49,7 +49,11 @@ class Spill:
         return start, len(view)
 
     def write(self, start: int, view: memoryview) -> None:
-        """Bytes at a place; a full disk raises."""
+        """Bytes at a place; a full disk raises, and so does a process that forked: what it wrote
+        would stand over what its parent writes.
+        """
+        if os.getpid() != self._process:
+            raise OSError("a file without a name is another process's")
         done = 0
         while done < len(view):
             done += os.pwrite(self._file.fileno(), view[done:], start + done)
