@@ -359,6 +359,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--only", default="gradient,newton,defaults")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--data", default="", help="defaults of those whose name begins so")
     parser.add_argument("--rows", default=",".join(map(str, LITERATURE)))
     stored.option(parser)
     arguments = parser.parse_args()
@@ -384,7 +385,7 @@ def main() -> None:
     if "defaults" in parts:
         print("data set, neighbours, solver: converged, largest width over Algorithm A's, held")
         converged = []
-        for case in cases():
+        for case in (one for one in cases() if one.name.startswith(arguments.data)):
             for neighbors in (dp.Replace(), dp.AddRemove()):
                 for solver, share, width, held in by_default(case, neighbors, arguments.runs):
                     converged.append(share)
@@ -394,8 +395,8 @@ def main() -> None:
                         f"{held:.2f}",
                         flush=True,
                     )
-        if arguments.store:
-            store_defaults(lines, arguments.runs)
+            if arguments.store:
+                store_defaults(lines, arguments.runs)
     nothing = [Setting(*[np.nan] * 6)]
     gradient, newton = (found[name] or nothing for name in ("gradient", "newton"))
     print(

@@ -243,3 +243,15 @@ def test_penalties_run_wherever_a_row_bends_less_than_they_do(columns, spend, ne
         assert acts == (penalty < 100 and spend != dp.GDP(20))
         assert ("was asked for and acts as" in " ".join(str(fit.summary()).split())) == acts
         assert dp.from_json(fit.to_json()) == fit
+
+
+def test_a_spend_too_small_for_the_programme_is_refused_before_the_debit():
+    """A row's part of it is below what the price is computed for; the metric was paid for first."""
+    data = {"u": np.arange(40) // 2, "a": np.linspace(-1, 1, 40), "y": np.arange(40) % 3 > 0}
+    schema = {"a": dp.Real(-1, 1, missing=0), "y": dp.Boolean(missing=False)}
+    neighbors = dp.Replace(unit="u", max_rows=5)
+    session = dp.from_arrays(data, schema=schema, neighbors=neighbors).open(budget=dp.GDP(1))
+    with pytest.raises(dp.InvalidParameter, match="spend="):
+        dp.erm(session, "y ~ a", spend=dp.GDP(0.0012))
+    assert len(list(session.ledger.entries())) == 1  # the opening alone
+    assert np.isfinite(dp.erm(session, "y ~ a", method="output", spend=dp.GDP(0.1)).params).all()

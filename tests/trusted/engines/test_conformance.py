@@ -4,6 +4,7 @@ give identical integers everywhere.
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from decimal import Decimal
@@ -313,6 +314,33 @@ GRAM = GramPlan(
 )
 
 
+@functools.cache
+def expected(rows, neighbors, as_text):
+    """The plain reading's answers to all plans on random rows, and how many units there are.
+
+    The rows that count are the same for every plan: they are chosen once.
+    """
+    columns = random_columns(rows, seed=rows + 1)
+    # in CSV all cells are text
+    read = (
+        {name: [write_cell(cell) or None for cell in cells] for name, cells in columns.items()}
+        if as_text
+        else columns
+    )
+    listed = [dict(zip(read, row, strict=True)) for row in zip(*read.values(), strict=True)]
+    counted, alone = bounded(listed, SCHEMA, neighbors), Replace()
+    units = {cell for cell in read.get(neighbors.unit or "", []) if cell is not None}
+    return {
+        "sums": [reference_sums(counted, plan, SCHEMA, alone) for plan in plans()],
+        "histograms": [
+            reference_histogram(counted, plan, SCHEMA, alone) for plan in histogram_plans()
+        ],
+        "gram": reference_gram(counted, GRAM, SCHEMA, alone),
+        "keys": [[*reference_keys(counted, plan, SCHEMA, alone).items()] for plan in open_plans()],
+        "units": len({cell for cell in units if cell == cell}),
+    }
+
+
 @pytest.mark.few(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("neighbors", [Replace(), *BY_PERSON], ids=str)
@@ -321,37 +349,29 @@ GRAM = GramPlan(
 )
 def test_every_engine_gives_the_reference_integers(kind, neighbors, rows, tmp_path):
     columns = random_columns(rows, seed=rows + 1)
-    # in CSV all cells are text
-    read = (
-        {name: [write_cell(cell) or None for cell in cells] for name, cells in columns.items()}
-        if kind in AS_TEXT
-        else columns
-    )
-    listed = [dict(zip(read, row, strict=True)) for row in zip(*read.values(), strict=True)]
+    right = expected(rows, neighbors, kind in AS_TEXT)
     engine = make_engine(kind, columns, TYPES, SCHEMA, neighbors, tmp_path)
     assert isinstance(engine, Engine)
-    # the rows that count are the same for every plan: they are chosen once
-    counted, alone = bounded(listed, SCHEMA, neighbors), Replace()
-    for plan in plans():
+    for plan, sums in zip(plans(), right["sums"], strict=True):
         answer = engine.sums(plan)
         assert answer.shape == (plan.cells, len(plan.terms))
         assert all(type(entry) is int for entry in answer.flat)
-        assert answer.tolist() == reference_sums(counted, plan, SCHEMA, alone), plan
-    for plan in histogram_plans():
+        assert answer.tolist() == sums, plan
+    for plan, counts in zip(histogram_plans(), right["histograms"], strict=True):
         histogram = engine.histogram(plan)
         assert histogram.cells == plan.cells
         found = counts_in(histogram)
-        assert found == reference_histogram(counted, plan, SCHEMA, alone), plan
+        assert found == counts, plan
         assert [*found] == sorted(found)
-    assert engine.gram(GRAM).tolist() == reference_gram(counted, GRAM, SCHEMA, alone)
-    for plan in open_plans():
-        expected = reference_keys(counted, plan, SCHEMA, alone)
-        assert [*counts_in(execute(engine, plan)).items()] == [*expected.items()], plan
-    units = len(
-        {cell for cell in read.get(neighbors.unit or "", []) if cell is not None and cell == cell}
-    )
+    assert engine.gram(GRAM).tolist() == right["gram"]
+    for plan, keys in zip(open_plans(), right["keys"], strict=True):
+        assert [*counts_in(execute(engine, plan)).items()] == keys, plan
     assert engine.public_count() == (
-        rows if neighbors == Replace() else units if isinstance(neighbors, Replace) else None
+        rows
+        if neighbors == Replace()
+        else right["units"]
+        if isinstance(neighbors, Replace)
+        else None
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet import plain
-from discreet.accounting.tradeoff.shifted_pair import shifted_mu
+from discreet.accounting.tradeoff.shifted_pair import SMALLEST_MU, shifted_mu
 from discreet.errors import InvalidParameter
 from discreet.exact import decimal_text, float_down, float_up, sqrt_down
 from discreet.sensitivity import RowLoss
@@ -109,6 +109,17 @@ def perturbed_minimiser(
         raise _small(room)
     spread = row.moves * row.steepness / left * (1 + Fraction(1, 1 << 30))
     return replace(mechanism, spread=Fraction(float_up(spread * (1 << NOISE_BITS))))
+
+
+def require_price(row: RowLoss, room: Room) -> None:
+    """Refuses a spend so small that no price is computed for the noise that it asks for."""
+    if float(room.size / row.moves) < SMALLEST_MU * FIRST_TRIES[1][-1] / 100:
+        raise InvalidParameter(
+            "spend=",
+            f"one row's part of it is below μ = {SMALLEST_MU:g}",
+            "the price of noise in an objective is computed from there on",
+            "spend more, or use method='output'",
+        )
 
 
 def require_grid(row: RowLoss, room: Room, *, way: str, penalty: Fraction, rows: float) -> None:

@@ -29,6 +29,7 @@ from discreet.accounting.calibration.minimiser import (
     least_penalty,
     perturbed_minimiser,
     require_grid,
+    require_price,
 )
 from discreet.accounting.guarantees import GDP, Guarantee, PureDP
 from discreet.asking.sessions import Session
@@ -139,6 +140,8 @@ def _require_penalty(session: Session, model: Model, asked: Asked, room: Room) -
     row = _minimand(
         model, plain_metric(len(model.columns), radius), asked.family, sigma, optional=False
     ).sensitivity(session.public.neighbors)
+    if asked.way == "objective" and not pure and row.one_signed:
+        require_price(row, room)
     if asked.penalty is None:
         return
     least = float(row.curvature) * radius**2
