@@ -32,6 +32,7 @@ _HOMES = {
     "accounting.renyi.rdp": ("RDP", "ZCDP"),
     "accounting.tradeoff.curve": ("TradeOff",),
     "asking.declarations": ("declare", "write_declaration"),
+    "asking.sources": ("read",),
     "asking.preview": ("Assumptions", "preview"),
     "asking.reading": ("from_json",),
     "asking.release_plans": ("ReleasePlan", "read_plan"),

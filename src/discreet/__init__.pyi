@@ -10,6 +10,7 @@ from discreet.asking.declarations import declare, write_declaration
 from discreet.asking.preview import Assumptions, preview
 from discreet.asking.reading import from_json
 from discreet.asking.release_plans import ReleasePlan, read_plan
+from discreet.asking.sources import read
 from discreet.audits.audit import audit
 from discreet.bundled.tables import BundledTable, load_census, load_visits
 from discreet.errors import (
@@ -195,6 +196,7 @@ __all__ = [
     "quantile",
     "quantiles",
     "rank_test",
+    "read",
     "read_csv",
     "read_parquet",
     "read_plan",

@@ -19,7 +19,7 @@ ROOMS = {
     "learning": 1000,
     "aggregation": 1000,
     "scale": 1200,
-    "cluster": 1000,
+    "cluster": 1050,
     "tree": 2000,
 }
 MOST_OF_CORE = 4500

@@ -367,6 +367,13 @@ TABLE = (
         "a data set as a TOML file",
     ),
     _row(
+        "asking.sources",
+        "errors plain neighbors schema asking.declarations trusted.datasets trusted.cluster.spark"
+        " trusted.scale.sources",
+        "narwhals",
+        "one reader for every kind of source",
+    ),
+    _row(
         "estimators",
         f"{READERS} asking trusted.session trusted.losses trusted.extensions.data_dependent.loss",
         "numpy",

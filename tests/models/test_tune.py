@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import discreet as dp
+from discreet import plain
 from discreet.models.trials import tune as room
 from discreet.seclusion import secluded
 from discreet.testing import seeded_session
@@ -250,6 +251,28 @@ def test_penalties_of_perturbed_minimisers_are_tried() -> None:
     assert best.chosen == str(trials[best.place])
     assert dp.from_json(best.to_json()) == best
     assert best.fit.penalty == pytest.approx((3, 10, 30)[best.place], rel=1e-6)
+
+
+def test_prices_that_runs_were_the_first_to_ask_for_are_forgotten(monkeypatch: Any) -> None:
+    """Else a later question would be quicker where a losing run had asked before."""
+    asked: list[int] = []
+
+    @plain.remembered(2)
+    def priced(number: int) -> int:
+        asked.append(number)
+        return number
+
+    def told(*given: Any) -> str:
+        assert [priced(one) for one in (1, 2, 3, 4, 2)] == [1, 2, 3, 4, 2]
+        return real(*given)
+
+    real = room.told_of_a_run
+    monkeypatch.setattr(room, "told_of_a_run", told)
+    priced(1)
+    tuned(seeded_session(data_set(), dp.GDP(9), "kept"), trials=4)
+    assert asked == [1, 2, 3, 4]  # all runs together ask once
+    assert [priced(one) for one in (1, 2)] == [1, 2]
+    assert asked == [1, 2, 3, 4, 2]
 
 
 @pytest.mark.parametrize("neighbors", [dp.Replace(), dp.AddRemove()], ids=str)

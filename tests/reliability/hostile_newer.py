@@ -20,7 +20,7 @@ NOT_WALKED = {
     **dict.fromkeys(
         (
             *("from_batches", "from_database", "from_frame", "from_spark"),
-            *("read_csv", "read_parquet", "declare"),
+            *("read", "read_csv", "read_parquet", "declare"),
         ),
         "data are read cell by cell (engine_fuzz); what declares them is that of from_arrays",
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 GROUPS = {
     "Data": (
+        "read",
         "from_frame",
         "from_arrays",
         "read_csv",

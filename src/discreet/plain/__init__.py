@@ -31,7 +31,7 @@ by the total rules of `discreet.schema`.
 from __future__ import annotations
 
 from discreet.plain.calls import called
-from discreet.plain.copies import exact_key, remembered, twin
+from discreet.plain.copies import exact_key, forgetting, remembered, twin
 from discreet.plain.kinds import (
     all_atoms,
     among,
@@ -70,6 +70,7 @@ __all__ = [
     "derives",
     "door",
     "exact_key",
+    "forgetting",
     "exactly",
     "fraction",
     "is_kept",

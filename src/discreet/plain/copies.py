@@ -13,9 +13,11 @@ Checked.  tests/claims/test_nothing_kept_is_shared.py
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from enum import Enum
 from fractions import Fraction
 from typing import Any, ParamSpec, TypeVar
@@ -26,6 +28,7 @@ Given = TypeVar("Given")
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 _NOTHING: Any = object()
+_hidden = threading.local()
 _BARE_IDS = frozenset(map(id, (str, int)))  # of types whose values are their own keys
 _NAMES: dict[int, tuple[str, ...]] = {}  # of the fields of our classes, by the class's id
 
@@ -88,6 +91,22 @@ def exact_key(given: Any) -> Any:
     return kind, *(exact_key(getattr(given, name)) for name in names)
 
 
+@contextlib.contextmanager
+def forgetting() -> Iterator[None]:
+    """A section of this thread after which nothing is remembered that it was the first to ask: what
+    a hidden run asked for would be told by the time of later questions.
+    """
+    before = getattr(_hidden, "kept", None)
+    kept: list[tuple[dict[Any, Any], Any]] = []
+    _hidden.kept = kept
+    try:
+        yield
+    finally:
+        _hidden.kept = before
+        for held, key in kept:
+            held.pop(key, None)
+
+
 def remembered(
     most: int, *, copied: bool = True
 ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
@@ -108,7 +127,10 @@ def remembered(
             found = held.get(key, _NOTHING)
             if found is _NOTHING:
                 found = function(*args, **kwargs)
-                if len(held) >= most:
+                hidden = getattr(_hidden, "kept", None)
+                if hidden is not None:
+                    hidden.append((held, key))
+                elif len(held) >= most:
                     held.clear()
                 held[key] = found
             answer: Returned = twin(found) if copied else found

@@ -45,12 +45,20 @@ class Dataset:
     See also. `dp.from_frame`, `dp.Session`, `dp.Ledger`.
     """
 
-    __slots__ = ("__weakref__", "_budget", "_engine", "_neighbors", "_schema")
+    __slots__ = ("__weakref__", "_budget", "_chosen", "_engine", "_neighbors", "_schema")
 
     def __init__(self, engine: Engine, schema: Schema, neighbors: Neighbors) -> None:
         self._engine, self._schema = engine, Schema(schema)
         self._neighbors = require_neighbors(neighbors)
         self._budget: Guarantee | None = None
+        self._chosen = f"{engine.describe()['kind']}: its own reader was called"
+
+    @property
+    def engine(self) -> str:
+        """What reads the rows, and why that was chosen (`dp.read`). It is told to the holder alone:
+        no release, key or ledger has it, and answers are the same integers whatever it is.
+        """
+        return self._chosen
 
     @property
     def schema(self) -> Schema:
@@ -65,7 +73,7 @@ class Dataset:
     def with_budget(self, budget: Guarantee) -> Dataset:
         """The same data, with the budget of sessions that are opened without another one."""
         data = Dataset(self._engine, self._schema, self._neighbors)
-        data._budget = budget
+        data._budget, data._chosen = budget, self._chosen
         return data
 
     @plain.called

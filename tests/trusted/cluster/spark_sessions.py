@@ -18,6 +18,7 @@ import time
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -32,6 +33,7 @@ from discreet.testing.odd_tables import UNIT, odd_tables
 from discreet.trusted.cluster import spark as spark_frames
 from discreet.trusted.cluster import tasks
 from discreet.trusted.cluster.spark import SparkEngine
+from discreet.trusted.scale import progress
 
 TABLES = {odd.name: odd for odd in odd_tables(40)}
 EVERYWHERE = {
@@ -49,6 +51,7 @@ COMPILING = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryM
 NOT = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 EVERYWHERE |= NOT
 spark_frames.PROBES = 2
+NEAR = dp.AddRemove()
 EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
@@ -211,6 +214,35 @@ def failing_task(spark):
     return "it did not fail"
 
 
+def told_progress(spark, folder):
+    """A pass of eight tasks, of which half wait until it was told that others are done."""
+    frame = spark.createDataFrame(ROWS).repartition(8, "id").selectExpr("x s0", "g s1")
+    told, place = [], str(Path(folder) / "told")
+
+    def waiting(batches):
+        from pyspark import TaskContext
+
+        ends = time.monotonic() + 60
+        while TaskContext.get().partitionId() > 3 and time.monotonic() < ends:
+            if os.path.exists(place):
+                break
+            time.sleep(0.05)
+        yield from batches
+
+    def tell(share, *_):
+        told.append(share)
+        Path(place).touch()
+
+    engine = SparkEngine(frame.mapInArrow(waiting, "s0 double, s1 string"), SCHEMA, NEAR, None)
+    patch = {"watching": lambda: True, "wipe": lambda: None, "QUIET": 0.0, "BETWEEN": 0.05}
+    with contextlib.ExitStack() as stack:
+        for name, given in (patch | {"tell": tell}).items():
+            stack.enter_context(mock.patch.object(progress, name, given))
+        wrong = as_in_memory(engine)
+    right = told and min(told) > 0 and max(told) < 1
+    return wrong or ("" if right else f"told {told}")
+
+
 def refused_questions(spark):
     account = seeded_session(parted(spark, 2, dp.AddRemove()), BUDGET, seed=5)
     with contextlib.suppress(dp.InvalidParameter):
@@ -257,6 +289,7 @@ def at_hand(folder):
         "other rows each time": lambda: others_each_time(spark),
         "a changed source": lambda: changed_source(spark, folder),
         "a failing task": lambda: failing_task(spark),
+        "progress": lambda: told_progress(spark, folder),
         "refused questions": lambda: refused_questions(spark),
         "another version": lambda: other_version(spark),
         "no encryption": lambda: not_encrypted(spark),
@@ -264,12 +297,14 @@ def at_hand(folder):
 
 
 def connected(folder):
-    spark = session().remote("local[2]").getOrCreate()
+    often = {"spark.connect.progress.reportInterval": "200ms"}
+    spark = session(**often).remote("local[2]").getOrCreate()
     return {
         "a giant unit": lambda: conformance(
             spark, "one giant unit", [dp.Replace(unit=UNIT, max_rows=2)]
         ),
         "native cells": lambda: native_cells(spark, every=4),
+        "progress": lambda: told_progress(spark, folder),
         "fits": lambda: differs(
             integers(parted(spark, 3, dp.AddRemove())._engine, dp.AddRemove()), dp.AddRemove()
         ),

@@ -37,6 +37,7 @@ from discreet.specs.queries.parts import PartsPlan
 from discreet.trusted.cluster.answers import counted_names, put_together
 from discreet.trusted.cluster.native import hashes, native
 from discreet.trusted.cluster.plans import another_each_time
+from discreet.trusted.cluster.progress import shown
 from discreet.trusted.datasets import LONGEST_NAME, Dataset
 from discreet.trusted.engines.engine import needed_columns, require_columns
 from discreet.trusted.engines.execution import execute
@@ -105,7 +106,7 @@ class SparkEngine:
     def carried(self, plan: Any) -> Any:
         """The answer of a plan: one job, and for a model's first one another that encodes it."""
         self.require(plan)
-        with self._lock:
+        with self._lock, shown(self._frame):
             if isinstance(plan, (EstimatingPlan, ResidualPlan, NetworkPlan)):
                 frame, reading = self._blocks(plan.model)
                 totals = self._added(frame, _OF_BLOCKS(plan), reading)
@@ -123,7 +124,7 @@ class SparkEngine:
         """
         if not self.neighbors.unit_count_is_public:
             return None
-        with self._lock:
+        with self._lock, shown(self._frame):
             return self._answered(None, (), ()).get(0, 0)
 
     def unchanged(self) -> bool:

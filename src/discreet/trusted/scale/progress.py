@@ -45,7 +45,7 @@ def watched(items: Iterable[Item], count: int | None = None, passes: int = 0) ->
     the same data are done).
     """
     count = operator.length_hint(items) if count is None else count
-    if count == 1 or os.getpid() in _silent or not os.isatty(2):
+    if count == 1 or not watching():
         yield from items
         return
     start = last = clock()
@@ -58,7 +58,17 @@ def watched(items: Iterable[Item], count: int | None = None, passes: int = 0) ->
             yield item
     finally:
         if last > start:
-            os.write(2, b"\r\x1b[K")
+            wipe()
+
+
+def watching() -> bool:
+    """Whether somebody at a terminal is told."""
+    return os.getpid() not in _silent and os.isatty(2)
+
+
+def wipe() -> None:
+    """Takes the line away."""
+    os.write(2, b"\r\x1b[K")
 
 
 def tell(share: float, seconds: float, passes: int) -> None:
