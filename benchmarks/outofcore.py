@@ -1,6 +1,10 @@
 """Every kind of question over a Parquet file of 12 columns, within a limit of memory.
 
     make bench NAME=outofcore [ARGS="1000000 10000000 --store"]
+    make bench NAME=outofcore ARGS="10000000 50000000 --only=table,keys,unit_mean --folder=rows"
+
+`--only` asks some of the questions. `--folder` keeps files and answers there: a run that was
+stopped goes on, and one that is asked again asks what is new.
 
 Each question runs twice in a process of its own, with `memory_limit="500MB"`, at each of the
 numbers of rows. Times are CPU seconds; those of tables are of the second pass. The last line has,
@@ -19,6 +23,7 @@ identical             1 where seeded releases are those of the same question wit
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -238,33 +243,60 @@ def one(kind: str, path: str, name: str, cache: str) -> dict[str, Any]:
     return ask(path, name, None if cache == "none" else cache)
 
 
-def measured(path: str, names: list[str]) -> dict[str, dict[str, Any]]:
+class Answers:
+    """What was measured at one number of rows, kept beside its file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._kept = path, path.with_name(f"found_{path.stem}.json")
+        self.held: dict[str, dict[str, Any]] = (
+            json.loads(self._kept.read_text()) if self._kept.exists() else {}
+        )
+
+    def of(self, name: str) -> dict[str, Any]:
+        """A question's answer, "plain", "memory", or "without" a folder and a question."""
+        if name not in self.held:
+            kind = name if name in ("plain", "memory") else "file"
+            cache = "none" if name.startswith("without ") else "temporary"
+            self.held[name] = fresh(kind, str(self._path), name.removeprefix("without "), cache)
+            self._kept.write_text(json.dumps(self.held))
+        return self.held[name]
+
+
+def measured(answers: Answers, names: list[str]) -> dict[str, dict[str, Any]]:
     found = {}
     for name in names:
-        found[name] = fresh("file", path, name, "temporary")
-        print(f"  {name:11}", {key: found[name][key] for key in ("first", "again", "peak")})
+        found[name] = answers.of(name)
+        shown = {key: found[name][key] for key in ("first", "again", "peak")}
+        print(f"  {name:11}", shown, flush=True)
     return found
 
 
-def summary(found: list[dict[str, dict[str, Any]]], path: str) -> dict[str, Any]:
-    last, plain_times = found[-1], fresh("plain", path, "", "")
-    memory = fresh("memory", path, "", "")
-    without = {name: fresh("file", path, name, "none") for name in ("logistic", "unit mean")}
-    growth = float("nan")
+def summary(found: list[dict[str, dict[str, Any]]], answers: Answers) -> dict[str, Any]:
+    """The figures whose questions were asked."""
+    last, growth = found[-1], float("nan")
     if len(found) > 1:
         growth = max(last[name]["peak"] / found[-2][name]["peak"] for name in last)
-
-    return {
+    figures: dict[str, Any] = {
         "peak_mb": round(max(one["peak"] for one in last.values())),
         "worst": max(last, key=lambda name: last[name]["peak"]).replace(" ", "_"),
         "growth": round(growth, 2),
-        "pass_vs_memory": round(last["table"]["again"] / memory["again"], 2),
-        "fit_vs_memory": round(last["logistic"]["first"] / without["logistic"]["first"], 2),
-        "groups_vs_duckdb": round(last["keys"]["again"] / plain_times["groups"], 2),
-        "unit_first_vs_window": round(last["unit mean"]["first"] / plain_times["window"], 2),
-        "unit_again_vs_rows": round(last["unit mean"]["again"] / last["mean"]["again"], 2),
-        "identical": int(all(last[name]["digest"] == without[name]["digest"] for name in without)),
     }
+
+    def compare(name: str, asked: str, when: str, other: Callable[[], float]) -> None:
+        if asked in last:
+            figures[name] = round(last[asked][when] / other(), 2)
+
+    compare("pass_vs_memory", "table", "again", lambda: answers.of("memory")["again"])
+    compare("fit_vs_memory", "logistic", "first", lambda: answers.of("without logistic")["first"])
+    compare("groups_vs_duckdb", "keys", "again", lambda: answers.of("plain")["groups"])
+    compare("unit_first_vs_window", "unit mean", "first", lambda: answers.of("plain")["window"])
+    if "mean" in last:
+        compare("unit_again_vs_rows", "unit mean", "again", lambda: last["mean"]["again"])
+    both = [name for name in ("logistic", "unit mean") if name in last]
+    if both:
+        alike = [last[name]["digest"] == answers.of(f"without {name}")["digest"] for name in both]
+        figures["identical"] = int(all(alike))
+    return figures
 
 
 WANTED = {
@@ -317,19 +349,25 @@ def main(asked: list[str]) -> int:
     if asked[:1] == ["--one"]:
         print(json.dumps(one(*asked[1:])))
         return 0
-    storing = "--store" in asked
-    asked = [word for word in asked if word != "--store"]
-    sizes = [int(word) for word in asked] or list(ROWS)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("rows", nargs="*", type=int, default=list(ROWS))
+    parser.add_argument("--only", default="", help="questions, with _ in the place of spaces")
+    parser.add_argument("--folder", help="where files and answers stay")
+    stored.option(parser)
+    options = parser.parse_args(asked)
+    names = options.only.replace("_", " ").split(",") if options.only else list(questions())
     found = []
-    with tempfile.TemporaryDirectory() as folder:
-        for rows in sizes:
-            path = Path(folder) / f"{rows}.parquet"
-            write(path, rows)
+    with tempfile.TemporaryDirectory() as temporary:
+        for rows in options.rows:
+            path = Path(options.folder or temporary) / f"{rows}.parquet"
+            if not path.exists():
+                write(path, rows)
             print(f"{rows} rows, {path.stat().st_size / 1e6:.0f} MB", flush=True)
-            found.append(measured(str(path), list(questions())))
-        figures = summary(found, str(path))
-    if storing:
-        store(sizes, found, figures)
+            answers = Answers(path)
+            found.append(measured(answers, names))
+        figures = summary(found, answers)
+    if options.store:
+        store(options.rows, found, figures)
     print(" ".join(f"{name}={value}" for name, value in figures.items()))
     return 0
 

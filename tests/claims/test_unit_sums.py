@@ -155,16 +155,16 @@ def test_sums_are_exact_at_the_largest_codes(pays, monkeypatch):
     """
     monkeypatch.setattr(extension, "_pays", lambda rows: pays)
     schema = Schema({"x": dp.Integer(0, (1 << 19) - 1)})
-    neighbors = dp.AddRemove(unit="id", max_rows=1 << 12)
+    neighbors = dp.AddRemove(unit="id", max_rows=1 << 14)
     factor = number_factor(schema, "x", "a mean", 20)
-    x = np.repeat([0, (1 << 19) - 1], (1000, 4000))
-    ids = np.repeat([0, 1], (1000, 4000))
+    x = np.repeat([0, (1 << 19) - 1], (1000, 16000))
+    ids = np.repeat([0, 1], (1000, 16000))
     engine = memory_engine_from_arrays({"x": x, "id": ids}, schema, neighbors)
-    query = UnitSums((), factor, unit_design(neighbors, cells=1), 1 << 12, False)
+    query = UnitSums((), factor, unit_design(neighbors, cells=1), 1 << 14, False)
     sums = execute(engine, query.plan())[0]
     low, high = factor.encoding.low, factor.encoding.high
-    assert int(sums[5]) == (1000 * low) ** 2 + (4000 * high) ** 2 > 1 << 60
-    assert int(sums[4]) == 1000**2 * low + 4000**2 * high
+    assert int(sums[5]) == (1000 * low) ** 2 + (16000 * high) ** 2 > 1 << 64
+    assert int(sums[4]) == 1000**2 * low + 16000**2 * high
 
 
 @pytest.mark.compiled

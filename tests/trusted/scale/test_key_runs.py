@@ -121,10 +121,11 @@ def as_kind(texts, kind):
 
 @pytest.mark.parametrize("listed", [False, True])
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary()])
-def test_texts_that_batches_list_alike_are_counted_once_for_each_row(kind, listed):
+def test_texts_that_batches_list_alike_are_counted_once_for_each_row(kind, listed, monkeypatch):
     """Lists that are the same in turn, that change and that come again; entries that are broken,
     twice in a list, too long, empty, or that no row holds.
     """
+    monkeypatch.setattr(counts, "KEYED_ROWS", 70)
     words = ["a", "b", "a", "", "é", "x" * 201, "y" * 200, "unused", b"\xff\xfe", b"\xed\xa0\x80"]
     held = [word if isinstance(word, bytes) else word.encode() for word in words]
     rng, batches_of_rows = np.random.default_rng(6), []
