@@ -4,20 +4,28 @@
     python benchmarks/curator_fuzz.py --questions 5000      a short look
 
 Questions of the library and questions by name are changed in one place or two: huge numbers, deep
-nesting, fractions that are none, unknown types, parts of other questions. Then every route of the
-OpenAPI document is called with bodies of its shape. `slow` are calls that take the processor for
-more than a second, and `memory_mib` is what the process grew by in the second half.
+nesting, fractions that are none, unknown types, parts of other questions. They go by HTTP to a
+service of its own processes, from a few clients at once. Then every route of the OpenAPI document
+is called with bodies of its shape. `slow` are calls of more than a second, and the memory of web
+processes and of workers is looked at after the first turn, in the middle and at the end.
 
-Last line: calls, broken (5xx), paid_for_invalid, slow, memory_mib.
+Last line: calls, broken (5xx), paid_for_invalid, slow, and MiB of web processes and workers.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import dataclasses
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+
+import httpx
 
 import stored
 
@@ -27,46 +35,80 @@ sys.path[:0] = [str(HERE), str(HERE / "tests" / "server")]
 from mutations import Outcome, ask_mutated, call_every_route  # noqa: E402
 from test_fuzzed import prepared  # noqa: E402
 
-TURN = 1000
+from curator_services import replica, resident  # noqa: E402
+
+TURN, CLIENTS, LONGEST = 1000, 4, 1.0
 
 
-def resident() -> float:
-    """MiB of this process."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-    return 0.0
+@dataclasses.dataclass
+class Wire:
+    """The people of a service that is reached by HTTP."""
+
+    address: str
+    tokens: dict[str, str]
+
+    def client(self, login: str | None = None) -> httpx.Client:
+        headers = {} if login is None else {"Authorization": f"Bearer {self.tokens[login]}"}
+        return httpx.Client(base_url=self.address, headers=headers, timeout=60)
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[tuple[Any, Wire, dict[str, Any], list[Any], int]]:
+    """A desk, its service by HTTP with the id of its process, a study, and what is mutated."""
+    here, study, bases = prepared(folder, clock=time.time)
+    here.desk.office.trees.let_go()
+    settings = dataclasses.replace(here.desk.office.settings, workers=1, sweep=0.5)
+    with replica(settings) as (address, process):
+        yield here.desk, Wire(address, here.tokens), study, bases, process.pid
+    here.desk.office.trees.let_go()
 
 
 def measured(questions: int, seconds: float) -> dict[str, float]:
-    total, paid, sizes = Outcome(), set[str](), list[float]()
+    total, sizes = Outcome(), list[dict[str, float]]()
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        here, study, bases = prepared(Path(folder))
-        node = here.desk.office.trees.node(study["dataset"], study["seat"]["node"])
+    turns = -(-questions // TURN)
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as all_of_it:
+        desk, wire, study, bases, process = all_of_it
+        node = desk.office.trees.node(study["dataset"], study["seat"]["node"])
         before = {one.key.partition("/")[0] for one in node.entries()}
-        for turn in range(-(-questions // TURN)):
-            found = ask_mutated(here, study["id"], bases, min(TURN, questions), seed=turn)
-            total.statuses += found.statuses
-            total.broken += found.broken
-            total.slow += found.slow
-            paid |= found.paid
-            sizes.append(resident())
-            if time.monotonic() - begun > seconds:
-                break
-        debits = {one.key.partition("/")[0] for one in node.entries() if one.kind == "debit"}
-        wrong = (debits - before) - paid
+
+        def turn(number: int) -> None:
+            if time.monotonic() - begun < seconds:
+                found = ask_mutated(
+                    wire,
+                    study["id"],
+                    bases,
+                    min(TURN, questions),
+                    seed=number,
+                    clock=time.monotonic,
+                )
+                total.add(found)
+                sizes.append(resident(process))
+
+        with ThreadPoolExecutor(CLIENTS) as together:
+            list(together.map(turn, range(turns)))
         ids = {"dataset": study["dataset"], "study": study["id"], "node": study["seat"]["node"]}
-        routes = call_every_route(here, ids, 20)
-    for one in [*total.broken, *routes.broken, *total.slow][:10]:
+        routes = call_every_route(wire, ids, 20, clock=time.monotonic)
+        debits = {one.key.partition("/")[0] for one in node.entries() if one.kind == "debit"}
+        problems = desk.office.trees.problems(study["dataset"])
+    wrong = {key for key in debits - before - total.paid if key.startswith("mutated")}
+    for one in [*total.broken, *routes.broken, *total.slow, *routes.slow, *problems][:10]:
         print("odd:", one)
     print(dict(total.statuses), dict(routes.statuses))
+    assert total.statuses[200], "some are still right, so that they reach the ledger"
+    assert not total.statuses[401], "they come from somebody who is known"
+    looks = {"start": sizes[0], "middle": sizes[len(sizes) // 2], "end": sizes[-1]}
     return {
         "calls": sum(total.statuses.values()) + sum(routes.statuses.values()),
         "broken": len(total.broken) + len(routes.broken),
         "paid_for_invalid": len(wrong),
         "slow": len(total.slow) + len(routes.slow),
-        "memory_mib": max(0.0, sizes[-1] - sizes[len(sizes) // 2]),
+        "chain_problems": len(problems),
+        **{
+            f"{kind}_{when}_mib": size[kind]
+            for kind in ("web", "worker")
+            for when, size in looks.items()
+        },
     }
 
 
@@ -78,7 +120,7 @@ def main() -> None:
     given = parser.parse_args()
     found = measured(given.questions, given.seconds)
     if given.store:
-        limits = {"broken": "0", "paid_for_invalid": "0", "slow": "0"}
+        limits = dict.fromkeys(("broken", "paid_for_invalid", "slow", "chain_problems"), "0")
         stored.figures(
             "curator_fuzz",
             about="privacy",

@@ -155,7 +155,7 @@ def overhead(questions: int) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument("--questions", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=4.0, help="of each rate of the ledger")
     parser.add_argument("--ledger", action="store_true")
     parser.add_argument("--service", action="store_true")

@@ -158,3 +158,28 @@ def replica(settings: Any, web: int = 1) -> Iterator[tuple[str, Any]]:
         except subprocess.TimeoutExpired:
             process.kill()
         process.stdout.close()
+
+
+def below(parent: int) -> list[int]:
+    """The processes that a process started, and those that these started."""
+    found = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit():
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                told = (place / "stat").read_text().rpartition(")")[2].split()
+                if int(told[1]) == parent and told[0] != "Z":
+                    found += [int(place.name), *below(int(place.name))]
+    return found
+
+
+def resident(parent: int) -> dict[str, float]:
+    """MiB of the web processes of a service, and of its workers."""
+    found = {"web": 0.0, "worker": 0.0}
+    for number in below(parent):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{number}/cmdline").read_text()
+            kind = "web" if "serving.web" in words else "worker"
+            for line in Path(f"/proc/{number}/status").read_text().splitlines():
+                if line.startswith("VmRSS"):
+                    found[kind] += int(line.split()[1]) / 1024
+    return found

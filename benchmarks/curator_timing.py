@@ -187,10 +187,10 @@ def measured(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--answers", type=int, default=2000, help="timed with ticks, of each kind")
-    parser.add_argument("--control", type=int, default=500, help="without ticks, of each kind")
+    parser.add_argument("--control", type=int, default=300, help="without ticks, of each kind")
     parser.add_argument("--pair", choices=[*PAIRS], help="one of them alone")
     parser.add_argument("--tick", type=float, default=1.0, help="seconds")
-    parser.add_argument("--clients", type=int, default=12, help="at once")
+    parser.add_argument("--clients", type=int, default=16, help="at once")
     stored.option(parser)
     given = parser.parse_args()
     pairs = [*PAIRS] if given.pair is None else [given.pair]

@@ -118,7 +118,18 @@ class Browser:
 
 
 @contextlib.contextmanager
-def browsers(address: str, *, by_ear: bool = True) -> Iterator[Any]:
+def one_chromium() -> Iterator[Any]:
+    """A Chromium, for as many browsers as there are people."""
+    with sync_playwright() as play:
+        raw = play.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield raw
+        raw.close()
+
+
+@contextlib.contextmanager
+def browsers(raw: Any, address: str, *, by_ear: bool = True) -> Iterator[Any]:
     """Makes browsers of people, each with cookies of its own; no page may have had a fault."""
     made: list[Browser] = []
 
@@ -126,11 +137,8 @@ def browsers(address: str, *, by_ear: bool = True) -> Iterator[Any]:
         made.append(Browser(raw, address, by_ear=by_ear, **options))
         return made[-1]
 
-    with sync_playwright() as play:
-        raw = play.chromium.launch(
-            executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield one
-        faults = [fault for browser in made for fault in browser.faults]
-        raw.close()
+    yield one
+    faults = [fault for browser in made for fault in browser.faults]
+    for browser in made:
+        browser.context.close()
     assert not faults, "\n".join(faults)

@@ -11,11 +11,12 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import httpx
 from curators import Curator
 
 import discreet as dp
@@ -129,9 +130,26 @@ class Outcome:
         if seconds > LONGEST:
             self.slow.append((seconds, str(told)[:300]))
 
+    def add(self, other: Outcome) -> None:
+        self.statuses += other.statuses
+        self.broken += other.broken
+        self.slow += other.slow
+        self.paid |= other.paid
+
+
+class Asked(Protocol):
+    """A service that people have clients of."""
+
+    def client(self, login: str | None = None) -> httpx.Client: ...
+
 
 def ask_mutated(
-    here: Curator, study: str, bases: list[dict[str, Any]], number: int, seed: int = 1
+    here: Asked,
+    study: str,
+    bases: list[dict[str, Any]],
+    number: int,
+    seed: int = 1,
+    clock: Callable[[], float] = time.process_time,
 ) -> Outcome:
     """So many mutated questions, half of them as releases and half by name."""
     chance, anna, found = random.Random(seed), here.client("anna"), Outcome()
@@ -155,19 +173,25 @@ def ask_mutated(
             text = json.dumps(body)
         except ValueError:
             continue
-        begun = time.process_time()
+        begun = clock()
         answer = anna.post(
             f"/v1/studies/{study}/{path}",
             content=text.encode(),
             headers={"Idempotency-Key": key, "Content-Type": "application/json"},
         )
-        found.took(body, answer, time.process_time() - begun)
+        found.took(body, answer, clock() - begun)
         if answer.status_code in (200, 202):
             found.paid.add(key)
     return found
 
 
-def call_every_route(here: Curator, ids: dict[str, str], rounds: int, seed: int = 2) -> Outcome:
+def call_every_route(
+    here: Asked,
+    ids: dict[str, str],
+    rounds: int,
+    seed: int = 2,
+    clock: Callable[[], float] = time.process_time,
+) -> Outcome:
     """Every operation of the OpenAPI document as every role, with bodies and queries at random."""
     chance, found = random.Random(seed), Outcome()
     document = here.client().get("/v1/openapi.json").json()
@@ -186,7 +210,7 @@ def call_every_route(here: Curator, ids: dict[str, str], rounds: int, seed: int 
                     elif one["in"] == "query":
                         query[name] = str(chance.choice((1, -1, 10**30, "x", "", "nan", 1e400)))
                 body = _body(told, schemas, chance) if method in ("post", "put") else None
-                begun = time.process_time()
+                begun = clock()
                 answer = chance.choice(clients).request(
                     method,
                     place,
@@ -194,7 +218,7 @@ def call_every_route(here: Curator, ids: dict[str, str], rounds: int, seed: int 
                     content=None if body is None else json.dumps(body).encode(),
                     headers={"Idempotency-Key": new_id("k"), "Content-Type": "application/json"},
                 )
-                found.took((method, place, query, body), answer, time.process_time() - begun)
+                found.took((method, place, query, body), answer, clock() - begun)
     return found
 
 

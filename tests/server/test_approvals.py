@@ -4,7 +4,9 @@ stands in the hash chain, with the terms as they then were.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from curators import Curator, curator
 
 from discreet.errors import DiscreetError
+from discreet.server.desk.studies import _update
 from discreet.server.refusals import status_of
 from discreet.server.work.keeper import Keeper
 
@@ -124,3 +127,50 @@ def test_over_at_its_end_and_the_rest_goes_back(tmp_path: Path) -> None:
     assert told["status"] == "answered", "what was paid can still be read"
     assert notes(here, study["seat"]["boxes"][-1]["node"]) == []
     assert here.desk.office.trees.problems(data["id"]) == []
+
+
+def test_what_was_amended_since_it_was_read_is_not_approved(here: Curator) -> None:
+    data = here.register("changed")
+    anna, olga = here.client("anna"), here.client("olga")
+    body = {"dataset": data["id"], "name": "wages", "purpose": "wages", "budget": {"mu": 0.1}}
+    path = f"/v1/studies/{anna.post('/v1/studies', json=body).json()['id']}"
+    read = olga.get(path).json()
+    assert anna.post(f"{path}/amend", json={"budget": {"mu": 1.9}}).status_code == 200
+    late = {"decision": "approve", "terms": read["terms"]}
+    assert olga.post(f"{path}/decision", json=late).status_code == 409
+    again = olga.get(path).json()
+    assert (again["state"], again["budget"]) == ("requested", {"mu": 1.9})
+    told = olga.post(f"{path}/decision", json=late | {"terms": again["terms"]}).json()
+    assert told["state"] == "open"
+    with here.desk.office.database.write() as rows, pytest.raises(DiscreetError, match="already"):
+        _update(rows, told["id"], {"purpose": "written too late"}, of=("requested",))
+    assert olga.get(path).json()["purpose"] == "wages"
+
+
+def test_of_two_decisions_at_once_one_is_made(here: Curator) -> None:
+    data = here.register("twice")
+    study = here.study(data["id"], ask_above={"mu": 0.01})
+    node = here.desk.office.trees.node(data["id"], study["seat"]["node"])
+    question = {"estimator": "mean", "column": "income", "spend": {"mu": 0.1}}
+    for turn in range(4):
+        asked = here.desk.named.ask(
+            here.person("anna"), study["id"], asked=question, key=f"turn {turn}"
+        )
+        assert asked["status"] == "waiting"
+        waiting = here.desk.questions.waiting(here.person("olga"))[0]["answer"]
+        together, made = threading.Barrier(2), list[str]()
+
+        def decide(decision: str, answer: str = waiting, together: Any = together) -> None:
+            together.wait()
+            with contextlib.suppress(DiscreetError):
+                here.desk.questions.decide(here.person("olga"), answer, decision=decision)
+                made.append(decision)  # noqa: B023
+
+        threads = [threading.Thread(target=decide, args=(one,)) for one in ("approve", "decline")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(made) == 1, "the other one is told that it was decided"
+        debits = [one.key for one in node.entries() if one.kind == "debit"]
+        assert any(f"turn {turn}" in key for key in debits) == (made == ["approve"])

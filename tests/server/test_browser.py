@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Browser, browsers, service
+from browsing import Browser, browsers, one_chromium, service
 from tests.trusted.scale.postgresql import server
 
 pytestmark = pytest.mark.slow
@@ -25,6 +25,12 @@ COLUMNS = (
     ("age", "integer", "18", "90", ""),
     ("region", "category", "", "", "E, N, S, W"),
 )
+
+
+@pytest.fixture(scope="module")
+def raw() -> Iterator[Any]:
+    with one_chromium() as started:
+        yield started
 
 
 def registered(owner: Browser, name: str = "survey") -> None:
@@ -91,9 +97,9 @@ def left(analyst: Browser) -> str:
     return analyst.page.inner_text(".balance div:first-child dd")
 
 
-def assert_all_goes_round(address: str, tmp_path: Path, *, by_ear: bool = True) -> None:
+def assert_all_goes_round(raw: Any, address: str, tmp_path: Path, *, by_ear: bool) -> None:
     """Everything that owner, analyst and auditor do with a data set, in turns."""
-    with browsers(address, by_ear=by_ear) as browser:
+    with browsers(raw, address, by_ear=by_ear) as browser:
         owner, analyst = browser(), browser(viewport={"width": 360, "height": 780})
         owner.sign_in("olga")
         registered(owner)
@@ -167,17 +173,17 @@ def assert_all_goes_round(address: str, tmp_path: Path, *, by_ear: bool = True) 
         assert "signed out" in eve.text()
 
 
-def test_owner_analyst_and_auditor_on_sqlite(tmp_path: Path) -> None:
+def test_owner_analyst_and_auditor_on_sqlite(tmp_path: Path, raw: Any) -> None:
     with service(tmp_path) as address:
-        assert_all_goes_round(address, tmp_path)
-        with browsers(address) as browser:
+        assert_all_goes_round(raw, address, tmp_path, by_ear=True)
+        with browsers(raw, address, by_ear=False) as browser:  # pages that were looked at
             by_keyboard(browser())
             without_scripts(browser(java_script_enabled=False))
 
 
-def test_owner_analyst_and_auditor_on_postgresql(tmp_path: Path) -> None:
+def test_owner_analyst_and_auditor_on_postgresql(tmp_path: Path, raw: Any) -> None:
     with server() as database, service(tmp_path, database, tick=0.5) as address:
-        assert_all_goes_round(address, tmp_path, by_ear=False)  # the same pages as on SQLite
+        assert_all_goes_round(raw, address, tmp_path, by_ear=False)  # the same pages as on SQLite
 
 
 def by_keyboard(analyst: Browser) -> None:
@@ -253,14 +259,14 @@ def demonstration(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
         process.stdout.close()
 
 
-def test_from_the_demonstration_to_an_answer_in_a_few_clicks(tmp_path: Path) -> None:
+def test_from_the_demonstration_to_an_answer_in_a_few_clicks(tmp_path: Path, raw: Any) -> None:
     with (
         demonstration(tmp_path) as (address, people),
-        browsers(address, by_ear=False) as browser,
+        browsers(raw, address, by_ear=False) as browser,
     ):
         anna = browser()
         anna.sign_in("anna", people["anna"])
-        for _ in range(100):  # the data are registered once workers listen
+        for _ in range(400):  # the data are registered once workers listen
             if "wages" in anna.text():
                 break
             anna.page.wait_for_timeout(100)

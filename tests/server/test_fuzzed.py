@@ -12,13 +12,15 @@ from mutations import ask_mutated, asks, call_every_route, recorded
 import discreet as dp
 
 
-def prepared(folder: Path) -> tuple[Curator, dict[str, Any], list[dict[str, Any]]]:
+def prepared(
+    folder: Path, clock: Any = None
+) -> tuple[Curator, dict[str, Any], list[dict[str, Any]]]:
     """A service with the survey of all kinds of columns, a study and questions to mutate."""
     columns = asks.survey(rows=60)
     columns["joined"] = [str(day) for day in columns["joined"]]
     (folder / "data").mkdir()
     write_survey(folder / "data" / "survey.csv", columns)
-    here = curator(folder)
+    here = curator(folder, clock=clock)
     schema = dp.Schema(asks.SCHEMA).to_dict()
     made = here.register(schema=schema, budget={"mu": 60.0})
     study = here.study(made["id"], budget={"mu": 50.0})

@@ -249,3 +249,28 @@ def test_an_older_replica_of_a_postgresql(tmp_path: Path) -> None:
         with pytest.raises(DiscreetError, match="frozen"):
             asked(again, made["survey"]["study"], "afterwards")
         asked(again, made["other"]["study"], "others still go on")
+
+
+@pytest.mark.parametrize("moment", ["look", "thaw"])
+def test_what_is_noticed_while_a_freeze_is_taken_back_stays(moment: str, tmp_path: Path) -> None:
+    """An older copy is noticed while its owner registers other rows: nothing is opened again."""
+    here = curator(tmp_path)
+    made = two_surveys(here)["survey"]
+    place: Any = here.workers if moment == "look" else here.desk.office.trees
+    usual = getattr(place, moment)
+
+    def meanwhile(*words: Any) -> Any:
+        told = usual(*words)
+        here.desk.histories.shut(made["data"], FORGOTTEN)
+        return told
+
+    setattr(place, moment, meanwhile)
+    owner = here.person("olga")
+    with pytest.raises(DiscreetError):
+        here.desk.datasets.new_version(owner, made["data"], source="data/survey.csv")
+    delattr(place, moment)
+    data = here.desk.datasets.one(owner, made["data"])
+    assert (data["state"], data["reason"]) == ("frozen", FORGOTTEN)
+    with pytest.raises(DiscreetError, match="frozen"):
+        asked(here, made["study"], "afterwards")
+    assert here.desk.office.trees.problems(made["data"]) == []

@@ -223,6 +223,10 @@ def rolled_back(found: str) -> LedgerRefused:
     )
 
 
+def replaced(name: str) -> LedgerRefused:
+    return rolled_back(f"{name}, or its log, was replaced while it was in use")
+
+
 def broken(problems: str) -> LedgerRefused:
     return LedgerRefused(
         "opening a ledger",

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from discreet.trusted.tree.tree import BudgetTree
 FOLDER = "budgets"
 IN = "_po_"  # ds_0123456789_po_0123456789: a data set of a population
 MOST_NODES = 4096  # that a process remembers the places of
+MOST_HELD = 32  # trees whose connections a process holds between operations
 
 
 class Trees:
@@ -42,7 +44,8 @@ class Trees:
         """
         self._where, self._pins, self._secure = where, pins, secure
         self._open: dict[str, BudgetTree] = {}
-        self._nodes: dict[tuple[str, str], Node] = {}
+        self._used: OrderedDict[str, None] = OrderedDict()  # the one used last at the end
+        self._nodes: dict[tuple[str, str], tuple[str, Node]] = {}
         self._guard = threading.Lock()
 
     # ── what is there ─────────────────────────────────────────────────────────────────────────────
@@ -52,6 +55,7 @@ class Trees:
         place = self._where(tree_of(dataset))
         name = tree_of(dataset) if place is None else place
         with self._guard:
+            self._now_used(name)
             if name not in self._open:
                 pins = None if self._pins is None else self._pins(tree_of(dataset))
                 tree = self._open[name] = BudgetTree.open(place, pins=pins, held=True)
@@ -66,6 +70,7 @@ class Trees:
             for tree in self._open.values():
                 tree.close_connections()
             self._open.clear()
+            self._used.clear()
             self._nodes.clear()
 
     def node(self, dataset: str, node: str) -> Node:
@@ -74,8 +79,22 @@ class Trees:
         if found is None:
             if len(self._nodes) >= MOST_NODES:
                 self._nodes.clear()
-            found = self._nodes[dataset, node] = self.tree(dataset).node(node)
-        return found
+            tree = tree_of(dataset)
+            found = self._where(tree) or tree, self.tree(dataset).node(node)
+            self._nodes[dataset, node] = found
+        else:
+            with self._guard:
+                self._now_used(found[0])
+        return found[1]
+
+    def _now_used(self, name: str) -> None:
+        """The connections of trees that were not used for long are let go."""
+        self._used[name] = None
+        self._used.move_to_end(name)
+        if len(self._used) > MOST_HELD:
+            oldest, _ = self._used.popitem(last=False)
+            if oldest in self._open:
+                self._open[oldest].close_connections()
 
     def box(self, dataset: str, node: str) -> Box:
         """A box as it stands."""

@@ -180,6 +180,25 @@ def test_a_file_replaced_while_in_use_is_refused(story: Path, tmp_path: Path) ->
             use()
 
 
+def test_a_log_that_was_taken_away_is_noticed(story: Path) -> None:
+    """Otherwise debits would go on in a log that nobody else can find."""
+    ledger = Ledger.open(None, path=story)
+    ledger.debit(key="later", request={}, price=TENTH)
+    Path(f"{story}-wal").unlink()
+    for _ in range(2):
+        with pytest.raises(LedgerRefused, match="replaced"):
+            ledger.debit(key="more", request={}, price=TENTH)
+
+
+def test_a_ledger_that_is_let_go_is_one_file(story: Path) -> None:
+    """Its log is in the file: a copy of that alone is the whole ledger."""
+    assert sorted(story.parent.glob("*")) == [story]
+    ledger = Ledger.open(None, path=story)
+    assert Path(f"{story}-wal").exists()
+    del ledger
+    assert sorted(story.parent.glob("*")) == [story]
+
+
 def test_a_ledger_goes_on_where_it_stopped(story: Path) -> None:
     first, again = Ledger.open(PureDP(1), path=story), Ledger.open(None, path=str(story))
     assert again.budget == PureDP(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from fractions import Fraction
@@ -12,8 +13,8 @@ import pytest
 import discreet as dp
 from discreet.errors import NodeFrozen
 from discreet.neighbors import AddRemove
+from discreet.trusted.ledger.held import MOST_IDLE
 from discreet.trusted.losses.pricing import Price
-from discreet.trusted.tree import sqlite
 from discreet.trusted.tree.node import Node
 from discreet.trusted.tree.tree import BudgetTree
 
@@ -67,27 +68,29 @@ def test_a_child_begins_with_connections_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "budgets.db"
     tree, node = held(path)
     pay(node, "parent")
-    assert any(one[0] == path.resolve() for one in sqlite._idle)
+    idle = tree._places.database._file._idle  # type: ignore[attr-defined]
+    assert [connection.process for _, connection in idle] == [os.getpid()]
     child = os.fork()
     if child == 0:
         try:
-            assert not sqlite._idle
             pay(node, "child")
+            assert [connection.process for _, connection in idle] == [os.getpid()]
         finally:
             os._exit(0)
     os.waitpid(child, 0)
     pay(node, "parent again")
     assert keys(path, node) == {"parent", "child", "parent again"}
     tree.close_connections()
-    assert not any(one[0] == path.resolve() for one in sqlite._idle)
+    assert not idle
 
 
-def test_few_are_held_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "MOST_IDLE", 2)
-    monkeypatch.setattr(sqlite, "_idle", [])  # without those of other tests
-    nodes = [held(tmp_path / f"{number}.db")[1] for number in range(4)]
-    for key in "ab":
-        for node in nodes:
-            pay(node, key)
-    assert len(sqlite._idle) <= 2
-    assert [keys(tmp_path / f"{n}.db", node) for n, node in enumerate(nodes)] == [{"a", "b"}] * 4
+def test_few_are_held_at_a_time(tmp_path: Path) -> None:
+    """However many used a file at once."""
+    path = tmp_path / "budgets.db"
+    tree, node = held(path)
+    with contextlib.ExitStack() as stack:
+        for _ in range(MOST_IDLE + 3):
+            stack.enter_context(tree._places.database.read())
+    assert len(tree._places.database._file._idle) == MOST_IDLE  # type: ignore[attr-defined]
+    pay(node, "afterwards")
+    assert keys(path, node) == {"afterwards"}

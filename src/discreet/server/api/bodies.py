@@ -119,6 +119,7 @@ class DecisionBody(Body):
     budget: Letters | None = None
     ask_above: Letters | None = None
     expires_at: Time | None = None
+    terms: Name | None = None
 
 
 class AnswerDecisionBody(Body):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ from discreet.server.desk.words import (
     require_text,
 )
 from discreet.server.records import insert, text_of, version_row
-from discreet.server.refusals import conflict, invalid, over
+from discreet.server.refusals import conflict, frozen, invalid, over
 from discreet.server.store.database import Row, Rows
 from discreet.server.work.declared import Declared, declared_from
 from discreet.trusted.tree.node import Node
@@ -226,14 +227,9 @@ class DataSets:
                     "one follows the other",
                     "look at the data set, and try again",
                 )
-        trees, node = self._office.trees, row["node"]
-        trees.thaw(dataset, node, f"version {number}")
-        trees.note(dataset, node, "version", {"version": number, "by": person.login})
-        with self._database.write() as rows:
-            rows.changed(
-                "UPDATE datasets SET version = ?, state = 'open', reason = '' WHERE id = ?",
-                *(number, dataset),
-            )
+        told = {"version": number, "by": person.login}
+        self._office.trees.note(dataset, row["node"], "version", told)
+        self._go_on(person, dataset, f"version {number}", version=number)
         return self.one(person, dataset)
 
     def freeze(self, person: Person, dataset: str, *, reason: str = "") -> Words:
@@ -258,14 +254,7 @@ class DataSets:
         with self._database.read() as rows:
             row = own_dataset(rows, person, dataset)
         if row["state"] == "frozen":
-            _require_whole(row)
-            self._office.trees.thaw(dataset, row["node"], "by its owner")
-            with self._database.write() as rows:
-                rows.changed(
-                    "UPDATE datasets SET state = 'open', reason = '' WHERE id = ?"
-                    " AND state = 'frozen'",
-                    dataset,
-                )
+            self._go_on(person, dataset, "by its owner")
         return self.one(person, dataset)
 
     def close(self, person: Person, dataset: str) -> Words:
@@ -281,6 +270,23 @@ class DataSets:
         return self.one(person, dataset)
 
     # ── how ───────────────────────────────────────────────────────────────────────────────────────
+
+    def _go_on(self, person: Person, dataset: str, why: str, *, version: int | None = None) -> None:
+        """Takes a freeze back; what is never thawed stays, also where it came in between."""
+        with self._database.read() as rows:
+            row = own_dataset(rows, person, dataset)
+        _require_whole(row)
+        self._office.trees.thaw(dataset, row["node"], why)
+        with self._database.write() as rows:
+            done = rows.changed(
+                "UPDATE datasets SET version = COALESCE(?, version), state = 'open', reason = ''"
+                " WHERE id = ? AND state <> 'closed' AND reason NOT IN (?, ?)",
+                *(version, dataset, *NEVER_THAWED),
+            )
+        if not done:
+            with contextlib.suppress(DiscreetError):  # one that is closed stays closed
+                self._office.trees.freeze(dataset, row["node"], "found while it was thawed")
+            raise frozen()
 
     def _told(self, rows: Rows, person: Person, row: Row) -> Words:
         told = {

@@ -230,20 +230,21 @@ class Questions:
             node = self._office.trees.node(data["id"], row["node"])
             session = self._office.session(rows, data["id"], row["version"], node)
             most = version_row(rows, data["id"], row["version"])["rows_at_most"]
-        if row["state"] != "waiting":
-            raise conflict("a decision", "it was made already", "it is made once", "look at it")
         asked, now = question_from_dict(row["question"]), self._office.clock()
         if decision == "approve":
             require_asking(study, data, now)
         kind = "question approved" if decision == "approve" else "question declined"
-        self._office.trees.note(
-            data["id"],
-            node.id,
-            kind,
-            {"key": row["key"], "by": person.login, "reason": reason[:400]},
-        )
         ready = self._ready(now, asked, most)
-        with self._database.write() as rows:
+        with self._database.alone() as rows:  # of two decisions at once the first is the one
+            told = question_row(rows, answer)
+            if told is None or told["state"] != "waiting":
+                raise conflict("a decision", "it was made already", "it is made once", "look at it")
+            self._office.trees.note(
+                data["id"],
+                node.id,
+                kind,
+                {"key": row["key"], "by": person.login, "reason": reason[:400]},
+            )
             rows.changed(
                 "UPDATE questions SET state = ?, reason = ?, asked_at = ?, ready_at = ?"
                 " WHERE id = ? AND state = 'waiting'",

@@ -161,7 +161,7 @@ class Studies:
             told = {word: row[word] for word in (*words, "expires_at")}
             told |= {word: held for word, held in changes.items() if held is not None}
             self._require_members(rows, person, told["members"])
-            _update(rows, study, self._stored(self._checked(told)))
+            _update(rows, study, self._stored(self._checked(told)), of=("requested",))
         self._note(data, "amended", study, person)
         return self.one(person, study)
 
@@ -177,9 +177,11 @@ class Studies:
         budget: Mapping[str, float] | None = None,
         ask_above: Mapping[str, float] | None = None,
         expires_at: float | None = None,
+        terms: str | None = None,
     ) -> Words:
         """Approve or decline a request. An approval may change its budget and its end, and name a
-        spend above which each question waits for the owner.
+        spend above which each question waits for the owner; with the `terms` that were read (their
+        digest) it is refused where others were written since.
         """
         person.require("owner", scope="decide")
         if decision not in DECISIONS:
@@ -193,11 +195,18 @@ class Studies:
             row, data = owned_study(rows, person, study)
             if row["state"] not in ("requested", "opening"):
                 raise _decided()
+            if terms is not None and terms != _terms(row)["terms"]:
+                raise conflict(
+                    "a decision",
+                    "the request was amended since it was read",
+                    "an owner decides on what was written",
+                    "read it again, and decide then",
+                )
             changes: Row = {"reason": reason, "decided_at": self._office.clock()}
             if decision == "decline":
                 if row["state"] == "opening":
                     raise _decided()
-                _update(rows, study, changes | {"state": "declined"})
+                _update(rows, study, changes | {"state": "declined"}, of=("requested",))
             else:
                 if data["state"] != "open":
                     raise frozen() if data["state"] == "frozen" else over("the data set")
@@ -209,7 +218,8 @@ class Studies:
                 if ask_above is not None:
                     above = guarantee_from(ask_above, "ask_above")
                     changes["ask_above"] = text_of(letters_of(above))
-                _update(rows, study, stored | changes | {"state": "opening"})
+                changes |= stored | {"state": "opening"}
+                _update(rows, study, changes, of=("requested", "opening"))
         if decision == "decline":
             self._note(data, "declined", study, person, reason)
         else:
@@ -238,7 +248,7 @@ class Studies:
             row, data = owned_study(rows, person, study)
             if row["state"] not in ("open", "closed"):
                 raise _decided()
-            _update(rows, study, {"state": "closed"})
+            _update(rows, study, {"state": "closed"}, of=("open", "closed"))
         self._office.trees.close(data["id"], row["node"])
         return self.one(person, study)
 
@@ -259,7 +269,11 @@ class Studies:
             )
         except Exception:
             with self._database.write() as rows:  # undecided again: nothing was set aside
-                _update(rows, study, {"state": "requested", "decided_at": None})
+                rows.changed(
+                    "UPDATE studies SET state = 'requested', decided_at = NULL"
+                    " WHERE id = ? AND state = 'opening' AND node IS NULL",
+                    study,
+                )
             raise
         with self._database.write() as rows:
             _update(rows, study, {"node": node.id})
@@ -323,7 +337,7 @@ class Studies:
         words = ("id", "name", "dataset", "budget", "members", "seats", "state", "reason")
         times = ("expires_at", "created_at", "decided_at", "ask_above")
         told = {word: row[word] for word in (*words, *times)}
-        return told | {"dataset_name": data["name"]}
+        return told | {"dataset_name": data["name"], "terms": _terms(row)["terms"]}
 
     def _checked(self, told: Row) -> Row:
         require_name(told["name"], "name")
@@ -386,9 +400,13 @@ def _terms(row: Row) -> Words:
     }
 
 
-def _update(rows: Rows, study: str, changes: Row) -> None:
-    words = ", ".join(f"{name} = ?" for name in changes)
-    rows.changed(f"UPDATE studies SET {words} WHERE id = ?", *changes.values(), study)
+def _update(rows: Rows, study: str, changes: Row, *, of: Sequence[str] = ()) -> None:
+    """Changes a study; where it must be `of` some states and is not, or not any more, nothing."""
+    words, marks = (", ".join(f"{name} = ?" for name in changes), ", ".join("?" * len(of)))
+    only = f" AND state IN ({marks})" if of else ""
+    text = f"UPDATE studies SET {words} WHERE id = ?{only}"
+    if not rows.changed(text, *changes.values(), study, *of):
+        raise _decided()
 
 
 def _decided() -> Exception:

@@ -77,7 +77,7 @@ def decide(request: Request, study: str, form: Sent) -> Response:
     desk, person = looks(request)
 
     def act() -> Any:
-        more: Words = {}
+        more: Words = {"terms": form.text("terms") or None}
         if form.text("decision") == "approve":
             more["expires_at"] = form.day("expires", "the last day")
             if form.has("budget_amount"):

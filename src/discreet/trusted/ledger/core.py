@@ -273,14 +273,7 @@ class Ledger:
                 if known.body != body or not amounts.fits(known.amounts):
                     raise refusals.other_request(key)
                 answer = transaction.find("answer", key)
-                return Debit(
-                    key=key,
-                    number=known.number,
-                    hash=known.hash,
-                    amounts=plain.twin(known.amounts),
-                    answer=answer.body if answer else None,
-                    fresh=False,
-                )
+                return _paid(known, answer.body if answer else None, fresh=False)
             _same_promise(transaction.first("debit"), record)
             balance, holding = transaction.balance(), None
             if reservation is None:
@@ -295,14 +288,7 @@ class Ledger:
                 balance=replace(balance, spent=balance.spent + amounts),
                 holding=holding,
             )
-        return Debit(
-            key=key,
-            number=entry.number,
-            hash=entry.hash,
-            amounts=plain.twin(amounts),
-            answer=None,
-            fresh=True,
-        )
+        return _paid(entry, None, fresh=True)
 
     def store(self, key: str, make_answer: Callable[[], str]) -> str:
         """The stored answer of a paid request;
@@ -431,7 +417,7 @@ class Ledger:
         number, digest = seen
         entry = view.at(number)
         if entry is None or entry.hash != digest:
-            raise refusals.rolled_back(f"{self._store.name} was replaced while it was in use")
+            raise refusals.replaced(self._store.name)
         balance = view.balance()
         self._seen = balance.entries - 1, balance.head
 
@@ -443,6 +429,11 @@ def plain_budget(budget: Guarantee) -> Guarantee:
     if not plain.among(type(budget), get_args(Guarantee)):
         raise refusals.not_a_guarantee(plain.kind_name(budget))
     return plain.rebuilt(budget)
+
+
+def _paid(line: Entry, answer: str | None, *, fresh: bool) -> Debit:
+    told = {name: getattr(line, name) for name in ("key", "number", "hash")}
+    return Debit(**told, amounts=plain.twin(line.amounts), answer=answer, fresh=fresh)
 
 
 def _same_promise(first: Entry | None, request: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ class MemoryView:
         self._index: dict[tuple[str, str], Entry] = {}
         self._holdings: dict[str, Holding] = {}
         self._balance: Balance | None = None
-        self._pending: list[tuple[Entry, Balance, Holding | None]] = []
+        self.pending: list[tuple[Entry, Balance, Holding | None]] = []
 
     def balance(self) -> Balance:
         assert self._balance is not None
@@ -52,20 +52,17 @@ class MemoryView:
         return []
 
     def append(self, entry: Entry, balance: Balance, holding: Holding | None = None) -> None:
-        assert not self._pending, "one change a transaction"
-        self._pending.append((entry, balance, holding))
+        assert not self.pending, "one change a transaction"
+        self.pending.append((entry, balance, holding))
 
     def commit(self) -> None:
-        for entry, balance, holding in self._pending:
+        for entry, balance, holding in self.pending:
             self._entries.append(entry)
             self._index[entry.kind, entry.key] = entry
             self._balance = balance
             if holding is not None:
                 self._holdings[holding.key] = holding
-        self._pending.clear()
-
-    def rollback(self) -> None:
-        self._pending.clear()
+        self.pending.clear()
 
 
 class MemoryStore:
@@ -97,7 +94,7 @@ class MemoryStore:
                 self._same_process()
                 self._view.commit()
             finally:
-                self._view.rollback()
+                self._view.pending.clear()
 
     def _same_process(self) -> None:
         if os.getpid() != self._process:

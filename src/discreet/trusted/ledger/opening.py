@@ -49,7 +49,7 @@ def new_or_existing_file(
     refused unless it verifies and is the one asked for.
     """
     store = SQLiteStore(path)
-    if not store.exists():
+    if not store.path.exists():
         if expected_head is not None:
             raise refusals.rolled_back("the file does not exist")
         store.create(*_first(budget, box))
@@ -73,8 +73,7 @@ def new_or_existing_file(
 
 def verify_file(path: str | os.PathLike[str]) -> Verification:
     """Check a ledger file without opening it for use."""
-    store = SQLiteStore(path)
-    with store.read() as view:
+    with SQLiteStore(path).read() as view:
         return verify(view)
 
 

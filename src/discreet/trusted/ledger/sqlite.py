@@ -1,6 +1,6 @@
 """A ledger in one SQLite file, shared by threads and processes of one machine.
 
-Every operation opens its own short-lived connection, so nothing crosses a fork or a thread.
+Every operation has a connection to itself, and none crosses a fork (`trusted.ledger.held`).
 `BEGIN IMMEDIATE` takes the write lock before anything is read; `journal_mode=WAL` with
 `synchronous=FULL` makes a commit durable before it returns. CHECK constraints repeat the
 invariants, and triggers forbid changing or deleting an entry. The file must be on a local disk: WAL
@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import os
 import secrets
-import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
@@ -22,12 +21,12 @@ from typing import Any, TypeVar
 from discreet import plain
 from discreet.errors import ledger as refusals
 from discreet.trusted.ledger.entries import Entry
+from discreet.trusted.ledger.held import MOST_IDLE, Connection, File
 from discreet.trusted.ledger.stores import Balance, Holding
 from discreet.trusted.ledger.units import COORDINATES, Amounts
 
 APPLICATION_ID = 0x64697363  # "disc"
 FORMAT = 2  # 1 had no ρ; it was never released, and is refused
-BUSY_SECONDS = 120.0
 
 Record = Entry | Balance | Holding
 Kept = TypeVar("Kept", Entry, Balance, Holding)
@@ -36,9 +35,6 @@ _TABLES: dict[type[Record], str] = {Entry: "entries", Balance: "balance", Holdin
 _FIELDS = {
     kind: [(field.name, field.type == "Amounts") for field in fields(kind)] for kind in _TABLES
 }
-
-# never closed: a forked child must not touch its parent's transaction
-_inherited: list[Connection] = []
 
 
 def _columns(kind: type[Record]) -> tuple[str, ...]:
@@ -52,11 +48,8 @@ def _columns(kind: type[Record]) -> tuple[str, ...]:
 
 def _row(record: Record) -> tuple[object, ...]:
     """The values of a record's columns."""
-    row: list[object] = []
-    for name, is_amounts in _FIELDS[type(record)]:
-        value = getattr(record, name)
-        row += value.as_tuple() if is_amounts else (value,)
-    return tuple(row)
+    values = ((getattr(record, name), whole) for name, whole in _FIELDS[type(record)])
+    return tuple(cell for one, whole in values for cell in (one.as_tuple() if whole else (one,)))
 
 
 def _read(kind: type[Kept], row: Iterable[Any]) -> Kept:
@@ -110,48 +103,6 @@ hash TEXT NOT NULL UNIQUE,
 )
 
 
-class Connection:
-    """One connection, whose errors are refusals that say what to do."""
-
-    def __init__(self, path: Path, name: str) -> None:
-        self.name = name
-        with self._refusals():
-            self._raw = sqlite3.connect(
-                f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=BUSY_SECONDS
-            )
-        try:
-            for setting in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
-                self.run(f"PRAGMA {setting}")
-        except BaseException:
-            self._raw.close()
-            raise
-
-    def run(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._refusals():
-            return self._raw.execute(statement, values).fetchall()
-
-    def close(self) -> None:
-        """Undoes what was not committed."""
-        with self._refusals():
-            self._raw.close()
-
-    @contextmanager
-    def _refusals(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            said = f"SQLite said: {error}"
-            if "locked" in said or "busy" in said:
-                said = f"other processes held it for {BUSY_SECONDS:.0f} seconds"
-            raise refusals.failed(f"using {self.name}", said) from None
-        except sqlite3.IntegrityError as error:
-            raise refusals.rule_broken(self.name, error) from None
-        except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
-            raise refusals.not_a_ledger(
-                f"{self.name} cannot be read by SQLite ({type(error).__name__})"
-            ) from None
-
-
 class SQLiteView:
     """One connection inside one transaction."""
 
@@ -165,16 +116,16 @@ class SQLiteView:
         return found[0]
 
     def find(self, kind: str, key: str) -> Entry | None:
-        return _first(self._all(Entry, "WHERE kind = ? AND key = ?", kind, key))
+        return next(iter(self._all(Entry, "WHERE kind = ? AND key = ?", kind, key)), None)
 
     def first(self, kind: str) -> Entry | None:
-        return _first(self._all(Entry, "WHERE kind = ? ORDER BY number LIMIT 1", kind))
+        return next(iter(self._all(Entry, "WHERE kind = ? ORDER BY number LIMIT 1", kind)), None)
 
     def at(self, number: int) -> Entry | None:
-        return _first(self._all(Entry, "WHERE number = ?", number))
+        return next(iter(self._all(Entry, "WHERE number = ?", number)), None)
 
     def holding(self, key: str) -> Holding | None:
-        return _first(self._all(Holding, "WHERE key = ?", key))
+        return next(iter(self._all(Holding, "WHERE key = ?", key)), None)
 
     def entries(self) -> list[Entry]:
         return self._all(Entry, "ORDER BY number")
@@ -213,10 +164,6 @@ class SQLiteView:
         )
 
 
-def _first(found: list[Kept]) -> Kept | None:
-    return found[0] if found else None
-
-
 class SQLiteStore:
     """Entries in one file."""
 
@@ -235,9 +182,7 @@ class SQLiteStore:
         if is_folder:
             raise refusals.bad_path("it is a folder")
         self.name = f"the ledger file {self.path.name!r}"
-
-    def exists(self) -> bool:
-        return self.path.exists()
+        self._file = File(self.path, self.name, refusals.replaced, MOST_IDLE)
 
     def create(self, first: Entry, balance: Balance) -> None:
         """Make the file with its first entry, whole or not at all;
@@ -260,7 +205,8 @@ class SQLiteStore:
                 new.with_name(new.name + suffix).unlink(missing_ok=True)
 
     def _fill(self, path: Path, first: Entry, balance: Balance) -> None:
-        with closing(Connection(path, self.name)) as connection:
+        connection = Connection(path, self.name)
+        with closing(connection.raw):
             if connection.run("PRAGMA journal_mode = WAL")[0][0] != "wal":
                 raise refusals.failed(
                     f"creating {self.name}", "SQLite cannot use write-ahead logging there"
@@ -273,36 +219,21 @@ class SQLiteStore:
             connection.run(f"PRAGMA user_version = {FORMAT}")
             connection.run("COMMIT")
 
-    @contextmanager
-    def read(self) -> Iterator[SQLiteView]:
-        with self._transaction("BEGIN") as view:
-            yield view
+    def read(self) -> AbstractContextManager[SQLiteView]:
+        return self._transaction("BEGIN")
 
-    @contextmanager
-    def write(self) -> Iterator[SQLiteView]:
-        with self._transaction("BEGIN IMMEDIATE") as view:
-            yield view
+    def write(self) -> AbstractContextManager[SQLiteView]:
+        return self._transaction("BEGIN IMMEDIATE")
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[SQLiteView]:
-        process, connection = os.getpid(), Connection(self.path, self.name)
-        try:
+        with self._file.transaction(begin) as connection:
             self._recognise(connection)
-            connection.run(begin)
             yield SQLiteView(connection)
-            if os.getpid() != process:
-                raise refusals.forked_inside()
-            connection.run("COMMIT")
-        finally:
-            if os.getpid() == process:
-                connection.close()
-            else:
-                _inherited.append(connection)
 
     def _recognise(self, connection: Connection) -> None:
-        identity = connection.run("PRAGMA application_id")[0][0]
         version = connection.run("PRAGMA user_version")[0][0]
-        if identity != APPLICATION_ID:
+        if connection.run("PRAGMA application_id") != [(APPLICATION_ID,)]:
             raise refusals.not_a_ledger(f"{self.name} was not written by discreet")
         if version != FORMAT:
             raise refusals.not_a_ledger(
