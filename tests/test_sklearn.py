@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import warnings
 from pathlib import Path
+from unittest import SkipTest
 
 import numpy as np
 import pandas
@@ -97,10 +99,11 @@ def test_noise_is_the_only_reason_for_the_checks_left_out_by_noise(estimator, mo
     passed = 0
     for one, check in estimator_checks_generator(estimator):
         if LEFT_OUT.get(check.func.__name__) == SECRET_NOISE:
-            with warnings.catch_warnings():
+            # a few of them are not for every kind of estimator
+            with warnings.catch_warnings(), contextlib.suppress(SkipTest):
                 warnings.simplefilter("ignore")
                 check(one)
-            passed += 1
+                passed += 1
     assert passed
 
 

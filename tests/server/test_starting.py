@@ -7,9 +7,11 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from curators import curator
@@ -23,6 +25,7 @@ from discreet.server.desk.desk import require_verified
 from discreet.server.serving.supervisor import Supervisor, first_operator
 from discreet.server.settings import Settings, settings_from_json
 from discreet.server.store.opening import migrate, migrations, statements
+from discreet.server.work.pool import Child
 
 
 def test_it_does_not_start_on_a_ledger_that_does_not_verify(tmp_path: Path) -> None:
@@ -164,3 +167,26 @@ def test_ledgers_are_shared_with_workers_where_the_folder_is(tmp_path: Path) -> 
         ]
         assert [stat.S_IMODE(path.stat().st_mode) for path in keys] == [0o600, 0o600]
     assert modes == {"alone": 0o600, "shared": 0o660}
+
+
+def test_a_process_that_starts_while_its_pool_closes_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began, made, start = threading.Event(), [], subprocess.Popen
+
+    def slowly(_: Any, **options: Any) -> Any:
+        began.set()
+        time.sleep(0.1)  # long enough for `close` to come first, were it not to wait
+        made.append(start([sys.executable, "-c", "input()"], **options))
+        return made[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", slowly)
+    child = Child("{}")
+    starting = threading.Thread(target=child.begin)
+    starting.start()
+    began.wait()
+    child.close()
+    starting.join()
+    assert made[0].poll() is not None
+    assert child.ask({}, 5.0) is None
+    assert len(made) == 1  # it starts no other

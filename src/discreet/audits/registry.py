@@ -222,7 +222,7 @@ _CLASSES = {
     "declares what the data are; rows are read when a question is paid for (engine=)": (
         "AddRemove", "Boolean", "Category", "Dataset", "Date", "Datetime", "Integer", "Open",
         "Real", "Replace", "Schema", "declare", "from_arrays", "from_batches", "from_database",
-        "from_frame", "from_spark", "read_csv", "read_parquet", "write_declaration",
+        "from_frame", "from_spark", "read", "read_csv", "read_parquet", "write_declaration",
     ),
     "reads what was released before": (
         "Release", "ReleasePlan", "Result", "SelectionResult", "from_json", "read_plan",

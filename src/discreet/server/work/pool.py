@@ -27,7 +27,7 @@ class Child:
     """One process, started again after each of its ends."""
 
     def __init__(self, settings: str) -> None:
-        self._settings = settings
+        self._settings, self._lock, self._closed = settings, threading.RLock(), False
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, job: dict[str, Any], seconds: float) -> dict[str, Any] | None:
@@ -57,9 +57,16 @@ class Child:
         with contextlib.suppress(OSError):
             self._alive()
 
+    def close(self) -> None:
+        """Kills the process, and starts no other."""
+        with self._lock:
+            self._closed = True
+        self.end()
+
     def end(self) -> None:
         """Kills the process, if there is one."""
-        process, self._process = self._process, None
+        with self._lock:
+            process, self._process = self._process, None
         if process is not None:
             with contextlib.suppress(OSError):
                 process.kill()
@@ -70,18 +77,21 @@ class Child:
                         pipe.close()
 
     def _alive(self) -> subprocess.Popen[bytes]:
-        if self._process is None or self._process.poll() is not None:
-            self.end()
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", ENTRY],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,  # it could say something about rows
-            )
-            assert self._process.stdin is not None
-            self._process.stdin.write(self._settings.encode() + b"\n")
-            self._process.stdin.flush()
-        return self._process
+        with self._lock:  # what is started while the pool closes is known to `close`
+            if self._closed:
+                raise OSError("closed")
+            if self._process is None or self._process.poll() is not None:
+                self.end()
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", ENTRY],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,  # it could say something about rows
+                )
+                assert self._process.stdin is not None
+                self._process.stdin.write(self._settings.encode() + b"\n")
+                self._process.stdin.flush()
+            return self._process
 
     @staticmethod
     def _line(process: subprocess.Popen[bytes], until: float) -> bytes | None:
@@ -122,7 +132,7 @@ class Pool:
         """Ends all processes."""
         self.queue.close()
         for child in self._children:
-            child.end()
+            child.close()
 
     def _serve(self, child: Child) -> None:
         child.begin()
