@@ -16,9 +16,8 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	$(VENV)/bin/discreet demo
 
-# some tests wait for services, so that three workers fill two cores
 test: setup
-	$(VENV)/bin/python -m pytest -n 3 --dist worksteal $(ARGS)
+	$(VENV)/bin/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 # modules are compiled when they are first loaded (half of the packages never is), and kept, also
 # where the environment says otherwise: two thirds of collecting is compiling, once in each worker
