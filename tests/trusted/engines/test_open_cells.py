@@ -265,9 +265,11 @@ def test_a_units_kept_rows_depend_on_that_unit_alone(kind, tmp_path):
 
 
 @pytest.mark.parametrize("rows", [1, 2, 100])
-def test_keys_of_several_batches_are_added_up(rows, tmp_path, monkeypatch):
+@pytest.mark.parametrize("listed", [2, 7], ids="{} rows share a list of texts".format)
+def test_keys_of_several_batches_are_added_up(rows, listed, tmp_path, monkeypatch):
     monkeypatch.setattr("discreet.trusted.extensions.open_keys.counts.KEYED_ROWS", rows)
+    monkeypatch.setattr("discreet.trusted.engines.batches.BATCH_ROWS", rows)
     words = ["a", "b", "a", "c", "b", "a", "d"]
-    pq.write_table(pa.table({"word": words}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"word": words}), tmp_path / "a.parquet", row_group_size=listed)
     engine = FileEngine(tmp_path / "a.parquet", "parquet", SCHEMA, AddRemove())
     assert found(engine) == {"a": 3, "b": 2, "c": 1, "d": 1}

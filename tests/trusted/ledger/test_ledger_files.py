@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import sqlite3
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -176,6 +177,24 @@ def test_a_file_replaced_while_in_use_is_refused(story: Path, tmp_path: Path) ->
         ledger.spent,
         ledger.verify,
     ):
+        with pytest.raises(LedgerRefused, match="replaced"):
+            use()
+
+
+@pytest.mark.parametrize("went_on", [False, True], ids=["older", "another history"])
+def test_another_ledger_written_into_the_file_is_refused(
+    went_on: bool, story: Path, tmp_path: Path
+) -> None:
+    """File and log stay those that were opened; their entries do not."""
+    copy = tmp_path / "copy.ledger"
+    shutil.copy(story, copy)
+    ledger = Ledger.open(None, path=story)
+    ledger.debit(key="later", request={}, price=TENTH)
+    if went_on:
+        Ledger.open(None, path=copy).debit(key="another", request={}, price=TENTH)
+    with closing(sqlite3.connect(copy)) as source, closing(sqlite3.connect(story)) as target:
+        source.backup(target)
+    for use in (lambda: ledger.debit(key="more", request={}, price=TENTH), ledger.spent):
         with pytest.raises(LedgerRefused, match="replaced"):
             use()
 
