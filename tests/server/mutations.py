@@ -4,6 +4,7 @@ bodies for every route of the OpenAPI document; what must not come of them.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib.util
 import json
@@ -108,7 +109,9 @@ def mutated(told: Any, chance: random.Random, others: list[Any]) -> Any:
                 other = other[step]
             inner[at[-1]] = copy.deepcopy(other)
         elif act == 3 and isinstance(inner[at[-1]], (int, float)):
-            inner[at[-1]] = inner[at[-1]] * chance.choice((-1, 0.999999, 1.0000001, 1e9, 3))
+            times = chance.choice((-1, 0.999999, 1.0000001, 1e9, 3))
+            with contextlib.suppress(OverflowError):  # an integer beyond every float stays
+                inner[at[-1]] = inner[at[-1]] * times
         else:
             inner[at[-1]] = hostile(chance)
     return changed
