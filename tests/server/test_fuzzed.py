@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import functools
+import operator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from curators import Curator, curator, write_survey
-from mutations import ask_mutated, asks, call_every_route, recorded
+from mutations import ask_mutated, asks, call_every_route, places, recorded
 
 import discreet as dp
+from discreet.errors import DiscreetError
+from discreet.inference.results.stored import question_from_dict
 
 
 def prepared(
@@ -60,3 +66,32 @@ def test_every_route_with_hostile_bodies(made: Any) -> None:
     assert not found.broken, found.broken[:3]
     assert sum(found.statuses.values()) > 150
     assert here.desk.office.trees.problems(study["dataset"]) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [1 << 63, (1 << 33) + 1, -1], ids=str)
+def test_no_whole_number_in_a_question_makes_it_fail_otherwise(made: Any, number: int) -> None:
+    """Each of a question's numbers, at its turn, is refused in words or still a question."""
+    here, study, bases = made
+    office, seat = here.desk.office, study["seat"]["node"]
+    node = office.trees.node(study["dataset"], seat)
+    with office.database.read() as rows:
+        version = rows.one("SELECT version FROM datasets WHERE id = ?", study["dataset"])["version"]
+        session = office.session(rows, study["dataset"], version, node)
+    asked = 0
+    for base in bases:
+        for at in places(base):
+            *inner, last = at or [None]
+            changed = copy.deepcopy(base)
+            within = functools.reduce(operator.getitem, inner, changed)
+            one = within[last] if at else None
+            if isinstance(one, str) and one.lstrip("-").isdigit():
+                within[last] = str(number)
+            elif isinstance(one, (int, float)) and not isinstance(one, bool):
+                within[last] = number
+            else:
+                continue
+            asked += 1
+            with contextlib.suppress(DiscreetError):
+                session._checked(question_from_dict(changed))
+    assert asked > 400

@@ -48,7 +48,7 @@ class Metric:
             or len(self.rows) > LARGEST_COLUMNS
             or len(widths) != 1
             or self.radius_squared < 1
-            or self.shift < 0
+            or not 0 <= self.shift <= FLOAT_BITS
         ):
             raise _bad_metric("it is no matrix with a radius")
         row_sums = [sum(map(abs, row)) << UNIT_BITS for row in self.rows]
